@@ -6,9 +6,7 @@ import os
 import re
 import shutil
 import signal
-from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from _pytest.doctest import DoctestModule
@@ -31,7 +29,7 @@ DVC_CONFIG = """\
 """This repository's own, without the remote that a user gives it."""
 
 
-def pytest_configure() -> None:
+def pytest_configure():
     for profile, examples in (("few", 20), ("many", 300)):
         checks = [HealthCheck.too_slow]
         settings.register_profile(
@@ -55,7 +53,7 @@ def pytest_configure() -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None, object, object]:
+def pytest_collection():
     """What is there once all tests are found stays to the end: Python need not look for garbage in
     it.
 
@@ -75,8 +73,8 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collect_file(
-    file_path: Path,
-) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    file_path,
+):
     """Of these hundreds of files one has examples in its docstrings; the others need not be
     searched for them."""
     collectors = yield
@@ -92,7 +90,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 collect_ignore = [f"extras/{folder}" for folder in MISSING]
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+def pytest_terminal_summary(terminalreporter):
     """Name the folders of tests that were left out."""
     for folder, libraries in MISSING.items():
         terminalreporter.write_line(
@@ -101,7 +99,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items):
     """Put files with slow tests first: with several workers, none is left alone with a long one at
     the end.
 
@@ -130,7 +128,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _what_other_files_left_is_no_garbage() -> None:
+def _what_other_files_left_is_no_garbage():
     """Nor in what earlier files imported and made: components that are released have Python look
     for garbage, too."""
     gc.collect()
@@ -138,7 +136,7 @@ def _what_other_files_left_is_no_garbage() -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _own_cache(tmp_path_factory) -> Iterator[None]:
+def _own_cache(tmp_path_factory):
     """What is remembered of checkouts and files does not stay on this machine."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
@@ -148,11 +146,11 @@ def _own_cache(tmp_path_factory) -> Iterator[None]:
 class Checkout(Folder):
     """A Git repository with a copy of the project."""
 
-    def __init__(self, root: Path, state: Path) -> None:
+    def __init__(self, root, state):
         super().__init__(root, state)
         self.state = state
 
-    def fill(self) -> None:
+    def fill(self):
         """Make the repository."""
         for name in TRACKED:
             (self.root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -162,7 +160,7 @@ class Checkout(Folder):
         (self.root / ".dvc" / "config").write_text(DVC_CONFIG, encoding="utf-8")
         self.git("init", "--quiet")
 
-    def copy(self, root: Path) -> "Checkout":
+    def copy(self, root):
         """The same checkout once more, in another folder."""
         shutil.copytree(self.root, root, symlinks=True)
         other = Checkout(root, self.state)
@@ -173,7 +171,7 @@ class Checkout(Folder):
             store.unlink()
         return other
 
-    def repro(self, *targets: str, **more: str) -> list[str]:
+    def repro(self, *targets, **more):
         """Evaluate up to the report, or up to ``targets``; the stages that ran.
 
         MLflow is left out: ``track``, which always runs, takes longer than all that a small change
@@ -183,7 +181,7 @@ class Checkout(Folder):
             self.run("dvc", "repro", *(targets or ("report",)), **more).stdout
         )
 
-    def outputs(self) -> dict[str, bytes]:
+    def outputs(self):
         """Every output of the stages and ``dvc.lock``, by path."""
         files = [
             *(self.root / "data").rglob("*"),
@@ -197,12 +195,12 @@ class Checkout(Folder):
         }
 
 
-def stages_run(output: str) -> list[str]:
+def stages_run(output):
     """The stages that ``dvc repro`` says it has run."""
     return re.findall(r"Running stage '([^']+)'", output)
 
 
-def shapes_only(params: dict[str, Any]) -> None:
+def shapes_only(params):
     """The smallest selection: drawn images, two iterations, one model, GenCeption alone."""
     run = params["run"]
     run |= {name: [] for name in benchmark_names() if name in run}
@@ -215,7 +213,7 @@ def shapes_only(params: dict[str, Any]) -> None:
     params["genception"] |= {"iterations": 2, "cross_check": ["regions_medium"]}
 
 
-def make_checkout(folder: Path) -> Checkout:
+def make_checkout(folder):
     root = folder / "checkout"
     root.mkdir()
     made = Checkout(root, folder / "state")
@@ -234,30 +232,30 @@ def make_checkout(folder: Path) -> Checkout:
 
 
 @pytest.fixture
-def checkout(tmp_path) -> Checkout:
+def checkout(tmp_path):
     """A committed checkout that evaluates one model on eight drawn images in two categories."""
     return make_checkout(tmp_path)
 
 
-def _make_evaluated(folder: Path) -> None:
+def _make_evaluated(folder):
     make_checkout(folder).repro()
 
 
 @pytest.fixture(scope="session")
-def pristine(tmp_path_factory) -> Checkout:
+def pristine(tmp_path_factory):
     """The same after ``dvc repro`` up to the report, to be copied."""
     folder = made_once(tmp_path_factory, "evaluated", _make_evaluated)
     return Checkout(folder / "checkout", folder / "state")
 
 
 @pytest.fixture
-def evaluated(pristine, tmp_path) -> Checkout:
+def evaluated(pristine, tmp_path):
     """The same to be changed; MLflow has not seen it."""
     return pristine.copy(tmp_path / "checkout")
 
 
 @pytest.fixture(scope="session")
-def finished(pristine, tmp_path_factory) -> Checkout:
+def finished(pristine, tmp_path_factory):
     """The same after all of ``dvc repro``, for tests that only look."""
     made = pristine.copy(tmp_path_factory.mktemp("finished") / "checkout")
     made.run("dvc", "repro")
@@ -265,6 +263,6 @@ def finished(pristine, tmp_path_factory) -> Checkout:
 
 
 @pytest.fixture
-def published(finished, tmp_path) -> Checkout:
+def published(finished, tmp_path):
     """The same to be changed: its run is in the ledger, and in an MLflow elsewhere."""
     return finished.copy(tmp_path / "checkout")

@@ -4,7 +4,6 @@ script."""
 import os
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -38,7 +37,7 @@ exit 0
 
 
 @pytest.fixture
-def repository(tmp_path) -> Path:
+def repository(tmp_path):
     root = tmp_path / "repository"
     for name, text in (
         ("Makefile", MAKEFILE),
@@ -68,7 +67,7 @@ def repository(tmp_path) -> Path:
     return root
 
 
-def ci(repository, **environment: str) -> tuple[bool, list[str]]:
+def ci(repository, **environment):
     """Whether it passed, and what it printed."""
     env = (
         os.environ

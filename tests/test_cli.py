@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -26,7 +25,7 @@ from tests.support.params import DEFAULT, default_params
 from tests.support.terminal import WIDTHS, fitting
 
 
-def run(monkeypatch, *arguments: str) -> int:
+def run(monkeypatch, *arguments):
     """Run the command in this process; its exit code."""
     monkeypatch.setattr(sys, "argv", ["driftledger", *arguments])
     with pytest.raises(SystemExit) as stop:
@@ -36,9 +35,7 @@ def run(monkeypatch, *arguments: str) -> int:
     return code or 0
 
 
-def command(
-    *arguments: str, cwd, **environment: str
-) -> "subprocess.CompletedProcess[str]":
+def command(*arguments, cwd, **environment):
     """Run the command as a user does, in a folder that is no project unless it is made one."""
     code = "from driftledger.cli import main; main()"
     environment = (
@@ -54,8 +51,8 @@ def command(
     )
 
 
-def raising(error) -> Any:
-    def stage(*_: object, **options: object):
+def raising(error):
+    def stage(*_, **options):
         raise error
 
     return stage
@@ -64,7 +61,7 @@ def raising(error) -> Any:
 HOSTILE = "\x1b[2J\x9b1m\u202e[red]markup[/red]\r\nall holds"
 
 
-def verified(*, holds) -> verifying.Verified:
+def verified(*, holds):
     findings = [
         Finding("bytes", f"data/{HOSTILE}/{number}.png", "is another")
         for number in range(3)
@@ -371,7 +368,7 @@ LARGE = PAGES | {
 }
 
 
-def loaded(folder, *arguments: str, code=0) -> set[str]:
+def loaded(folder, *arguments, code=0):
     """All modules that are loaded when the command ends."""
     done = subprocess.run(
         [sys.executable, "-c", RUN + TELL, *arguments],

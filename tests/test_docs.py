@@ -12,7 +12,7 @@ from typer.main import get_command
 
 from driftledger.cli import app
 from driftledger.core.registry import EXTRAS, not_installed, providers
-from driftledger.project.settings import Settings, parse_settings
+from driftledger.project.settings import parse_settings
 from lab.pictures import BEGIN, END, leaderboard
 from tests.conftest import REPOSITORY
 from tests.support.params import default_params
@@ -87,7 +87,7 @@ def test_readme_is_read_in_three_minutes_and_leads_to_every_page():
     } <= linked
 
 
-def copied(block) -> Settings:
+def copied(block):
     """The settings with a block of a page laid over them, and nothing else."""
     params = default_params()
     changes = yaml.safe_load(block)

@@ -28,11 +28,11 @@ class Built(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory) -> Built:
+def built(tmp_path_factory):
     return Built(*build(REPOSITORY, tmp_path_factory.mktemp("dist")))
 
 
-def in_wheel(built) -> set[str]:
+def in_wheel(built):
     with zipfile.ZipFile(built.wheel) as archive:
         return set(archive.namelist())
 
@@ -81,7 +81,7 @@ def test_version_and_licence_are_the_same_everywhere(built):
     assert "Typing :: Typed" in metadata.get_all("Classifier", [])
 
 
-def cited() -> dict[str, Any]:
+def cited():
     citation: dict[str, Any] = yaml.safe_load(
         (REPOSITORY / "CITATION.cff").read_text(encoding="utf-8")
     )

@@ -11,13 +11,13 @@ from tests.acceptance.checkout import Checkout, init, made_once, with_images
 EVALUATED = "DRIFTLEDGER_EVALUATED"
 
 
-def pytest_configure() -> None:
+def pytest_configure():
     os.environ.update(
         DVC_NO_ANALYTICS="1", MLFLOW_DISABLE_TELEMETRY="true", OMP_NUM_THREADS="1"
     )
 
 
-def pytest_collection_modifyitems(items) -> None:
+def pytest_collection_modifyitems(items):
     """Mark what needs the default run as slow, unless it is there already."""
     for item in items:
         ours = item.path.is_relative_to(Path(__file__).parent)
@@ -29,18 +29,18 @@ def pytest_collection_modifyitems(items) -> None:
             item.add_marker(pytest.mark.slow)
 
 
-def _shared(folder) -> Checkout:
+def _shared(folder):
     return Checkout(folder / "project", folder / "state")
 
 
-def _default(folder) -> Checkout:
+def _default(folder):
     project = init(folder, "--preset", "default")
     project.driftledger("run")
     project.commit("the default run")
     return project
 
 
-def _small(folder) -> Checkout:
+def _small(folder):
     project = with_images(folder, 4)
     project.params(lambda params: params["genception"].update(iterations=2))
     project.driftledger("run")
@@ -49,7 +49,7 @@ def _small(folder) -> Checkout:
 
 
 @pytest.fixture(scope="session")
-def evaluated(tmp_path_factory) -> Checkout:
+def evaluated(tmp_path_factory):
     """The default project with all its results, for tests that only read files."""
     if named := os.environ.get(EVALUATED):
         return Checkout(Path(named).resolve(), tmp_path_factory.mktemp("state"))
@@ -57,7 +57,7 @@ def evaluated(tmp_path_factory) -> Checkout:
 
 
 @pytest.fixture(scope="session")
-def evaluated_copy(evaluated, tmp_path_factory) -> Checkout:
+def evaluated_copy(evaluated, tmp_path_factory):
     """A committed copy of it, for tests that run commands which change none of its results."""
     copied = evaluated.copy(tmp_path_factory.mktemp("copy"))
     copied.commit("results")
@@ -65,7 +65,7 @@ def evaluated_copy(evaluated, tmp_path_factory) -> Checkout:
 
 
 @pytest.fixture(scope="session")
-def small(tmp_path_factory) -> Checkout:
+def small(tmp_path_factory):
     """Four drawn images, two embedded models, two iterations; evaluated, committed, and to be
     copied."""
     return _shared(made_once(tmp_path_factory, "small", _small))

@@ -1,58 +1,40 @@
 """A service that changes behind its name: a gate finds it where the service was asked twice."""
 
 import json
-from http.server import BaseHTTPRequestHandler
 
 import pytest
-import yaml
 
 from tests.acceptance.checkout import Checkout, draw
-from tests.acceptance.service import send
-from tests.support.canned_server import OnLoopback
+from tests.acceptance.service import Service, send
 
 QUESTIONS = 240
 BY_ITSELF = 7
 CHANGED = 73
 
 
-class Weeks(OnLoopback):
+class Weeks(Service):
     """Says yes to every question, but to the first ``flipped`` of them no."""
 
-    def __init__(self) -> None:
-        self.flipped = 0
-        weeks = self
+    flipped = 0
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                asked = json.dumps(body["messages"])
-                number = int(asked.partition("Question ")[2].partition(":")[0])
-                text = "No" if number < weeks.flipped else "Yes"
-                message = {"role": "assistant", "content": text, "refusal": None}
-                choice = {"index": 0, "message": message, "finish_reason": "stop"}
-                send(self, {"model": "eyes-1", "choices": [choice]})
-
-            def do_GET(self) -> None:
-                send(self, {"object": "list", "data": [{"id": "eyes"}]})
-
-            def log_message(self, format, *args):  # noqa: A002
-                """Log nothing to the terminal."""
-
-        super().__init__(Handler)
+    def _serve(self, request, body):
+        number = int(body.partition(b"Question ")[2].partition(b":")[0])
+        message = {"role": "assistant", "content": "Yes", "refusal": None}
+        if number < self.flipped:
+            message["content"] = "No"
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        send(request, {"model": "eyes-1", "choices": [choice]})
 
 
-def ask(project: Checkout, as_of: str) -> str:
+def ask(project, as_of):
     """Ask the service as of a day, commit, and return the run's fingerprint."""
-    params = yaml.safe_load((project.root / "params.yaml").read_text())
-    params["models"]["eyes"]["as_of"] = as_of
-    (project.root / "params.yaml").write_text(yaml.safe_dump(params))
+    project.params(lambda params: params["models"]["eyes"].update(as_of=as_of))
     project.run("driftledger", "run")
     project.commit(as_of)
-    published = project.root.glob("ledger/*.json")
-    newest = max(published, key=lambda path: path.stat().st_mtime_ns)
-    return str(json.loads(newest.read_text())["fingerprint"])
+    [published] = project.git(
+        "show", "--name-only", "--format=", "--", "ledger"
+    ).split()
+    return json.loads((project.root / published).read_bytes())["fingerprint"]
 
 
 def test_a_service_that_changed_is_found_where_it_was_asked_twice(tmp_path):

@@ -6,7 +6,6 @@ import shlex
 
 import pytest
 
-from tests.acceptance.checkout import Checkout
 from tests.acceptance.json_keys import COMMANDS, printed, read_golden
 from tests.acceptance.numbers import read
 from tests.acceptance.places import OTHER_RUN, REPOSITORY, RUN, score_files
@@ -16,14 +15,14 @@ NOT_HERE = {"init", "preset", "run", "ui", "upgrade"}
 
 
 @pytest.fixture(scope="module")
-def project(evaluated, tmp_path_factory) -> Checkout:
+def project(evaluated, tmp_path_factory):
     """A copy of the default project, to run the commands of the README in."""
     copied = evaluated.copy(tmp_path_factory.mktemp("readme"))
     copied.commit("results")
     return copied
 
 
-def of_the_readme() -> list[list[str]]:
+def of_the_readme():
     text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
     # test_newcomer.py runs the first
     blocks = re.findall(r"```console\n(.*?)```", text, re.DOTALL)[1:]

@@ -7,14 +7,13 @@ import shutil
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 import yaml
 
-from tests.acceptance.checkout import Checkout
 from tests.acceptance.numbers import read
 from tests.acceptance.places import (
     RUN,
@@ -28,7 +27,7 @@ MODEL = RUN.partition("/")[0]
 Edit = Callable[[Path], None]
 
 
-def records(top) -> Path:
+def records(top):
     return next(
         path
         for path in record_files(top)
@@ -36,33 +35,33 @@ def records(top) -> Path:
     )
 
 
-def card(top) -> Path:
+def card(top):
     return records(top).parent / "components.json"
 
 
-def drawing(top) -> Path:
+def drawing(top):
     return images_of(records(top))[0]
 
 
-def score(top) -> Path:
+def score(top):
     return next(
         path for path in score_files(top) if read(path)["keys"]["model"] == MODEL
     )
 
 
-def rows(top) -> Path:
+def rows(top):
     return score(top).parent / "rows.jsonl"
 
 
-def dataset_image(top) -> Path:
+def dataset_image(top):
     return dataset_images(top)[0]
 
 
-def leaderboard(top) -> Path:
+def leaderboard(top):
     return top / "reports/leaderboard.md"
 
 
-def locked(top) -> Iterator[tuple[Path, str]]:
+def locked(top):
     """Each lock that holds records of the model, and the md5 that it has of them."""
     for path in sorted(top.rglob("dvc.lock")):
         for name, stage in yaml.safe_load(path.read_text(encoding="utf-8"))[
@@ -75,17 +74,17 @@ def locked(top) -> Iterator[tuple[Path, str]]:
             )
 
 
-def lock(top) -> Path:
+def lock(top):
     return next(locked(top))[0]
 
 
-def last_byte(path) -> None:
+def last_byte(path):
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
     path.write_bytes(content)
 
 
-def another_image(path) -> None:
+def another_image(path):
     """Put the image that is most unlike in its place: a file of another size."""
     other = max(
         path.parent.parent.rglob("*.png"),
@@ -94,7 +93,7 @@ def another_image(path) -> None:
     shutil.copy(other, path)
 
 
-def replace(pattern, by) -> Edit:
+def replace(pattern, by):
     def edit(path):
         text, count = re.subn(pattern, by, path.read_text(encoding="utf-8"), count=1)
         assert count == 1, f"{pattern} is not in {path}"
@@ -103,7 +102,7 @@ def replace(pattern, by) -> Edit:
     return edit
 
 
-def another_md5(path) -> None:
+def another_md5(path):
     _, md5 = next(locked(path.parent))
     replace(md5, ("0" if md5[0] != "0" else "1") + md5[1:])(path)
 
@@ -180,7 +179,7 @@ def test_verify_finds_nothing_in_what_nobody_changed(small, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def bundle(small, tmp_path_factory) -> tuple[Checkout, Path]:
+def bundle(small, tmp_path_factory):
     """A bundle of a small run, and the project that it is from."""
     copied = small.copy(tmp_path_factory.mktemp("bundled"))
     copied.driftledger("track")

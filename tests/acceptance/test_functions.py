@@ -6,7 +6,6 @@ In ``tests/cases/acceptance/functions.jsonl`` a text such as "4/7" is a fraction
 import json
 from fractions import Fraction
 from importlib import import_module
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +21,7 @@ NAMED = {
 }
 
 
-def argument(value) -> Any:
+def argument(value):
     """A name stands for what is above; lists of numbers are arrays."""
     if isinstance(value, str):
         return NAMED[value]
@@ -30,17 +29,17 @@ def argument(value) -> Any:
     return np.array(value) if is_array else value
 
 
-def called(case) -> Any:
+def called(case):
     function = getattr(import_module(MODULES[case["function"]]), case["function"])
     return function(*map(argument, case["arguments"]), **case.get("named", {}))
 
 
-def of(*names: str) -> list[Any]:
+def of(*names):
     found = [case for case in CASES if case["function"] in names and "gives" in case]
     return [pytest.param(case, id=str(case["arguments"])) for case in found]
 
 
-def approximately(value, **tolerance: float) -> Any:
+def approximately(value, **tolerance):
     values = np.ravel(value).tolist()
     return pytest.approx(
         [float(Fraction(each)) if isinstance(each, str) else each for each in values],

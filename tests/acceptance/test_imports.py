@@ -5,8 +5,6 @@ import ast
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -35,7 +33,7 @@ HEAVY = (
 )
 
 
-def imports(path) -> Iterator[str]:
+def imports(path):
     """The full name of everything that a module imports, anywhere in it."""
     package = path.relative_to(SOURCE).parts[:-1]
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -47,7 +45,7 @@ def imports(path) -> Iterator[str]:
             yield from (f"{base}.{alias.name}" for alias in node.names)
 
 
-def all_imports(package) -> list[tuple[Path, str]]:
+def all_imports(package):
     paths = sorted((SOURCE / package).rglob("*.py"))
     found = [
         (path.relative_to(SOURCE), name) for path in paths for name in imports(path)
@@ -56,7 +54,7 @@ def all_imports(package) -> list[tuple[Path, str]]:
     return found
 
 
-def top(name) -> str:
+def top(name):
     return name.partition(".")[0]
 
 
@@ -90,7 +88,7 @@ def test_the_demonstration_imports_what_anybodys_own_components_may():
     assert not {each for each in rooms if not each.startswith(may)}
 
 
-def is_private(name) -> bool:
+def is_private(name):
     library = top(name)
     if library not in {"dvc", "dvc_data", "dvc_objects", "mlflow"}:
         return False
@@ -112,7 +110,7 @@ def test_no_private_name_of_dvc_or_mlflow_is_imported():
     assert not found, "\n".join(sorted(found))
 
 
-def arrows() -> set[tuple[str, str]]:
+def arrows():
     """Each room and a room that it imports from: at a head, inside a function, or for type
     checkers alone."""
     rooms = {each.stem for each in (SOURCE / "driftledger").iterdir()}
@@ -140,7 +138,7 @@ def test_rooms_import_one_way():
     assert not {pair for pair in found if pair[::-1] in found}
 
 
-def loaded_by(*modules: str) -> set[str]:
+def loaded_by(*modules):
     """All modules that are loaded once a fresh interpreter has imported these."""
     code = f"import sys, {', '.join(modules)}; print(*sys.modules)"
     done = subprocess.run(
@@ -193,7 +191,7 @@ NO_BEGINNINGS = {
 }
 
 
-def sources(package) -> dict[str, tuple[list[str], ast.Module]]:
+def sources(package):
     """Each module's lines and syntax tree, by its path."""
     found = {}
     for path in sorted((SOURCE / package).rglob("*.py")):
@@ -203,19 +201,19 @@ def sources(package) -> dict[str, tuple[list[str], ast.Module]]:
     return found
 
 
-def is_prose(node) -> bool:
+def is_prose(node):
     value = node.value if isinstance(node, ast.Expr) else None
     return isinstance(value, ast.Constant) and isinstance(value.value, str)
 
 
-def is_pair(node) -> bool:
+def is_pair(node):
     """Tell whether a statement is ``a, b = x, y``."""
     if not isinstance(node, ast.Assign):
         return False
     return isinstance(node.targets[0], ast.Tuple) and isinstance(node.value, ast.Tuple)
 
 
-def code_lines(lines, tree) -> Iterator[str]:
+def code_lines(lines, tree):
     """Lines that are neither empty, nor a comment, nor in a docstring."""
     prose = set()
     for node in ast.walk(tree):

@@ -16,7 +16,7 @@ PHOTOGRAPHS = 12
 NAMES = "gpt_5_4_mini/gpt_image_2/hues"
 
 
-def of_the_readme() -> list[list[str]]:
+def of_the_readme():
     """The commands with which the README begins, with an encoder that needs no weights."""
     block = re.findall(
         r"```console\n(.*?)```",

@@ -8,9 +8,7 @@ import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from string import Template
 
 import pytest
@@ -54,7 +52,7 @@ for arguments in json.load(sys.stdin):
 """Lists of arguments of ``compare`` → what each prints, and its exit code."""
 
 
-def _make(folder) -> None:
+def _make(folder):
     project = init(folder, "--preset", "default")
     project.params(_questions_alone)
     project.git("branch", "-m", "main")
@@ -74,7 +72,7 @@ def _make(folder) -> None:
     project.git("switch", "--quiet", "main")
 
 
-def _questions_alone(params) -> None:
+def _questions_alone(params):
     chosen = {"models": ["reader"], "question_sets": ["scenes_mme"]}
     chosen |= {"mme": ["scenes_mme"], "judge": "rubric", "seed": 1}
     params["run"] = {name: chosen.get(name, []) for name in params["run"]}
@@ -85,7 +83,7 @@ def _questions_alone(params) -> None:
     params["models"] = {"reader": reader}
 
 
-def _job(upstream, folder, lines) -> tuple[int, str]:
+def _job(upstream, folder, lines):
     """Run the lines of a job as CI does, each in a shell of its own, until one fails.
 
     Returns:
@@ -108,17 +106,13 @@ def _job(upstream, folder, lines) -> tuple[int, str]:
     return code, (folder / "stubbed").read_text()
 
 
-Jobs = Callable[[str, str], tuple[Path, int, str]]
-"""Kind of CI, branch → the folder of the job, its exit code, what it asked of others."""
-
-
 @pytest.fixture(scope="module")
-def jobs(tmp_path_factory) -> Jobs:
+def jobs(tmp_path_factory):
     made = made_once(tmp_path_factory, "upstream", _make)
     upstream = Checkout(made / "project", made / "state")
 
     @cache
-    def job(kind, branch) -> tuple[Path, int, str]:
+    def job(kind, branch):
         folder = tmp_path_factory.mktemp("job")
         clone = ["git", "clone", "--quiet", upstream.root.as_uri()]
         upstream.run(*clone, str(folder / "project"))
@@ -154,7 +148,7 @@ def test_the_jobs_fetch_all_commits():
 
 
 @pytest.fixture(scope="module")
-def history(jobs) -> Checkout:
+def history(jobs):
     """The failed pull request with its results: HEAD~1 and HEAD~2 have the baseline's."""
     folder, _, _ = jobs("github", "coarser")
     checkout = Checkout(folder / "project", folder / "state")
@@ -162,16 +156,16 @@ def history(jobs) -> Checkout:
     return checkout
 
 
-def shallow(history, folder) -> None:
+def shallow(history, folder):
     clone = ["git", "clone", "--quiet", "--depth", "1", history.root.as_uri()]
     history.run(*clone, str(folder))
 
 
-def without_git(history, folder) -> None:
+def without_git(history, folder):
     shutil.copytree(history.root, folder, ignore=shutil.ignore_patterns(".git"))
 
 
-def of_an_enemy(history, folder) -> None:
+def of_an_enemy(history, folder):
     """Publish links, pipes and garbage, and a run with another's scores."""
     shutil.copytree(history.root, folder, symlinks=True)
     ledger = folder / "ledger"
@@ -188,7 +182,7 @@ def of_an_enemy(history, folder) -> None:
     os.mkfifo(ledger / f"{name}5.json")
 
 
-def compared(checkout, commands) -> list[tuple[str, int]]:
+def compared(checkout, commands):
     """Return what ``compare`` prints, and its exit code; each command is as one would type it."""
     arguments = [shlex.split(command) for command in commands]
     done = subprocess.run(

@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from time import sleep
@@ -32,7 +31,7 @@ def test_a_second_run_does_nothing(evaluated, tmp_path):
     assert copied.results() == before
 
 
-def asking(service, folder, iterations, images=IMAGES) -> Checkout:
+def asking(service, folder, iterations, images=IMAGES):
     """A project whose model and generator are a service, and whose encoder is its own."""
     address = service.base_url
     return described_by(
@@ -40,7 +39,7 @@ def asking(service, folder, iterations, images=IMAGES) -> Checkout:
     )
 
 
-def killed_run(checkout, service, answers) -> bool:
+def killed_run(checkout, service, answers):
     """Start a run and kill it once it waits for more than ``answers`` answers; whether it got that
     far."""
     service.allow(answers)
@@ -63,7 +62,7 @@ def killed_run(checkout, service, answers) -> bool:
     return True
 
 
-def marked(mark) -> list[int]:
+def marked(mark):
     """Every process whose environment has this mark, also those that are no longer anybody's
     children."""
     numbers = []
@@ -74,7 +73,7 @@ def marked(mark) -> list[int]:
     return numbers
 
 
-def kill_all(mark) -> None:
+def kill_all(mark):
     while numbers := marked(mark):
         for number in numbers:
             with suppress(OSError):
@@ -100,19 +99,19 @@ def test_a_run_goes_on_after_a_kill_at_every_call_and_repeats_none(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def served() -> Iterator[Service]:
+def served():
     with Service() as service:
         yield service
 
 
-def priced(params) -> None:
+def priced(params):
     """Ask 100 and 1,000 for a million tokens, and 0.5 for a drawing."""
     params["models"]["eyes"]["prices"] = {"input": 100, "output": 1000}
     params["generators"]["hands"]["prices"] = {"image": 0.5}
 
 
 @pytest.fixture(scope="module")
-def pushed(served, tmp_path_factory) -> Checkout:
+def pushed(served, tmp_path_factory):
     """A project of three iterations, run, pushed to a remote in a folder, and committed."""
     folder = tmp_path_factory.mktemp("pushed")
     checkout = asking(served, folder, iterations=3)
@@ -124,7 +123,7 @@ def pushed(served, tmp_path_factory) -> Checkout:
     return checkout
 
 
-def clone(pushed, folder) -> Checkout:
+def clone(pushed, folder):
     """A fresh clone after ``dvc pull``."""
     pushed.run("git", "clone", "--quiet", str(pushed.root), str(folder / "project"))
     cloned = Checkout(folder / "project", folder / "state")
@@ -133,7 +132,7 @@ def clone(pushed, folder) -> Checkout:
     return cloned
 
 
-def one_more(params) -> None:
+def one_more(params):
     params["genception"]["iterations"] += 1
 
 

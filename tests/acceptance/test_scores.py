@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance import records
-from tests.acceptance.numbers import Lines, differences, lines_of, read_golden, shorten
+from tests.acceptance.numbers import differences, lines_of, read_golden, shorten
 from tests.acceptance.places import REPOSITORY
 
 NEURAL = "DRIFTLEDGER_NEURAL"
@@ -15,7 +15,7 @@ DEFAULT = {"photos", "digits", "scenes_mm_sap", "scenes_mm_vet", "scenes_mme"}
 """The datasets and question sets of the default run; those of the neural run are others."""
 
 
-def _of_default(files) -> dict[str, Lines]:
+def _of_default(files):
     return {
         name: lines
         for name, lines in files.items()
@@ -23,7 +23,7 @@ def _of_default(files) -> dict[str, Lines]:
     }
 
 
-def _compare(golden, now) -> None:
+def _compare(golden, now):
     assert golden, "there are no golden numbers"
     wrong = [
         each

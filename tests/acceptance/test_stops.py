@@ -18,7 +18,7 @@ IGNORING = ("sh", "-c", "trap '' INT; exec \"$@\"", "sh", "driftledger")
 PLAIN = ("driftledger",)
 
 
-def wait_for(condition) -> None:
+def wait_for(condition):
     began = time.monotonic()
     while not condition():
         assert time.monotonic() - began < PATIENCE

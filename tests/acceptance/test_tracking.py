@@ -4,8 +4,6 @@ alone."""
 import json
 import re
 import shlex
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -14,7 +12,7 @@ from tests.acceptance.places import REPOSITORY
 from tests.acceptance.snapshot import FILE, snapshot
 
 
-def _leaves(value, name="") -> Iterator[tuple[str, Any]]:
+def _leaves(value, name=""):
     if isinstance(value, dict | list):
         for key, each in value.items() if isinstance(value, dict) else enumerate(value):
             yield from _leaves(each, f"{name} | {key}")
@@ -22,7 +20,7 @@ def _leaves(value, name="") -> Iterator[tuple[str, Any]]:
         yield name, value
 
 
-def _wrong(golden, now) -> list[str]:
+def _wrong(golden, now):
     sides = [dict(_leaves(each)) for each in (golden, now)]
     numbers = [
         {name: value for name, value in side.items() if isinstance(value, float)}

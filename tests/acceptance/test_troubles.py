@@ -14,14 +14,14 @@ IMAGES = 3
 NO_SCORE = "driftledger: {} has no score in genception on photos"
 
 
-def free_port() -> int:
+def free_port():
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         port: int = unused.getsockname()[1]
         return port
 
 
-def ran(checkout, code, *sentences: str) -> list[str]:
+def ran(checkout, code, *sentences):
     """Run, expect this exit code and each sentence once, and return what was said."""
     done = checkout.driftledger("run", check=False)
     assert done.returncode == code, done.stderr
@@ -31,7 +31,7 @@ def ran(checkout, code, *sentences: str) -> list[str]:
     return done.stderr.splitlines()
 
 
-def models_in_the_report(checkout) -> set[str]:
+def models_in_the_report(checkout):
     return {path.stem for path in (checkout.root / "reports/site/runs").glob("*.html")}
 
 

@@ -2,13 +2,11 @@
 
 import json
 
-import pytest
-
 from driftledger.benchmarks.records import RECORDS
 from driftledger.benchmarks.usage import CALLS, USAGE, read_usage, usage_behind
 from driftledger_check.bundle import Folder
 from driftledger_check.usage import check_calls, check_totals
-from tests.support.cases import cases
+from tests.support.cases import cases, each_case
 
 
 def checked(path):
@@ -18,9 +16,7 @@ def checked(path):
     return [*check_calls(source), *check_totals(source, source)]
 
 
-@pytest.mark.parametrize(
-    "case", cases(__file__, "usage"), ids=lambda case: case["name"]
-)
+@each_case(cases(__file__, "usage"))
 def test_totals_are_those_by_hand(case, tmp_path):
     for name, rows in ((RECORDS, "records"), (CALLS, "calls")):
         lines = [json.dumps(row) for row in case[rows]]

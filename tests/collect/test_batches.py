@@ -2,7 +2,6 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -10,7 +9,7 @@ import pytest
 from PIL import Image
 
 from driftledger.collect.batches import LocalCalls, finished, length
-from driftledger.collect.call import Ask, Draw, Steps
+from driftledger.collect.call import Ask, Draw
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Generator, Model, QueueModel
 from driftledger.core.canonical import sha256_file
@@ -35,7 +34,7 @@ BATCHES: list[tuple[str, int]] = []
 
 
 @pytest.fixture(autouse=True)
-def fresh() -> Iterator[None]:
+def fresh():
     yield
     MEMORY["most"] = 100
     for seen in (HELD, LOADS, BATCHES):
@@ -49,7 +48,7 @@ class Heavy:
     weight: int
     provider: ClassVar[str]
 
-    def work(self, items: int) -> None:
+    def work(self, items):
         if self.provider not in HELD:
             self.take(self.weight)
             HELD[self.provider] = self.weight
@@ -58,13 +57,13 @@ class Heavy:
         time.sleep(0.05)  # longer than storing results takes, as with real checkpoints
         BATCHES.append((self.provider, items))
 
-    def take(self, units: int) -> None:
+    def take(self, units):
         if sum(HELD.values()) + units > MEMORY["most"]:
             raise OutOfMemoryError(
                 f"{self.provider}: out of memory ({units} more units)"
             )
 
-    def release(self) -> None:
+    def release(self):
         HELD.pop(self.provider, None)
 
 
@@ -73,7 +72,7 @@ class HeavyModel(Heavy, Model):
     version: ClassVar[str] = "1"
     weight: int = 50
 
-    def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
+    def respond(self, conversations):
         self.work(len(conversations))
         images = [conversation.last_medium for conversation in conversations]
         return [Result(image.sha256[:8]) for image in images if image is not None]
@@ -84,7 +83,7 @@ class HeavyGenerator(Heavy, Generator):
     version: ClassVar[str] = "1"
     weight: int = 40
 
-    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Result]:
+    def generate(self, prompts, seeds):
         self.work(len(prompts))
         return [
             Result(image=Image.new("RGB", (8, 8), f"#{prompt[:6]}"))
@@ -92,7 +91,7 @@ class HeavyGenerator(Heavy, Generator):
         ]
 
 
-def chain(model, generator, image, number) -> Steps[list[Result]]:
+def chain(model, generator, image, number):
     results: list[Result] = []
     for t in (1, 2):
         context = Subject(f"s{number}", t, "d")
@@ -105,7 +104,7 @@ def chain(model, generator, image, number) -> Steps[list[Result]]:
     return results
 
 
-def run(model, generator, folder, name) -> list[list[Result]]:
+def run(model, generator, folder, name):
     paths = [draw(folder / f"{number}.png", number) for number in range(8)]
     images = [Medium(path, sha256_file(path)) for path in paths]
     with CallStore(folder / name) as store:
@@ -133,7 +132,7 @@ def test_without_room_for_both_each_is_loaded_once_per_step(tmp_path, capsys):
     assert "heavy_generator now has the memory to itself" in capsys.readouterr().err
 
 
-def forget() -> None:
+def forget():
     for seen in (HELD, LOADS, BATCHES):
         seen.clear()
 
@@ -184,7 +183,7 @@ class Brittle(HeavyModel):
 
     provider: ClassVar[str] = "brittle"
 
-    def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
+    def respond(self, conversations):
         replies = super().respond(conversations)
         for reply in replies:
             if reply.text in HURTS:
@@ -196,7 +195,7 @@ HURTS: dict[str, BaseException] = {}
 
 
 @pytest.fixture
-def hurt(tmp_path) -> Iterator[list[Ask]]:
+def hurt(tmp_path):
     """Calls to a component that raises about the second of four images."""
     images = []
     for number in range(4):
@@ -261,19 +260,19 @@ class HeavyQueue(Heavy, QueueModel):
     version: ClassVar[str] = "1"
     weight: int = 50
 
-    def begin(self, number: int, conversation: Conversation) -> None:
+    def begin(self, number, conversation):
         text = str(conversation.last_medium and conversation.last_medium.sha256[:8])
         if text in HURTS:
             raise HURTS[text]
         self.work(1)
         QUEUE[number] = text
 
-    def step(self) -> dict[int, Result]:
+    def step(self):
         number = next(iter(QUEUE))
         JOINED.append(len(QUEUE))
         return {number: Result(QUEUE.pop(number))}
 
-    def release(self) -> None:
+    def release(self):
         super().release()
         QUEUE.clear()
 
@@ -325,10 +324,10 @@ class Reader(Heavy, Model):
     weight: int = 0
 
     @property
-    def batch_window(self) -> int:
+    def batch_window(self):
         return 16
 
-    def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
+    def respond(self, conversations):
         texts = [str(part) for each in conversations for part in each.turns[0].parts]
         self.take(len(texts) * max(map(len, texts)))
         BATCHES.append(("reader", len(texts)))

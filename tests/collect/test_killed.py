@@ -10,11 +10,11 @@ import pytest
 
 pytest.importorskip("openai")
 
-from driftledger.collect.call import Ask, Draw, Steps
+from driftledger.collect.call import Ask, Draw
 from driftledger.collect.store import CallStore
 from driftledger.components.openai import OpenAIChat
 from driftledger.core.canonical import sha256_file
-from driftledger.core.types import Conversation, Medium, Result, Subject
+from driftledger.core.types import Conversation, Medium, Subject
 from tests.collect.chains import run_protocols
 from tests.conftest import draw
 from tests.support.fakes import SizeGenerator
@@ -42,7 +42,7 @@ collect(sys.argv[1], Path(sys.argv[2]))
 """
 
 
-def chain(model, generator, image, number) -> Steps[list[Result]]:
+def chain(model, generator, image, number):
     results = []
     for t in (1, 2):
         context = Subject(f"s{number}", t, "d")
@@ -61,7 +61,7 @@ def chain(model, generator, image, number) -> Steps[list[Result]]:
     return results
 
 
-def seer(base_url) -> OpenAIChat:
+def seer(base_url):
     limits = {"concurrency": 2, "max_calls": 1000}
     return OpenAIChat.model_validate(
         {
@@ -73,7 +73,7 @@ def seer(base_url) -> OpenAIChat:
     )
 
 
-def collect(base_url, folder) -> list[list[Result]]:
+def collect(base_url, folder):
     """Two descriptions by a service and two local drawings of each of six images."""
     model = seer(base_url)
     paths = [
@@ -89,17 +89,17 @@ def collect(base_url, folder) -> list[list[Result]]:
         return run_protocols(protocols, store)
 
 
-def says(request) -> ChatAnswer:
+def says(request):
     return ChatAnswer("a cat")
 
 
 @pytest.fixture
-def reference(tmp_path) -> list[list[object]]:
+def reference(tmp_path):
     with OpenAIServer(reply=says) as server:
         return rows(collect(server.base_url, tmp_path / "reference"))
 
 
-def rows(results) -> list[list[object]]:
+def rows(results):
     return [[comparable(result) for result in chain] for chain in results]
 
 

@@ -8,12 +8,12 @@ import threading
 import time
 from collections import Counter
 from functools import partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pytest
 from tenacity import wait_none
 
-from driftledger.collect.call import Ask, Steps, walk
+from driftledger.collect.call import Ask, walk
 from driftledger.collect.progress import Progress
 from driftledger.collect.run import Collector
 from driftledger.collect.store import CallStore
@@ -21,7 +21,7 @@ from driftledger.components import service as patience
 from driftledger.components.openai import OpenAIChat
 from driftledger.components.service import Limits, Prices
 from driftledger.core.errors import BudgetError, ServiceError, StoreError
-from driftledger.core.types import Conversation, Medium, Subject, Turn
+from driftledger.core.types import Conversation, Subject, Turn
 from tests.collect.chains import EXPECTED, chain, eight_images, run
 from tests.support import virtual_time
 from tests.support.canned_server import Canned
@@ -36,7 +36,7 @@ none of them."""
 
 
 @pytest.fixture(autouse=True)
-def fresh(monkeypatch) -> None:
+def fresh(monkeypatch):
     ASKED.clear()
     AT_ONCE[:] = [0, 0]
     SEEN.clear()
@@ -44,11 +44,11 @@ def fresh(monkeypatch) -> None:
 
 
 @pytest.fixture
-def images(tmp_path) -> list[Medium]:
+def images(tmp_path):
     return eight_images(tmp_path)
 
 
-def stored_calls(folder, images, model, generator) -> int:
+def stored_calls(folder, images, model, generator):
     with CallStore(folder, writes=False) as store:
         return sum(
             walk(chain(model, generator, image, n), store.answer).answered
@@ -144,7 +144,7 @@ def test_a_call_that_two_units_need_is_made_once(images, tmp_path):
     assert sum(batch.count("30x30") for batch in SEEN) == 1
 
 
-def once(model, image, number) -> Steps[str]:
+def once(model, image, number):
     answer = yield Ask(
         model,
         "answer",
@@ -154,11 +154,11 @@ def once(model, image, number) -> Steps[str]:
     return answer.text or ""
 
 
-def seconds_of(*models: FarModel, images, folder) -> float:
+def seconds_of(*models, images, folder):
     """How long runs of one model each, side by side in one collector, would take without what
     computing takes."""
 
-    async def main() -> float:
+    async def main():
         started = time.monotonic()
         with CallStore(folder) as store:
             collector = Collector(store)
@@ -229,7 +229,7 @@ def test_a_run_that_stops_leaves_what_another_needs_too(images, tmp_path):
     slow = SleepingModel(log=str(tmp_path / "log"), batch_size=1, seconds=0.2)
     models = [slow, slow, EchoModel(batch_size=1), FarModel(breaks_at=50)]
 
-    async def main(collector: Collector) -> Any:
+    async def main(collector):
         own = [once(model, images[3], number) for number, model in enumerate(models)]
         drives = [
             collector.drive(each, Progress("test", 0))

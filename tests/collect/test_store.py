@@ -7,7 +7,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
@@ -29,7 +29,6 @@ from driftledger.core.errors import ComponentError, StoreError
 from driftledger.core.files import link_file
 from driftledger.core.types import (
     Conversation,
-    Float32,
     Medium,
     Outcome,
     PromptUsage,
@@ -46,7 +45,7 @@ from tests.support.params import default_params
 from tests.support.stores import found, stored_rows
 
 
-def key(number) -> str:
+def key(number):
     return sha256_of(number)
 
 
@@ -62,9 +61,7 @@ class Made(NamedTuple):
     component: Any = SimpleNamespace(fingerprint="f" * 64)
 
 
-def finished(
-    number, text="a cat", *, png=None, **changes: object
-) -> tuple[Any, Result]:
+def finished(number, text="a cat", *, png=None, **changes):
     usage = Usage(10, 2, seconds=0.5, cost=0.25)
     result = replace(Result(text=text, data=png, usage=usage), **changes)  # type: ignore[arg-type]
     return Made(key(number), Subject(f"s{number}", 1, "d")), result
@@ -249,7 +246,7 @@ except StoreError as error:
 """
 
 
-def second(folder, how) -> "subprocess.Popen[str]":
+def second(folder, how):
     command = [sys.executable, "-c", SECOND, str(folder), how]
     return subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -541,7 +538,7 @@ class BrokenEncoder(LetterEncoder):
 
     provider: ClassVar[str] = "broken"
 
-    def encode_images(self, images: Sequence[Image.Image]) -> Float32:
+    def encode_images(self, images):
         return np.array(
             [
                 [1, np.nan if image.getpixel((0, 0)) == (255, 0, 0) else 1]
@@ -550,7 +547,7 @@ class BrokenEncoder(LetterEncoder):
             np.float32,
         )
 
-    def encode_texts(self, texts: Sequence[str]) -> Float32:
+    def encode_texts(self, texts):
         return np.array(
             [[1, np.nan if text.startswith("b") else 1] for text in texts], np.float32
         )

@@ -11,7 +11,7 @@ from driftledger.components.base import ComponentCard
 from driftledger.core.errors import ConfigError
 from driftledger.ledger.lineage import version_of
 from driftledger.project.project import Project
-from tests.support.cases import cases
+from tests.support.cases import cases, each_case
 from tests.support.fakes.services import FarGenerator
 
 PARAMS = """\
@@ -43,7 +43,7 @@ def written(tmp_path, monkeypatch):
     return write
 
 
-@pytest.mark.parametrize("case", cases(__file__, "again"), ids=str)
+@each_case(cases(__file__, "again"))
 def test_an_entry_gets_a_day_and_all_else_stays(case, written):
     project = written(case["models"])
     names = case.get("again", ["seer"])

@@ -6,7 +6,6 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -36,7 +35,7 @@ from tests.support.stores import comparable, found, stored_rows
 
 
 @pytest.fixture
-def project(tmp_path, monkeypatch) -> Project:
+def project(tmp_path, monkeypatch):
     """A small project whose data are built."""
     monkeypatch.chdir(tmp_path)
     project = make_small(tmp_path)
@@ -44,7 +43,7 @@ def project(tmp_path, monkeypatch) -> Project:
     return project
 
 
-def to_make(project) -> dict[str, int]:
+def to_make(project):
     return {
         name: calls.to_make for name, calls in plan(Project(project.root)).calls.items()
     }
@@ -108,7 +107,7 @@ def test_failed_calls_are_planned_and_made_by_the_next_run(
 def test_a_model_that_cannot_be_asked_takes_no_other_with_it(
     component, method, sentence, complete, project, monkeypatch
 ):
-    def away(*_: object):
+    def away(*_):
         raise ServiceError("the service is away")
 
     models = {"regions_medium", "blind"}
@@ -174,7 +173,7 @@ def test_each_component_is_loaded_once_and_let_go_of_when_no_later_folder_needs_
     ):
         original = getattr(component, method)
 
-        def work(self, *given: Any, ask=original):
+        def work(self, *given, ask=original):
             if self.provider not in loaded:
                 seen.append(f"{self.provider} loaded")
                 loaded.add(self.provider)
@@ -291,7 +290,7 @@ with CallStore(Path(sys.argv[1])):
 
 
 def test_what_nothing_uses_is_shown_and_then_removed(project, monkeypatch):
-    def gone(path, **given: Any):
+    def gone(path, **given):
         if path.suffix == ".png":
             raise KeyboardInterrupt
         unlink(path, **given)
@@ -381,18 +380,18 @@ def test_what_another_checkout_selects_stays(project):
 MODELS = ["regions_medium", "blind"]
 
 
-def asks_nobody(*_: Any) -> None:
+def asks_nobody(*_):
     raise AssertionError("asked once more")
 
 
-def stored(store) -> dict[str, Any]:
+def stored(store):
     return {
         key: comparable(result)
         for key, result in found(store, stored_rows(store.folder)).items()
     }
 
 
-def run_round(project, of, into, **chosen: Any) -> list[str]:
+def run_round(project, of, into, **chosen):
     return [
         collect_shard(Project(project.root), f"{number}/{of}", into, **chosen)
         for number in range(of)

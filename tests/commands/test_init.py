@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 from dvc.utils.serialize import parse_yaml
@@ -26,7 +25,7 @@ from tests.support.terminal import fitting, printed
 Tree = dict[str, bytes | str]
 
 
-def tree(root) -> Tree:
+def tree(root):
     """Every file and link, without what Git and DVC keep for themselves."""
     found: Tree = {}
     for path in sorted(root.rglob("*")):
@@ -43,13 +42,13 @@ def tree(root) -> Tree:
 
 
 @pytest.fixture
-def here(tmp_path, monkeypatch) -> Path:
+def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     return tmp_path
 
 
-def git(*arguments: str) -> str:
+def git(*arguments):
     command = ["git", "-c", "user.name=t", "-c", "user.email=t@localhost", *arguments]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
@@ -275,7 +274,7 @@ def test_the_block_of_questions_in_the_docs_works_after_init(here):
     )
 
 
-def killed_after(writes, root) -> bool:
+def killed_after(writes, root):
     """Begin a project in a process that ends at once before a further file; whether it came so
     far."""
     child = os.fork()
@@ -429,7 +428,7 @@ def test_what_is_retired_is_listed_last_with_its_date_and_selected_with_a_warnin
 ELSEWHERE = "http://127.0.0.1:9/v1"
 
 
-def chosen(**given: str) -> dict[str, Any]:
+def chosen(**given):
     return {
         f"{kind}s": dict([selectable(f"{kind}s", each, ELSEWHERE)])
         for kind, each in given.items()

@@ -3,7 +3,6 @@
 import subprocess
 import sys
 import textwrap
-from pathlib import Path
 
 import pytest
 import yaml
@@ -17,7 +16,7 @@ from tests.support.params import default_params
 RUFF = (sys.executable, "-m", "ruff")
 
 
-def run(folder, *command: str) -> str:
+def run(folder, *command):
     done = subprocess.run(
         command, cwd=folder, capture_output=True, text=True, check=False
     )
@@ -26,7 +25,7 @@ def run(folder, *command: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory) -> tuple[Path, dict[str, list[str]]]:
+def written(tmp_path_factory):
     """A folder with one of each kind, and what was said of each."""
     folder = tmp_path_factory.mktemp("project")
     (folder / "pyproject.toml").write_text(

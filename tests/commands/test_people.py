@@ -6,12 +6,11 @@ import sys
 import pytest
 
 from driftledger import cli
-from driftledger.project.project import Project
 from tests.support.small import changed, make_small, update
 
 
 @pytest.fixture
-def project(tmp_path, monkeypatch) -> Project:
+def project(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     make_small(tmp_path)
     return changed(
@@ -22,14 +21,14 @@ def project(tmp_path, monkeypatch) -> Project:
     )
 
 
-def people(monkeypatch, *arguments: str) -> int:
+def people(monkeypatch, *arguments):
     monkeypatch.setattr(sys, "argv", ["driftledger", "people", *arguments])
     with pytest.raises(SystemExit) as stop:
         cli.main()
     return int(stop.value.code or 0)
 
 
-def rows(path) -> list[dict[str, str]]:
+def rows(path):
     return list(csv.DictReader(path.read_text(encoding="utf-8-sig").splitlines()))
 
 

@@ -6,11 +6,10 @@ import shutil
 import struct
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from filelock import FileLock
@@ -35,12 +34,12 @@ WORDS = 1024
 PRICES = {"input": 10.0, "output": 100.0}
 
 
-def longest(body) -> ChatAnswer:
+def longest(body):
     words = described(body).text.split()
     return ChatAnswer(" ".join([*words, *["word"] * (WORDS - len(words))]))
 
 
-def params_of(base_url) -> Params:
+def params_of(base_url):
     params = default_params()
     service = {"base_url": base_url, "api_key_env": None, "prices": PRICES}
     nothing: Params = {name: [] for name in ("question_sets", *benchmark_names())}
@@ -67,13 +66,13 @@ def params_of(base_url) -> Params:
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[OpenAIServer]:
+def server():
     with OpenAIServer(reply=longest) as running_server:
         yield running_server
 
 
 @pytest.fixture(scope="module")
-def evaluated(server, tmp_path_factory) -> Path:
+def evaluated(server, tmp_path_factory):
     """A project of three images, two of them in one category, whose calls for T = 2 are stored."""
     root = tmp_path_factory.mktemp("evaluated")
     for number, category in enumerate(("square", "round", "round")):
@@ -88,14 +87,14 @@ def evaluated(server, tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def root(evaluated, tmp_path, monkeypatch) -> Path:
+def root(evaluated, tmp_path, monkeypatch):
     """A copy of it."""
     monkeypatch.setattr(LayoutEncoder, "understands", None)
     monkeypatch.chdir(shutil.copytree(evaluated, tmp_path / "copy"))
     return Path.cwd()
 
 
-def made_by(server, work) -> tuple[int, int]:
+def made_by(server, work):
     """Count the descriptions and the drawings that are asked for."""
     before = len(server.requests)
     work()
@@ -103,17 +102,17 @@ def made_by(server, work) -> tuple[int, int]:
     return kinds[True], kinds[False]
 
 
-def copied(root) -> None:
+def copied(root):
     shutil.copy(root / "photos/square/0.png", root / "photos/square/copy.png")
 
 
-def broken(root) -> None:
+def broken(root):
     data = (root / "photos/square/0.png").read_bytes()
     for name in ("cut", "short"):
         (root / "photos/square" / f"{name}.png").write_bytes(data[:45])
 
 
-def huge(root) -> None:
+def huge(root):
     """Add a PNG whose header says 200 megapixels."""
     data = (root / "photos/square/0.png").read_bytes()
     header = b"IHDR" + struct.pack(">II", 20_000, 10_000) + data[24:29]
@@ -121,15 +120,15 @@ def huge(root) -> None:
     (root / "photos/square/huge.png").write_bytes(data[:12] + header + crc + data[33:])
 
 
-def moved_away(root) -> None:
+def moved_away(root):
     (root / "photos").rename(root / "away")
 
 
-def setting(section, **values: Any) -> Callable[[Path], object]:
+def setting(section, **values):
     return lambda root: changed(root, lambda params: params[section].update(values))
 
 
-def entry(section, name, **values: Any) -> Callable[[Path], object]:
+def entry(section, name, **values):
     return lambda root: changed(
         root, lambda params: params[section][name].update(values)
     )

@@ -2,7 +2,6 @@
 marked."""
 
 import json
-from typing import Any
 
 import pytest
 import yaml
@@ -12,7 +11,7 @@ from driftledger.benchmarks.registry import question_rules
 from driftledger.benchmarks.score import SCORE, Score
 from driftledger.core.files import read_json
 from driftledger.data.build import build_questions
-from driftledger.data.records import QuestionEntry, read_questions
+from driftledger.data.records import read_questions
 from driftledger.project.project import Project
 from driftledger.reports.leaderboard import leaderboard_files
 from driftledger.reports.scores import by_benchmark
@@ -23,7 +22,7 @@ VET, MME, SAP = "scenes_mm_vet", "scenes_mme", "scenes_mm_sap"
 SETS = {"mm_vet": VET, "mme": MME, "mm_sap": SAP}
 
 
-def project(root, benchmark, count=13, **models: dict[str, Any]) -> Project:
+def project(root, benchmark, count=13, **models):
     """One question set of scenes, built, and the models that are asked."""
     params = default_params()
     name = SETS[benchmark]
@@ -47,7 +46,7 @@ def project(root, benchmark, count=13, **models: dict[str, Any]) -> Project:
     return Project(root)
 
 
-def questions(project, benchmark) -> list[QuestionEntry]:
+def questions(project, benchmark):
     """Those of the set, built without its models' files."""
     name = SETS[benchmark]
     folder = project.root / QUESTION_SET.at({"question_set": name})
@@ -57,18 +56,18 @@ def questions(project, benchmark) -> list[QuestionEntry]:
     return read_questions(folder)
 
 
-def score_of(project, benchmark, model) -> Score:
+def score_of(project, benchmark, model):
     return read_json(
         project.root / "reports/scores" / model / benchmark / SETS[benchmark] / SCORE,
         Score,
     )
 
 
-def board(*scores: Score) -> str:
+def board(*scores):
     return leaderboard_files(by_benchmark(scores))["leaderboard.md"].decode()
 
 
-def wrong(answer) -> str:
+def wrong(answer):
     return "No." if answer == "yes" else "Yes."
 
 

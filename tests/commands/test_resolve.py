@@ -3,7 +3,7 @@ and nowhere else."""
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -18,7 +18,7 @@ Resolved = Callable[[Callable[[Params], object]], Params]
 
 
 @pytest.fixture
-def resolved(tmp_path, monkeypatch) -> Resolved:
+def resolved(tmp_path, monkeypatch):
     """What is noted for a small project after a change."""
     monkeypatch.chdir(tmp_path)
     make_small(tmp_path)
@@ -31,11 +31,11 @@ def resolved(tmp_path, monkeypatch) -> Resolved:
     return note
 
 
-def nothing(params) -> None:
+def nothing(params):
     pass
 
 
-def differing(before, after, place="") -> Iterator[str]:
+def differing(before, after, place=""):
     """The places where two notes are different."""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         for key in sorted({*before, *after}):

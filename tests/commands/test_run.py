@@ -10,7 +10,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -46,17 +45,17 @@ MODEL = "regions_medium"
 
 
 @pytest.fixture
-def project(checkout, monkeypatch) -> Project:
+def project(checkout, monkeypatch):
     monkeypatch.chdir(checkout.root)
     return Project(checkout.root)
 
 
 @pytest.fixture
-def dvc(tmp_path, monkeypatch) -> Callable[..., Path]:
+def dvc(tmp_path, monkeypatch):
     """Put a command of that name in front, which runs these lines of shell; where it notes its
     arguments."""
 
-    def make(*repro: str):
+    def make(*repro):
         seen, script = tmp_path / "seen", tmp_path / "bin" / "dvc"
         script.parent.mkdir(exist_ok=True)
         lines = [
@@ -75,7 +74,7 @@ def dvc(tmp_path, monkeypatch) -> Callable[..., Path]:
     return make
 
 
-def say(*texts: str) -> str:
+def say(*texts):
     return "\n".join(f"printf '%s\\n' {shlex.quote(text)}" for text in texts)
 
 
@@ -320,14 +319,14 @@ def test_only_one_run_at_a_time_and_only_in_a_project_of_dvc(project, dvc, tmp_p
     assert not seen.exists()
 
 
-def wait_for(condition) -> None:
+def wait_for(condition):
     began = time.monotonic()
     while not condition():
         assert time.monotonic() - began < PATIENCE
         time.sleep(0.05)
 
 
-def is_over(pid) -> bool:
+def is_over(pid):
     return (
         not psutil.pid_exists(pid)
         or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE

@@ -12,7 +12,7 @@ WORDS = "word " * 60
 
 
 @pytest.fixture(autouse=True)
-def _plain(monkeypatch) -> None:
+def _plain(monkeypatch):
     for name in ("COLUMNS", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE"):
         monkeypatch.delenv(name, raising=False)
 

@@ -2,8 +2,6 @@
 
 import sqlite3
 from contextlib import closing
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,14 +15,14 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 @pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch) -> None:
+def own_cache(tmp_path, monkeypatch):
     monkeypatch.setattr(
         module, "user_cache_path", lambda name: tmp_path / "cache" / name
     )
 
 
 @pytest.fixture
-def reads(monkeypatch) -> list[str]:
+def reads(monkeypatch):
     """The files that were really read."""
     read: list[str] = []
     real = module.sha256_file
@@ -35,7 +33,7 @@ def reads(monkeypatch) -> list[str]:
 
 
 @pytest.fixture
-def folder(tmp_path) -> Path:
+def folder(tmp_path):
     made = tmp_path / "tiny"
     (made / "unet").mkdir(parents=True)
     (made / "config.json").write_text("{}")
@@ -46,7 +44,7 @@ def folder(tmp_path) -> Path:
     return made
 
 
-def weights(folder) -> dict[str, Any]:
+def weights(folder):
     return Transformers(path=str(folder)).weights()
 
 

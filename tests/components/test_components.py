@@ -2,9 +2,8 @@
 are one."""
 
 import json
-from collections.abc import Sequence
 from importlib import metadata
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pytest
 import yaml
@@ -23,13 +22,12 @@ from driftledger.core.canonical import sha256_of
 from driftledger.core.code_digest import code_digest
 from driftledger.core.registry import OURS, provider_class
 from driftledger.core.strict import explain
-from driftledger.core.types import Conversation, Result
 from driftledger.project.project import Project
 from driftledger_demo.encoders.layout import LayoutEncoder
 from driftledger_demo.generators.painter import Painter
 from driftledger_demo.models.controls import Blind
 from tests.conftest import shapes_only
-from tests.support.cases import cases
+from tests.support.cases import cases, each_case
 from tests.support.fakes import EchoModel
 from tests.support.params import default_params
 
@@ -41,7 +39,7 @@ class Weighted(EchoModel):
     scale: float | None = None
     options: dict[str, int] = Field(default_factory=dict)
 
-    def identity(self) -> dict[str, Any]:
+    def identity(self):
         return {"commit": self.weights}
 
 
@@ -54,7 +52,7 @@ class OtherProvider(Weighted):
 
 
 class OtherWeights(Weighted):
-    def identity(self) -> dict[str, Any]:
+    def identity(self):
         return {"commit": "decaf"}
 
 
@@ -167,9 +165,7 @@ def test_a_control_of_ones_own_is_marked_in_its_card():
 # Settings of all components: refused in a sentence that names what is wrong.
 
 
-@pytest.mark.parametrize(
-    "case", cases(__file__, "settings"), ids=lambda case: str(case)[:80]
-)
+@each_case(cases(__file__, "settings"))
 def test_settings_that_do_not_fit(case):
     [section] = [
         name
@@ -192,10 +188,10 @@ class Mirror(Model, Generator):
     provider: ClassVar[str] = "tests.components.test_components:Mirror"
     version: ClassVar[str] = "1"
 
-    def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
+    def respond(self, conversations):
         raise NotImplementedError
 
-    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Result]:
+    def generate(self, prompts, seeds):
         raise NotImplementedError
 
 

@@ -19,11 +19,11 @@ HELLO = Conversation((Turn("user", ("Hello",)),))
 
 
 @pytest.fixture
-def asked(monkeypatch) -> dict[str, Any]:
+def asked(monkeypatch):
     """What LiteLLM was asked last; ``answer`` is what it gives or raises."""
     last: dict[str, Any] = {}
 
-    async def acompletion(**request: Any) -> Any:
+    async def acompletion(**request):
         last["request"] = request
         if isinstance(last["answer"], Exception):
             raise last["answer"]
@@ -66,7 +66,7 @@ def test_litellm_is_an_extra(monkeypatch):
 
 
 @pytest.fixture
-def hub(monkeypatch) -> None:
+def hub(monkeypatch):
     monkeypatch.setenv("HF_TOKEN", "hf_secret_0123456789")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
 

@@ -4,7 +4,6 @@ its reason."""
 import csv
 import json
 import shutil
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,25 +24,23 @@ from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError
 from driftledger.core.types import Conversation, Medium, Outcome, Result, Subject, Turn
 from tests.conftest import draw
-from tests.support.cases import CASES, cases
+from tests.support.cases import CASES, cases, each_case
 
 FILES = CASES / "components" / "predictions"
 NOTHING = Medium(Path("/nowhere/at/all.png"), "0" * 64)
 
 
-def ask(name, text="Describe it.", t=1, shown=NOTHING, **more: Any) -> Conversation:
+def ask(name, text="Describe it.", t=1, shown=NOTHING, **more):
     return Conversation.ask(text, shown, Subject(name, t, "d"), **more)
 
 
-def failure(model, conversation) -> str:
+def failure(model, conversation):
     [reply] = model.respond([conversation])
     assert (reply.outcome, reply.text) == (Outcome.FAILED, "")
     return str(reply.error)
 
 
-@pytest.mark.parametrize(
-    "case", cases(__file__, "predictions"), ids=lambda case: str(case)[:80]
-)
+@each_case(cases(__file__, "predictions"))
 def test_a_file_of_predictions(case, tmp_path):
     assert case.keys() & {"refused", "says", "fails"}
     path = tmp_path / case["file"]
@@ -66,9 +63,7 @@ def test_a_file_of_predictions(case, tmp_path):
 DOG = "Is there a dog? Please answer yes or no."
 
 
-@pytest.mark.parametrize(
-    "case", cases(__file__, "questions"), ids=lambda case: str(case["row"])
-)
+@each_case(cases(__file__, "questions"))
 def test_whichever_column_shows_it_another_question_is_refused(case, tmp_path):
     (tmp_path / "a.jsonl").write_text(
         json.dumps({"id": 7, "answer": "a dog"} | case["row"])
@@ -87,9 +82,7 @@ def test_the_column_of_the_answer_is_not_taken_for_the_question(tmp_path):
     assert model.respond([ask("7", DOG)]) == [Result("Yes")]
 
 
-@pytest.mark.parametrize(
-    "case", cases(__file__, "options"), ids=lambda case: case["text"]
-)
+@each_case(cases(__file__, "options"))
 def test_a_letter_in_another_order_of_options(case):
     assert carried_over(case["text"], case["theirs"], case["shown"]) == case["becomes"]
 
@@ -189,12 +182,12 @@ PROMPT = (
 )
 
 
-def image(folder, number) -> Medium:
+def image(folder, number):
     path = draw(folder / "originals" / f"{number}.png", number)
     return Medium(path, sha256_file(path))
 
 
-def human(folder, rows, annotator=None) -> Human:
+def human(folder, rows, annotator=None):
     """People who wrote these rows, ``sample,t,text,annotator``, about one and the same image."""
     shown, lines = image(folder, 1), [HEAD]
     for sample, t, rest in (row.split(",", 2) for row in rows.splitlines()):
@@ -205,11 +198,11 @@ def human(folder, rows, annotator=None) -> Human:
     return Human(path=folder, annotator=annotator)
 
 
-def texts(model, *asked: Conversation) -> list[str]:
+def texts(model, *asked):
     return [reply.text for reply in model.respond(asked)]
 
 
-def fill_in(sheet, number, text) -> None:
+def fill_in(sheet, number, text):
     """Write into the cell for the text of a row (counted from 1) of a sheet of ours, which ends in
     ``,,annotator``."""
     lines = sheet.read_text(encoding="utf-8").split("\n")
@@ -296,7 +289,7 @@ def test_a_text_answers_for_its_picture_alone(tmp_path):
     assert texts(model, ask("x", t=2, shown=again)) == ["Text 1."]
 
 
-def everything_in(folder) -> dict[str, tuple[bytes, int]]:
+def everything_in(folder):
     files = (path for path in sorted(folder.rglob("*")) if path.is_file())
     return {
         path.relative_to(folder).as_posix(): (
@@ -307,7 +300,7 @@ def everything_in(folder) -> dict[str, tuple[bytes, int]]:
     }
 
 
-def rows_of(sheet) -> Sequence[dict[str, str]]:
+def rows_of(sheet):
     with sheet.open(encoding="utf-8-sig", newline="") as file:
         return [*csv.DictReader(file)]
 

@@ -11,7 +11,6 @@ import ssl
 import subprocess
 import time
 from base64 import encodebytes
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from email.utils import formatdate
 from functools import partial
@@ -41,7 +40,7 @@ from driftledger.core.media import Sound, suffix_of, wav_bytes
 from driftledger.core.types import Conversation, Medium, Outcome, Result, Turn, Usage
 from tests.conftest import draw
 from tests.support.canned_server import Canned
-from tests.support.cases import cases
+from tests.support.cases import cases, each_case
 from tests.support.openai_server import KEY, ChatAnswer, OpenAIServer, attempt
 from tests.support.virtual_time import STARTED, run
 
@@ -54,36 +53,36 @@ RAISED = {
 
 
 @pytest.fixture(autouse=True)
-def key_and_no_backoff(monkeypatch) -> None:
+def key_and_no_backoff(monkeypatch):
     monkeypatch.setattr(service, "_BACKOFF", wait_none())
     monkeypatch.setenv("TEST_KEY", KEY)
 
 
 @pytest.fixture
-def image(tmp_path) -> Medium:
+def image(tmp_path):
     path = draw(tmp_path / "one.png", 1)
     return Medium(path, sha256_file(path))
 
 
-def chat(url, **settings: Any) -> OpenAIChat:
+def chat(url, **settings):
     return OpenAIChat.model_validate(
         {"model": "m", "base_url": url, "api_key_env": "TEST_KEY"} | settings
     )
 
 
-def images(url, **settings: Any) -> OpenAIImages:
+def images(url, **settings):
     return OpenAIImages.model_validate(
         {"model": "m", "base_url": url, "api_key_env": "TEST_KEY"} | settings
     )
 
 
-def encoded(image, kind) -> str:
+def encoded(image, kind):
     content = BytesIO()
     image.save(content, kind)
     return base64.b64encode(content.getvalue()).decode()
 
 
-def picture(name) -> str:
+def picture(name):
     match name:
         case "HUGE":
             return encoded(Image.new("1", (8193, 8193)), "PNG")
@@ -96,7 +95,7 @@ def picture(name) -> str:
     return name
 
 
-def body_of(case) -> str:
+def body_of(case):
     body = case["body"]
     if isinstance(body, dict) and case["on"] == "image":
         for each in body.get("data", ()):
@@ -110,7 +109,7 @@ def body_of(case) -> str:
     )
 
 
-@pytest.mark.parametrize("case", cases(__file__, "readiness"))
+@each_case(cases(__file__, "readiness"))
 def test_what_is_missing_before_the_first_call(case, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     settings = {"prices": {"input": 1.0}} | case["settings"]
@@ -125,11 +124,7 @@ def test_what_is_missing_before_the_first_call(case, monkeypatch):
     assert not server.requests or server.requests[0][0] in ("/v1/models", "/models")
 
 
-@pytest.mark.parametrize(
-    "case",
-    cases(__file__, "services"),
-    ids=lambda case: f"{case['on']}-{case['expect']}"[:90],
-)
+@each_case(cases(__file__, "services"))
 def test_what_a_service_says(case):
     expect = case["expect"]
     with Canned(case.get("status", 200), body_of(case), case.get("headers")) as server:
@@ -171,7 +166,7 @@ def test_what_a_service_says(case):
     }
 
 
-def spelt(encoded, how) -> str:
+def spelt(encoded, how):
     """Base64 as some services spell it."""
     match how:
         case "lines":
@@ -185,7 +180,7 @@ def spelt(encoded, how) -> str:
     return encoded
 
 
-def kind_of_answer(case, port) -> tuple[list[Any], ServiceClient, str]:
+def kind_of_answer(case, port):
     """Make a case's calls at the server; the results, what paid for them, and why they ended."""
     url = f"http://127.0.0.1:{port}{case.get('path', '/v1')}"
     common = {
@@ -196,7 +191,7 @@ def kind_of_answer(case, port) -> tuple[list[Any], ServiceClient, str]:
     model = images(url, **given) if case.get("kind") == "image" else chat(url, **given)
     client = ServiceClient(model.limits, model.prices, Meter(model.limits, model.title))
 
-    async def ask_all() -> list[Any]:
+    async def ask_all():
         got = []
         async with model.connect() as once:
             for number in range(case.get("calls", 1)):
@@ -212,9 +207,7 @@ def kind_of_answer(case, port) -> tuple[list[Any], ServiceClient, str]:
         return [], client, str(error)
 
 
-@pytest.mark.parametrize(
-    "case", cases(__file__, "kinds"), ids=lambda case: case["name"]
-)
+@each_case(cases(__file__, "kinds"))
 def test_what_a_service_says_about_itself_is_read_whole(case):
     body = case.get("text") or case["body"]
     if case.get("kind") == "image":
@@ -309,7 +302,7 @@ def test_a_proxy_that_cannot_be_used_is_named(variable, value, says, monkeypatch
 
 
 def test_a_few_equal_refusals_wait_for_the_calls_beside_them():
-    async def calls(slow: Result | Exception) -> list[Any]:
+    async def calls(slow):
         one, refused = (
             line(Limits()),
             [RefusedError("HTTP 400: bad image", advice="change it")] * 6,
@@ -331,7 +324,7 @@ def test_a_few_equal_refusals_wait_for_the_calls_beside_them():
 
 
 def test_what_is_refused_after_an_answer_is_that_call_alone():
-    async def calls() -> tuple[list[str | None], int]:
+    async def calls():
         one = line(Limits())
         await ask(one, scripted(FINE), EXPECTED)
         refused = [
@@ -353,7 +346,7 @@ def test_a_server_that_refuses_connections_ends_the_run():
     ):
         model.respond([HELLO])
 
-    async def later() -> None:
+    async def later():
         one = line(Limits(attempts=4))
         gone = [TransientError("ConnectError", advice="start it", gone=True)] * 8
         await ask(one, scripted(FINE), EXPECTED)
@@ -373,22 +366,20 @@ MOST = 0.003
 FINE = Result("fine", usage=Usage(200, 100))
 
 
-def line(limits, calls=0, cost=0.0) -> ServiceClient:
+def line(limits, calls=0, cost=0.0):
     return ServiceClient(limits, PRICES, Meter(limits, "far model", calls, cost))
 
 
-async def ask(
-    one: ServiceClient, attempt: Callable[[], Awaitable[Result]], expected: Usage
-) -> Result:
+async def ask(one, attempt, expected):
     async with one.slots:
         return await one.call(attempt, expected)
 
 
-def scripted(*events: Result | Exception | float) -> Callable[[], Awaitable[Result]]:
+def scripted(*events):
     """Attempts that give these in turn; a number is a time to take before the next."""
     script = list(events)
 
-    async def attempt() -> Result:
+    async def attempt():
         event = script.pop(0)
         if isinstance(event, float):
             await asyncio.sleep(event)
@@ -401,8 +392,8 @@ def scripted(*events: Result | Exception | float) -> Callable[[], Awaitable[Resu
     return attempt
 
 
-def call(limits, *events: Result | Exception | float) -> Result:
-    async def once() -> Result:
+def call(limits, *events):
+    async def once():
         return await ask(line(limits), scripted(*events), EXPECTED)
 
     return run(once())
@@ -425,7 +416,7 @@ EVENTS: dict[str, Result | Exception] = {
 }
 
 
-@pytest.mark.parametrize("case", cases(__file__, "attempts"), ids=str)
+@each_case(cases(__file__, "attempts"))
 def test_which_attempts_are_made_again(case):
     client = line(Limits.model_validate(case["limits"]))
     events = [EVENTS.get(each, each) for each in case["events"]]
@@ -723,7 +714,7 @@ def test_a_key_that_is_none_is_one_sentence(value, monkeypatch):
 # Pacing, retries and budgets, in time that passes only while nothing can be done.
 
 
-def cost_of(result) -> float | None:
+def cost_of(result):
     assert result.usage is not None
     return result.usage.cost
 
@@ -740,10 +731,10 @@ def test_a_call_costs_what_its_attempts_cost():
 def test_the_first_retry_follows_at_once_and_the_others_wait(monkeypatch):
     monkeypatch.setattr(service, "_BACKOFF", wait_fixed(40))
 
-    async def moments() -> list[float]:
+    async def moments():
         begun: list[float] = []
 
-        async def attempt() -> Result:
+        async def attempt():
             begun.append(time.monotonic() - STARTED)
             if len(begun) < 4:
                 raise TransientError("503")
@@ -756,7 +747,7 @@ def test_the_first_retry_follows_at_once_and_the_others_wait(monkeypatch):
 
 
 def test_a_break_that_a_service_asks_for_is_kept_by_all_but_not_past_the_deadline():
-    async def two() -> tuple[float, float]:
+    async def two():
         one = line(Limits())
         first = asyncio.create_task(
             ask(one, scripted(TransientError("429", retry_after=20), FINE), EXPECTED)
@@ -782,7 +773,7 @@ def test_a_break_that_a_service_asks_for_is_kept_by_all_but_not_past_the_deadlin
 
 
 def test_once_a_service_refuses_for_good_nobody_asks_or_waits_any_longer():
-    async def many() -> float:
+    async def many():
         one = line(Limits(concurrency=3))
         calls = [
             ask(one, scripted(1.0, TransientError("429", retry_after=600)), EXPECTED),
@@ -811,7 +802,7 @@ def test_tokens_that_a_service_does_not_count_cost_what_was_expected(used, cost)
 
 
 def test_a_call_that_is_dropped_on_its_way_counts_as_paid_and_one_before_it_as_none():
-    async def dropped(limits: Limits) -> tuple[int, float]:
+    async def dropped(limits):
         meter = Meter(limits, "far model")
         one = ServiceClient(limits, PRICES, meter)
         tasks = [
@@ -829,7 +820,7 @@ def test_a_call_that_is_dropped_on_its_way_counts_as_paid_and_one_before_it_as_n
 
 
 def test_budgets_hold_over_runs_and_at_their_dearest():
-    async def calls() -> None:
+    async def calls():
         one = line(Limits(max_calls=5), calls=2)
         for _ in range(3):
             await ask(one, scripted(FINE), EXPECTED)
@@ -838,7 +829,7 @@ def test_budgets_hold_over_runs_and_at_their_dearest():
         ):
             await ask(one, scripted(FINE), EXPECTED)
 
-    async def costs() -> tuple[int, float]:
+    async def costs():
         """Each call may cost 0.003 and costs 0.0004: two at once fit into 0.006, and later ones one
         after the other."""
         limits = Limits(max_cost=0.006, concurrency=16)
@@ -865,7 +856,7 @@ def test_budgets_hold_over_runs_and_at_their_dearest():
 def test_a_busy_service_has_half_as_many_calls_at_once_and_then_more_again():
     now, starts = 0, list[int]()
 
-    async def attempt() -> Result:
+    async def attempt():
         nonlocal now
         now += 1
         starts.append(now)
@@ -875,7 +866,7 @@ def test_a_busy_service_has_half_as_many_calls_at_once_and_then_more_again():
             raise TransientError("429", retry_after=0.1, busy=True)
         return FINE
 
-    async def many() -> None:
+    async def many():
         one = line(Limits(concurrency=16))
         await asyncio.gather(*(ask(one, attempt, EXPECTED) for _ in range(200)))
         assert one.slots.size == 16
@@ -891,10 +882,10 @@ def test_a_busy_service_has_half_as_many_calls_at_once_and_then_more_again():
     [({}, [0, 0, 0]), ({"requests_per_minute": 2}, [0, 30, 60, 90])],
 )
 def test_requests_per_minute(limits, moments):
-    async def starts() -> list[float]:
+    async def starts():
         one, begun = line(Limits.model_validate(limits)), list[float]()
 
-        async def attempt() -> Result:
+        async def attempt():
             begun.append(time.monotonic() - STARTED)
             return FINE
 
@@ -905,7 +896,7 @@ def test_requests_per_minute(limits, moments):
     assert run(starts()) == pytest.approx(moments)
 
 
-@pytest.mark.parametrize("case", cases(__file__, "waits"), ids=str)
+@each_case(cases(__file__, "waits"))
 def test_how_long_to_wait(case):
     waits = retry_after(
         case.get("headers", {}), case.get("body", ""), case.get("status", 429)

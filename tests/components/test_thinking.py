@@ -1,20 +1,15 @@
 """What a model thinks before it answers is no part of the answer."""
 
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from driftledger.components.thinking import decoded, separated
 from driftledger.core.types import Conversation, Outcome, Result, Turn
-from tests.support.cases import cases
+from tests.support.cases import cases, each_case
 
 
-@pytest.mark.parametrize(
-    "case",
-    cases(__file__, "thinking"),
-    ids=lambda case: f"{case['reply'][:60]} {case['reads']}",
-)
+@each_case(cases(__file__, "thinking"))
 def test_thoughts_are_told_from_the_answer(case):
     begun = (Turn("assistant", (case["prefix"],)),) if "prefix" in case else ()
     reply = Result(
@@ -46,13 +41,13 @@ class Tokenizer:
     )
 
     @property
-    def added_tokens_decoder(self) -> dict[int, Any]:
+    def added_tokens_decoder(self):
         return {
             n: SimpleNamespace(content=word, special=not word.isalpha())
             for n, word in enumerate(self.words)
         }
 
-    def decode(self, tokens: list[int], skip_special_tokens: bool) -> str:
+    def decode(self, tokens, skip_special_tokens):
         shown = (self.words[token] for token in tokens)
         return " ".join(
             word for word in shown if word.isalpha() or not skip_special_tokens

@@ -1,7 +1,6 @@
 """What is and is not part of the version of somebody's code."""
 
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -19,7 +18,7 @@ def answer(x):
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch) -> Path:
+def folder(tmp_path, monkeypatch):
     (tmp_path / "digested_model.py").write_text(CODE, encoding="utf-8")
     (tmp_path / "digested_tools.py").write_text("end = '.'\n", encoding="utf-8")
     (tmp_path / "table.json").write_text("{}", encoding="utf-8")
@@ -28,7 +27,7 @@ def folder(tmp_path, monkeypatch) -> Path:
     return tmp_path
 
 
-def digest() -> str:
+def digest():
     module._digests.cache_clear()
     return module.code_digest("digested_model:Model")
 

@@ -40,11 +40,11 @@ PLAIN: dict[str, Any] = {
 }
 
 
-def line(**changes: Any) -> bytes:
+def line(**changes):
     return json.dumps(PLAIN | changes).encode() + b"\n"
 
 
-def with_number(number) -> bytes:
+def with_number(number):
     return line().replace(b'"label"', b'"x": ' + number.encode() + b', "label"')
 
 
@@ -127,11 +127,11 @@ def test_a_missing_file_says_how_to_get_it(tmp_path):
         read_json(Path("/dev/zero"), Row)
 
 
-def write_rows(path, text) -> None:
+def write_rows(path, text):
     write_jsonl(path, [Row.model_validate(PLAIN | {"unit": text})])
 
 
-def write_shared(path, text) -> None:
+def write_shared(path, text):
     write_bytes(path, text.encode(), durable=True)
 
 

@@ -99,7 +99,7 @@ anything = st.text(
 )
 
 
-def controls(text) -> set[str]:
+def controls(text):
     return {
         letter
         for letter in text
@@ -107,7 +107,7 @@ def controls(text) -> set[str]:
     }
 
 
-def cells_of(text) -> list[str]:
+def cells_of(text):
     """Return the cells of a one-row Markdown table around ``text``; fail on any markup."""
     tokens = (
         MarkdownIt("commonmark")

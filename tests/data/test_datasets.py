@@ -3,13 +3,12 @@
 import os
 import shutil
 import unicodedata
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from io import BytesIO
 from itertools import pairwise, product
 from pathlib import Path
-from typing import Any, ClassVar, get_args
+from typing import ClassVar, get_args
 
 import numpy as np
 import pytest
@@ -28,10 +27,10 @@ from driftledger.data.datasets.image_folder import ImageFolder, safe_id
 from driftledger.data.datasets.sounds import SoundFolder
 from driftledger.data.records import DatasetCard, SampleEntry, read_samples
 from tests.conftest import draw
-from tests.support.cases import cases
+from tests.support.cases import cases, each_case
 
 
-def encoded(case) -> bytes:
+def encoded(case):
     if "bytes" in case:
         return str(case["bytes"]).encode()
     colour, options = case.get("colour", [1, 2, 3]), dict(case.get("options", {}))
@@ -71,7 +70,7 @@ PROFILES = {
 PROFILES["broken"] = SRGB[:200]
 
 
-@pytest.mark.parametrize("case", cases(__file__, "images"), ids=str)
+@each_case(cases(__file__, "images"))
 def test_an_image_file(case):
     most = case.get("max_pixels", 1_000_000)
     if "says" in case:
@@ -104,13 +103,13 @@ def test_every_alpha_over_white_is_rounded_to_nearest():
     )
 
 
-def coloured(red) -> bytes:
+def coloured(red):
     buffer = BytesIO()
     Image.new("RGB", (4, 4), (red, 0, 0)).save(buffer, "BMP")
     return buffer.getvalue()
 
 
-def item(sample, red=0, category=None, label=None, split=None) -> SourceItem:
+def item(sample, red=0, category=None, label=None, split=None):
     read = partial(coloured, red)
     return SourceItem(
         sample,
@@ -130,21 +129,21 @@ class Given(DatasetProvider):
     given: tuple[SourceItem, ...] = Field(default=(), exclude=True)
     path: str = "/somewhere"
 
-    def items(self) -> Iterator[SourceItem]:
+    def items(self):
         yield from self.given
 
-    def source_digest(self) -> str:
+    def source_digest(self):
         return "0"
 
-    def source(self) -> dict[str, str]:
+    def source(self):
         return {"kind": "given"}
 
 
-def entries_of(folder) -> list[SampleEntry]:
+def entries_of(folder):
     return read_jsonl(folder / "samples.jsonl", SampleEntry)
 
 
-def tree(folder) -> dict[str, str]:
+def tree(folder):
     files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
     assert files
     return {
@@ -224,9 +223,7 @@ def test_support_and_test_set(tmp_path):
     ]
 
 
-@pytest.mark.parametrize(
-    "case", cases(__file__, "refused"), ids=lambda case: case["what"]
-)
+@each_case(cases(__file__, "refused"))
 def test_a_dataset_that_is_refused_leaves_the_one_that_was_there(case, tmp_path):
     items = []
     for fields in case["items"]:
@@ -272,9 +269,7 @@ def test_a_few_of_each_category(tmp_path):
         )
 
 
-@pytest.mark.parametrize(
-    "case", cases(__file__, "first"), ids=lambda case: case["what"]
-)
+@each_case(cases(__file__, "first"))
 def test_the_first_of_a_seeded_order(case):
     """The orders of SHA-256 were computed by hand: a d c e f b of [0,null,id], f c e a d b of
     [1,null,id]."""
@@ -336,9 +331,7 @@ def test_first_thins_a_test_set_alone_and_what_a_category_keeps(tmp_path):
         build("mine", Given(given=few, groups=groups, first=1), tmp_path / "few")
 
 
-def placed(
-    path, **settings: Any
-) -> dict[str, tuple[str | None, str | None, str | None]]:
+def placed(path, **settings):
     items = ImageFolder(path=path, **settings).items()
     return {
         each.source["file"]: (each.category, each.label, each.split) for each in items

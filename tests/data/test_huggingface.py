@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import sys
-from pathlib import Path
 from typing import Any
 
 import pandas
@@ -14,11 +13,11 @@ from driftledger.core.errors import ConfigError, DataError, MissingExtraError
 from driftledger.data.build import build
 from driftledger.data.hub import HuggingFace
 from driftledger.data.question_sets.table import HuggingFaceQuestions
-from driftledger.data.records import Sample, read_questions, read_samples
+from driftledger.data.records import read_questions, read_samples
 from tests.conftest import draw
 from tests.data.question_sets.sources import BEYOND, MME, SAP, build_set, png
 from tests.data.test_datasets import entries_of, tree
-from tests.support.cases import cases
+from tests.support.cases import cases, each_case
 
 datasets, huggingface_hub = (
     pytest.importorskip("datasets"),
@@ -29,7 +28,7 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path, monkeypatch) -> Path:
+def cache(tmp_path, monkeypatch):
     """The library's own folders, which it fixes when it is imported, without a network."""
     folder = tmp_path / "cache"
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", folder)
@@ -48,7 +47,7 @@ def cache(tmp_path, monkeypatch) -> Path:
     return folder
 
 
-def parquet(folder, rows, split="test", features=None) -> Path:
+def parquet(folder, rows, split="test", features=None):
     """A folder with a table of images; a number stands for the image of that red."""
     folder.mkdir(exist_ok=True)
     cells = [row.get("image", number) for number, row in enumerate(rows, 1)]
@@ -66,14 +65,14 @@ def parquet(folder, rows, split="test", features=None) -> Path:
     return folder
 
 
-def pets(folder) -> Path:
+def pets(folder):
     """Two cats and a dog in the library's own folder format."""
     for number, name in enumerate(("cat/a.png", "cat/b.png", "dog/c.png")):
         draw(folder / "test" / name, number)
     return folder
 
 
-def built(tmp_path, path, **settings: Any) -> list[Sample]:
+def built(tmp_path, path, **settings):
     build(
         "mine",
         HuggingFace.model_validate({"path": str(path)} | settings),
@@ -157,7 +156,7 @@ def test_a_support_and_a_test_split(tmp_path):
         built(tmp_path, folder, **splits | {"support_split": "test"})
 
 
-@pytest.mark.parametrize("case", cases(__file__, "hub"), ids=str)
+@each_case(cases(__file__, "hub"))
 def test_what_is_refused(case, tmp_path):
     private = draw(tmp_path / "private.png", 0)
     for image in (row["image"] for row in case["rows"] if row.get("image")):

@@ -2,7 +2,6 @@
 
 import json
 from collections import defaultdict
-from pathlib import Path
 
 import pytest
 
@@ -27,7 +26,7 @@ NOT_ITS_MEAN = {("GC_FID@3", "LLaVA-7B"): 290.4}
 """Where a printed mean is not that of the printed categories."""
 
 
-def values(name) -> dict[str, dict[str, float]]:
+def values(name):
     """Benchmark → model → value."""
     found: dict[str, dict[str, float]] = defaultdict(dict)
     for each in read_leaderboards(SHIPPED)[name]:
@@ -35,7 +34,7 @@ def values(name) -> dict[str, dict[str, float]]:
     return found
 
 
-def write(folder, text) -> Path:
+def write(folder, text):
     folder.mkdir(exist_ok=True)
     (folder / "mine.csv").write_text(text, encoding="utf-8")
     return folder / "mine.csv"

@@ -41,7 +41,7 @@ from tests.data.question_sets.sources import (
     png,
     source,
 )
-from tests.support.cases import CASES, cases
+from tests.support.cases import CASES, cases, each_case
 
 Row = dict[str, Any]
 RIGHT: dict[str, Row] = {"mm_sap": SAP, "mm_vet": VET, "mme": MME[0]}
@@ -74,7 +74,7 @@ def test_each_rule(case):
         assert "\n" not in str(caught.value)
 
 
-def refused(protocol, *questions: SourceQuestion) -> str:
+def refused(protocol, *questions):
     with pytest.raises(DataError) as caught:
         check("mine", protocol, questions)
     assert str(caught.value).startswith("question set 'mine'")
@@ -82,7 +82,7 @@ def refused(protocol, *questions: SourceQuestion) -> str:
     return str(caught.value)
 
 
-def pair(image, *categories: str) -> list[SourceQuestion]:
+def pair(image, *categories):
     rows = [MME[0] | {"category": category} for category in categories]
     return [
         source(
@@ -96,7 +96,7 @@ def pair(image, *categories: str) -> list[SourceQuestion]:
     ]
 
 
-def missing() -> bytes:
+def missing():
     raise DataError("row 1 names the image 'x.png', which is missing there")
 
 
@@ -191,9 +191,7 @@ def test_the_first_five_problems_are_named():
     assert "row 99" not in said
 
 
-def built(
-    tmp_path, protocol, *questions: SourceQuestion
-) -> tuple[QuestionSetCard, list[QuestionEntry]]:
+def built(tmp_path, protocol, *questions):
     build_set("mine", Given(protocol=protocol, given=questions), tmp_path / "mine")
     return read_json(
         tmp_path / "mine" / "question_set.json", QuestionSetCard
@@ -338,7 +336,7 @@ def test_the_digest_depends_on_what_a_score_depends_on(tmp_path):
     assert len(set(digests)) == 1 + len(others)
 
 
-def csv_text(rows, separator=",") -> str:
+def csv_text(rows, separator=","):
     """As a spreadsheet writes it; lists as JSON, nothing for None."""
     text = io.StringIO()
     out = csv.writer(text, delimiter=separator)
@@ -365,16 +363,16 @@ WRITERS: dict[str, Callable[[list[Row]], bytes]] = {
 }
 
 
-def table(path, protocol="mm_sap", **more: Any) -> QuestionTable:
+def table(path, protocol="mm_sap", **more):
     return QuestionTable.model_validate({"protocol": protocol, "path": path} | more)
 
 
-def read(path, tmp_path, protocol="mm_sap", **more: Any) -> list[QuestionEntry]:
+def read(path, tmp_path, protocol="mm_sap", **more):
     build_set("mine", table(path, protocol, **more), tmp_path / "built")
     return read_questions(tmp_path / "built")
 
 
-def refused_table(path, kind=DataError, protocol="mm_sap", **more: Any) -> str:
+def refused_table(path, kind=DataError, protocol="mm_sap", **more):
     with tempfile.TemporaryDirectory() as folder, pytest.raises(kind) as caught:
         build_set("mine", table(path, protocol, **more), Path(folder) / "mine")
     assert "\n" not in str(caught.value)
@@ -408,11 +406,7 @@ def test_every_kind_of_file_gives_the_same_questions(name, tmp_path):
     assert {"path", "images"}.isdisjoint(card.settings)
 
 
-@pytest.mark.parametrize(
-    "case",
-    cases(__file__, "tables"),
-    ids=lambda case: f"{case['file']} {case['says']}"[:60],
-)
+@each_case(cases(__file__, "tables"))
 def test_a_file_that_is_not_what_its_name_says(case, tmp_path):
     text, times = case.get("repeat", ["", 0])
     data = (
@@ -458,7 +452,7 @@ def test_columns_of_other_names(tmp_path):
     assert entry.options == ["red", "blue", REFUSAL, "green", "white"]
 
 
-@pytest.mark.parametrize("case", cases(__file__, "answers"), ids=str)
+@each_case(cases(__file__, "answers"))
 def test_an_answer_is_a_text_or_a_letter(case, tmp_path):
     form = case["answer_is"]
     file = jsonl(tmp_path, SAP | {"answer": case["answer"]})
@@ -470,9 +464,7 @@ def test_an_answer_is_a_text_or_a_letter(case, tmp_path):
         assert len(said) < 400
 
 
-@pytest.mark.parametrize(
-    "case", cases(__file__, "cells"), ids=lambda case: case["says"][:60]
-)
+@each_case(cases(__file__, "cells"))
 def test_a_table_that_is_refused(case, tmp_path):
     protocol = case["protocol"]
     (tmp_path / "private.png").write_bytes(png(200))
@@ -492,7 +484,7 @@ def test_a_table_that_is_refused(case, tmp_path):
     assert table(file, protocol).source_digest() == digest
 
 
-@pytest.mark.parametrize("case", cases(__file__, "settings"), ids=str)
+@each_case(cases(__file__, "settings"))
 def test_settings_that_do_not_fit(case, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     jsonl(tmp_path, RIGHT.get(case["protocol"], SAP))
@@ -675,7 +667,7 @@ def test_a_cell_that_shows_something_else_than_text_is_refused(
     assert not (tmp_path / "out").exists()
 
 
-def sheet(file, target) -> list[QuestionEntry]:
+def sheet(file, target):
     columns = {"options": ("A", "B", "C", "D", "refusal")}
     provider = QuestionTable(protocol="mm_sap", path={"basic": file}, columns=columns)
     build_set("mine", provider, target)

@@ -27,12 +27,12 @@ RATE = 16_000
 TONE = np.sin(np.arange(RATE) * 2 * np.pi * 440 / RATE).astype(np.float32)[:, None] / 2
 
 
-def written(samples, kind, subtype=None, rate=RATE) -> bytes:
+def written(samples, kind, subtype=None, rate=RATE):
     soundfile.write(file := io.BytesIO(), samples, rate, format=kind, subtype=subtype)
     return file.getvalue()
 
 
-def silence(seconds, rate=RATE, channels=1) -> bytes:
+def silence(seconds, rate=RATE, channels=1):
     file = io.BytesIO()
     with soundfile.SoundFile(file, "w", rate, channels, format="FLAC") as out:
         for _ in range(seconds // 60):
@@ -86,7 +86,7 @@ def test_channels_that_cancel_one_another_out_are_told():
     ]
 
 
-def as_streamed(wav, riff, data) -> bytes:
+def as_streamed(wav, riff, data):
     return (
         wav[:4]
         + struct.pack("<I", riff)

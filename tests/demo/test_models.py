@@ -67,7 +67,7 @@ def test_all_are_registered():
     }
 
 
-def said(model, text, images=1) -> list[str]:
+def said(model, text, images=1):
     """Ask a model about so many images, none of which exists."""
     asked = [
         Conversation.ask(text, Medium(Path("/nowhere/at/all.png"), f"{at:064x}"))
@@ -118,7 +118,7 @@ What is x? | -1 <AND> -5 | x = 3 | 0.0
 {} | {} | {} | """
 
 
-def judged(text) -> tuple[str, Outcome]:
+def judged(text):
     [reply] = Rubric().respond([Conversation((Turn("user", (text,)),), max_tokens=1)])
     return reply.text, reply.outcome
 
@@ -177,7 +177,7 @@ Ask = Callable[[Model, str], str]
 
 
 @pytest.fixture
-def ask(tmp_path) -> Ask:
+def ask(tmp_path):
     """Ask about a red circle at the top left and a blue square at the bottom right of a white
     picture."""
     image = Image.new("RGB", (300, 300), (252, 252, 252))
@@ -228,7 +228,7 @@ def test_answers(ask, question, answer):
 # What the describer says of hand-drawn pictures, and what the painter makes of it.
 
 
-def red_circle_on_blue() -> Image.Image:
+def red_circle_on_blue():
     image = Image.new("RGB", (200, 200), (0, 0, 255))
     ImageDraw.Draw(image).ellipse((10, 10, 80, 80), fill=(255, 0, 0))
     return image
@@ -250,7 +250,7 @@ def test_the_limit_counts_words(tmp_path):
     ]
 
 
-def paint(text, seed=1, size=256) -> np.ndarray:
+def paint(text, seed=1, size=256):
     [drawn] = Painter(longest_side=size).generate(
         [f"Generate an image: {text}"], [seed]
     )

@@ -18,7 +18,7 @@ RUN = "listener_fine/synthesiser/log_mel"
 MODELS = ("listener_fine", "listener_coarse", "blind")
 
 
-def short(params) -> None:
+def short(params):
     """Two iterations of two sounds of each category."""
     sounds = {"provider": "synthesised", "per_category": 2, "general_category": "sound"}
     params["datasets"] = {
@@ -29,7 +29,7 @@ def short(params) -> None:
 
 
 @pytest.fixture(scope="module")
-def heard(tmp_path_factory) -> Folder:
+def heard(tmp_path_factory):
     root = tmp_path_factory.mktemp("sounds")
     folder = Folder(root / "project", root)
     folder.root.mkdir()

@@ -1,7 +1,5 @@
 """A bundle of the evaluated project."""
 
-from pathlib import Path
-
 import pytest
 
 from driftledger.ledger.bundle import write_bundle
@@ -12,12 +10,12 @@ __all__ = ["ledger", "original"]
 
 
 @pytest.fixture(scope="session")
-def score_zip(original, tmp_path_factory) -> Path:
+def score_zip(original, tmp_path_factory):
     out = tmp_path_factory.mktemp("bundle") / "score.zip"
     write_bundle(original.project, original.evidence(), out)
     return out
 
 
 @pytest.fixture
-def forger(score_zip) -> Forger:
+def forger(score_zip):
     return Forger(score_zip)

@@ -7,7 +7,6 @@ import stat
 import struct
 import warnings
 import zipfile
-from typing import Any
 
 import numpy as np
 import pytest
@@ -31,13 +30,12 @@ from driftledger_check.bundle import (
 )
 from driftledger_check.cli import check, run
 from driftledger_check.compute import stored
-from driftledger_check.compute.values import Key, Value
 from driftledger_check.report import FROM_FEATURES
 from driftledger_check.strict_json import canonical
 from driftledger_demo.encoders.tfidf import TfIdf
 from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL
 from tests.support.bundles import Forger, differing
-from tests.support.cases import cases
+from tests.support.cases import cases, each_case
 
 RECORDS, SCORE, ROWS = (
     f"{CHAINS}/records.jsonl",
@@ -160,7 +158,7 @@ def test_what_is_not_published_or_does_not_hold_is_not_bundled(ledger, tmp_path)
     assert not list(tmp_path.glob("score*"))
 
 
-def drawing(forger) -> None:
+def drawing(forger):
     """Let the last drawing of a chain be the original, in the record and the score too."""
     rows = [json.loads(row) for row in forger.members[FILES + RECORDS].splitlines()]
     place, row = next(
@@ -181,7 +179,7 @@ def drawing(forger) -> None:
     )
 
 
-def grade(forger) -> None:
+def grade(forger):
     """Let a right answer be read as none."""
     rows = [json.loads(row) for row in forger.members[FILES + READ].splitlines()]
     right = next(
@@ -190,7 +188,7 @@ def grade(forger) -> None:
     forger.row(READ, lambda row: row["extra"]["read"].__setitem__(0, None), right)
 
 
-def swap(forger) -> None:
+def swap(forger):
     one, other = sorted(
         name for name in forger.members if name.startswith(f"{FILES}{CHAINS}/images")
     )[:2]
@@ -200,7 +198,7 @@ def swap(forger) -> None:
     )
 
 
-def forgotten(forger) -> None:
+def forgotten(forger):
     """Leave out a score, also of the published file."""
     forger.json(EVIDENCE, lambda evidence: evidence["lineages"].pop())
     kept = {
@@ -221,9 +219,7 @@ def forgotten(forger) -> None:
 BY_HAND = {"drawing": drawing, "grade": grade, "swap": swap, "forgotten": forgotten}
 
 
-@pytest.mark.parametrize(
-    "case", cases(__file__, "forgeries"), ids=lambda case: case["name"]
-)
+@each_case(cases(__file__, "forgeries"))
 def test_a_forgery_is_found(forger, tmp_path, case):
     if "by" in case:
         BY_HAND[case["by"]](forger)
@@ -242,7 +238,7 @@ def test_a_forgery_is_found(forger, tmp_path, case):
     assert run(tmp_path / "forged.zip") == 1
 
 
-def replaced(forger, **words: str) -> None:
+def replaced(forger, **words):
     """Replace words in the names and texts of all members."""
     members = list(forger.members.items())
     forger.members = {}
@@ -254,7 +250,7 @@ def replaced(forger, **words: str) -> None:
         forger.members[name] = data
 
 
-def foreign(forger, path, role) -> str:
+def foreign(forger, path, role):
     """Let an encoder be one that the checker lacks; its fingerprint."""
     card = json.loads(forger.members[f"{FILES}{path}/score.json"])["components"][role]
     provider = card["provider"]
@@ -271,7 +267,7 @@ def foreign(forger, path, role) -> str:
     return fingerprint
 
 
-def invented(forger, fingerprint, seed) -> None:
+def invented(forger, fingerprint, seed):
     """Let the features of all images and texts be nearly the same, and all numbers fit to them."""
     digests = {
         digests["sha256"]
@@ -354,7 +350,7 @@ def test_a_headline_from_features_is_said_first_and_never_passes_by_itself(
     assert (content["code"], content["headlines"][score]) == (3, metrics)
 
 
-def numbers_of(forger, path) -> dict[Key, Value]:
+def numbers_of(forger, path):
     """Every number that a score and its rows have."""
     bundle = Bundle(Archive(io.BytesIO(forger.content)))
     return stored(
@@ -426,7 +422,7 @@ def test_a_benchmark_of_somebody_else_is_not_checked_and_all_else_is(
     assert forger.check(tmp_path).code == (3 if benchmark == "mm_sap" else 1)
 
 
-def better_grade(row) -> None:
+def better_grade(row):
     row["values"]["score"][0] = 1.0 - row["values"]["score"][0]
 
 
@@ -537,7 +533,7 @@ def test_ties_and_missing_descriptions_are_computed_again(forger, tmp_path):
     assert len([line for line in numbers if line.status == "reproduced"]) > 40
 
 
-def _emptied(reply) -> dict[str, Any]:
+def _emptied(reply):
     return {name: value for name, value in reply.items() if name != "text"} | {
         "outcome": "empty"
     }
@@ -587,7 +583,7 @@ def test_records_of_other_types_are_findings_and_no_crash(
     assert "\x1b" not in capsys.readouterr().out
 
 
-def ours(**members: bytes) -> bytes:
+def ours(**members):
     file = io.BytesIO()
     archive.write(
         file, {name: lambda data=data: data for name, data in members.items()}
@@ -595,7 +591,7 @@ def ours(**members: bytes) -> bytes:
     return file.getvalue()
 
 
-def zipped(name, data=b"", method=zipfile.ZIP_STORED, **fields: Any) -> bytes:
+def zipped(name, data=b"", method=zipfile.ZIP_STORED, **fields):
     """As any other program writes one."""
     file = io.BytesIO()
     with (
@@ -614,7 +610,7 @@ def zipped(name, data=b"", method=zipfile.ZIP_STORED, **fields: Any) -> bytes:
     return file.getvalue()
 
 
-def named(name, size=0) -> bytes:
+def named(name, size=0):
     """One member of this name, in the form of a bundle but for it."""
     member = archive._Member(name, 0, size, 0)
     return member.local + archive._end([member], len(member.local))

@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -41,12 +40,12 @@ class Stranger(Ledger):
     """A stranger's checkout on the reader's machine."""
 
     @property
-    def mark(self) -> Path:
+    def mark(self):
         """What a command of the stranger's leaves behind."""
         return self.root.parent / "mark"
 
     @property
-    def touch(self) -> str:
+    def touch(self):
         """The stranger's command: a program that leaves the mark."""
         program = self.root.parent / "program.sh"
         program.write_text(f"#!/bin/sh\ntouch '{self.mark}'\n")
@@ -54,18 +53,18 @@ class Stranger(Ledger):
         return str(program)
 
     @property
-    def private(self) -> Path:
+    def private(self):
         """A folder of the reader's, in which nobody has anything to write."""
         (self.root.parent / "private").mkdir(exist_ok=True)
         return self.root.parent / "private"
 
-    def lose_the_data(self) -> None:
+    def lose_the_data(self):
         """Leave what a clone has: Git's files, and nothing of DVC's."""
         shutil.rmtree(self.root / ".dvc/cache", ignore_errors=True)
         for name in ("datasets", "questions", "records"):
             shutil.rmtree(self.root / "data" / name)
 
-    def files(self) -> dict[str, int]:
+    def files(self):
         """Everything in the checkout, less Git's own, and when it was written."""
         paths = [
             path
@@ -77,7 +76,7 @@ class Stranger(Ledger):
         }
 
 
-def read_in_turn(strangers, commands, reader, environment) -> list[str]:
+def read_in_turn(strangers, commands, reader, environment):
     """Run commands in one checkout after the other, in one process; return what they print in
     each."""
     env = {
@@ -116,7 +115,7 @@ def read_in_turn(strangers, commands, reader, environment) -> list[str]:
 
 
 @pytest.fixture
-def listener() -> Iterator[Canned]:
+def listener():
     """A host that notes who came."""
     with Canned(404, "") as host:
         yield host

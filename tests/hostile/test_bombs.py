@@ -29,7 +29,7 @@ print(int(re.search(r"VmHWM:\\s+(\\d+)", pathlib.Path("/proc/self/status").read_
 """
 
 
-def peak(code, *arguments: str, most=4096) -> tuple[list[str], float]:
+def peak(code, *arguments, most=4096):
     """What some code prints, a line each, and the most memory it held at once, in MiB.
 
     Args:
@@ -106,7 +106,7 @@ def test_yaml(tmp_path):
 LOADERS = {"json": load_json, "checker": strict_json.loads, "yaml": load_yaml}
 
 
-def text_of(parts) -> str:
+def text_of(parts):
     """Parts, each so many times; KEYS stands for so many members of an object."""
     return "".join(
         "".join(f'"k{n}":1,' for n in range(times)) if part == "KEYS" else part * times

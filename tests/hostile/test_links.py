@@ -14,14 +14,14 @@ from tests.conftest import draw
 
 
 @pytest.fixture
-def secret(tmp_path) -> Path:
+def secret(tmp_path):
     """A folder of another user, with an image in it."""
     draw(tmp_path / "secret" / "a.png", 1)
     return tmp_path / "secret"
 
 
 @pytest.fixture
-def given(tmp_path) -> Path:
+def given(tmp_path):
     """A folder that was given to us, with an image of its own."""
     draw(tmp_path / "given" / "own.png", 2)
     (tmp_path / "given" / "cats").mkdir()

@@ -2,7 +2,6 @@
 
 import json
 import sys
-from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from driftledger.core.files import Record, parse_json
 from driftledger.data.records import DatasetCard, QuestionEntry, SampleEntry
 from driftledger.ledger.lock import LockedFile, parse_lock
 from driftledger.ledger.objects.files import parse_listing
-from tests.support.cases import CASES, cases
+from tests.support.cases import CASES, cases, each_case
 
 VALUES = json.loads((CASES / "hostile/values.json").read_bytes())
 """What a field holds → values that are fine, and hostile ones."""
@@ -28,9 +27,7 @@ KINDS: dict[str, type[BaseModel]] = {
 }
 
 
-@pytest.mark.parametrize(
-    "case", cases(__file__, "names"), ids=lambda case: f"{case['kind']}.{case['field']}"
-)
+@each_case(cases(__file__, "names"))
 def test_a_field_that_becomes_a_path(case):
     kind = KINDS[case["kind"]]
     values = VALUES[case["of"]]
@@ -41,7 +38,7 @@ def test_a_field_that_becomes_a_path(case):
             kind.model_validate(case["plain"] | {case["field"]: value})
 
 
-def kinds(of) -> Iterator[type[BaseModel]]:
+def kinds(of):
     for kind in of.__subclasses__():
         yield kind
         yield from kinds(kind)

@@ -44,16 +44,16 @@ class Case(NamedTuple):
     never: str = "Traceback (most recent call last)"
 
 
-def git_setting(name) -> Case:
+def git_setting(name):
     return Case(lambda stranger, _: stranger.git("config", name, stranger.touch))
 
 
-def stale(stranger) -> None:
+def stale(stranger):
     """Make Git look into a file, because its time has changed."""
     os.utime(stranger.root / "params.yaml", (1, 1))
 
 
-def git_filter(kind) -> Case:
+def git_filter(kind):
     """A filter that Git runs on whatever it cannot tell by its time alone."""
 
     def attack(stranger, _):
@@ -65,7 +65,7 @@ def git_filter(kind) -> Case:
     return Case(attack)
 
 
-def git_hooks(stranger, _) -> None:
+def git_hooks(stranger, _):
     (stranger.root / ".git/hooks").mkdir(exist_ok=True)
     for name in (
         "post-index-change",
@@ -77,7 +77,7 @@ def git_hooks(stranger, _) -> None:
     stale(stranger)
 
 
-def git_promisor(stranger, _) -> None:
+def git_promisor(stranger, _):
     """A partial clone; Git fetches its missing objects by a program."""
     settings = {
         "core.repositoryFormatVersion": "1",
@@ -93,7 +93,7 @@ def git_promisor(stranger, _) -> None:
     stale(stranger)
 
 
-def git_submodule(stranger, _) -> None:
+def git_submodule(stranger, _):
     """A repository in the repository, with a filter of its own."""
     inner = stranger.root / "inner"
     inner.mkdir()
@@ -116,7 +116,7 @@ def git_submodule(stranger, _) -> None:
     os.utime(inner / "a", (1, 1))
 
 
-def git_elsewhere(stranger, listener) -> None:
+def git_elsewhere(stranger, listener):
     """A ``.git`` that is a file, which names a repository in another place."""
     git_filter("clean").attack(stranger, listener)
     git_setting("core.fsmonitor").attack(stranger, listener)
@@ -124,7 +124,7 @@ def git_elsewhere(stranger, listener) -> None:
     (stranger.root / ".git").write_text(f"gitdir: {stranger.root.parent / 'there'}\n")
 
 
-def git_borrowed(stranger, listener) -> None:
+def git_borrowed(stranger, listener):
     """Objects that lie in another repository, which says by a program what it has."""
     there = stranger.root.parent / "there.git"
     stranger.git("clone", "--quiet", "--bare", ".", str(there))
@@ -136,7 +136,7 @@ def git_borrowed(stranger, listener) -> None:
     git_filter("clean").attack(stranger, listener)
 
 
-def dvc_config(sections, file="config") -> Callable[[Stranger, Canned], None]:
+def dvc_config(sections, file="config"):
     """A clone whose DVC configuration names what the stranger wants."""
 
     def attack(stranger, listener):
@@ -163,7 +163,7 @@ BUCKET = """['remote "store"']
 """
 
 
-def moved(path, config="") -> Case:
+def moved(path, config=""):
     """The reader's own files, to which a link in the checkout leads; or the configuration."""
 
     def attack(stranger, _):
@@ -181,7 +181,7 @@ def moved(path, config="") -> Case:
     return Case(attack, "--trust")
 
 
-def environment_files(stranger, listener) -> None:
+def environment_files(stranger, listener):
     text = (
         f"MLFLOW_TRACKING_URI={listener.address}\n"
         "AWS_CONFIG_FILE=aws\nDVC_GLOBAL_CONFIG_DIR=dvc\n"
@@ -193,7 +193,7 @@ def environment_files(stranger, listener) -> None:
     (stranger.root / "dvc/config").write_text(BUCKET.format(host=listener.address))
 
 
-def never_read(path, says) -> Case:
+def never_read(path, says):
     """A pipe in place of a file: whoever opens it waits for ever."""
 
     def attack(stranger, _):
@@ -206,7 +206,7 @@ def never_read(path, says) -> Case:
     return Case(attack, says)
 
 
-def md5(value) -> Case:
+def md5(value):
     def attack(stranger, _):
         (stranger.root.parent / "secret").write_text("secret")
         lock = yaml.safe_load((stranger.root / "dvc.lock").read_text())
@@ -216,7 +216,7 @@ def md5(value) -> Case:
     return Case(attack, "dvc.lock", never="5ebe2294ecd0e0f08eab7690d2a6ee69")
 
 
-def module(stranger, *names: str) -> None:
+def module(stranger, *names):
     """Put modules of the stranger's where Python might look."""
     for folder in (stranger.root, stranger.root / "src", stranger.root / "data"):
         folder.mkdir(exist_ok=True)
@@ -228,14 +228,14 @@ def module(stranger, *names: str) -> None:
             (folder / f"{name}.py").write_text(text)
 
 
-def params(stranger, **sections: dict[str, object]) -> None:
+def params(stranger, **sections):
     content = yaml.safe_load((stranger.root / "params.yaml").read_text())
     for section, entries in sections.items():
         content[section] = content.get(section, {}) | entries
     (stranger.root / "params.yaml").write_text(yaml.safe_dump(content))
 
 
-def provider(name) -> Case:
+def provider(name):
     """A provider that the settings and the records name."""
 
     def attack(stranger, _):
@@ -260,7 +260,7 @@ def provider(name) -> Case:
     )
 
 
-def weights(stranger, _) -> None:
+def weights(stranger, _):
     """An encoder from a branch of somebody's repository: the hub would be asked for it, with the
     reader's token."""
     entry = {
@@ -272,11 +272,11 @@ def weights(stranger, _) -> None:
     params(stranger, encoders={"layout": entry})
 
 
-def server(stranger, listener) -> None:
+def server(stranger, listener):
     params(stranger, tracking={"uri": listener.address})
 
 
-def state_link(path) -> Case:
+def state_link(path):
     """A link out of the checkout where we might keep our state."""
 
     def attack(stranger, _):
@@ -289,14 +289,14 @@ def state_link(path) -> Case:
     return Case(attack)
 
 
-def store(stranger, _) -> None:
+def store(stranger, _):
     content = yaml.safe_load((stranger.root / "params.yaml").read_text())
     (stranger.root / "params.yaml").write_text(
         yaml.safe_dump(content | {"store": str(stranger.private / "store")})
     )
 
 
-def never_ends(path, says, *, pipe=False) -> Case:
+def never_ends(path, says, *, pipe=False):
     """A file of the checkout that is a pipe, or a link to a device without an end."""
 
     def attack(stranger, _):
@@ -311,7 +311,7 @@ def never_ends(path, says, *, pipe=False) -> Case:
     return Case(attack, says)
 
 
-def a_view_without_end(stranger, _) -> None:
+def a_view_without_end(stranger, _):
     """A call store whose calls are computed, for ever."""
     (stranger.root / ".driftledger").mkdir(exist_ok=True)
     with CallStore(stranger.root / ".driftledger"):
@@ -324,7 +324,7 @@ def a_view_without_end(stranger, _) -> None:
         db.commit()
 
 
-def outside(stranger, _) -> None:
+def outside(stranger, _):
     """Settings that are a link to a file of the reader's."""
     (stranger.root / "params.yaml").rename(stranger.root.parent / "theirs.yaml")
     (stranger.root / "params.yaml").symlink_to(stranger.root.parent / "theirs.yaml")

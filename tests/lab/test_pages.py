@@ -1,7 +1,6 @@
 """Pages that hold numbers of ours have them from what computes them."""
 
 import json
-from typing import Any
 
 import pytest
 
@@ -49,7 +48,7 @@ RISING, EQUAL = (
 )
 
 
-def ranked(values, benchmark="genception", metric="gc_at_1") -> dict[str, Any]:
+def ranked(values, benchmark="genception", metric="gc_at_1"):
     readings = {
         name: Reading(value, value - 0.05, value + 0.05)
         for name, value in values.items()

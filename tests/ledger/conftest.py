@@ -3,16 +3,12 @@ again."""
 
 import json
 import shutil
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from driftledger.core.canonical import md5_bytes
 from driftledger.core.files import INPUTS, Made, files_digest, read_json, write_json
-from driftledger.ledger.findings import VerifyResult
-from driftledger.ledger.lineage import Run, read_runs
+from driftledger.ledger.lineage import read_runs
 from driftledger.ledger.lock import read_lock
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.files import Workspace, listing_bytes, listing_md5
@@ -34,20 +30,20 @@ GENCEPTION = f"{SCORES}/genception/my_images/painter/layout"
 class Ledger:
     """A committed checkout of an evaluated project."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root):
         self.root = root
 
     @property
-    def project(self) -> Project:
+    def project(self):
         return Project(self.root)
 
-    def evidence(self) -> Run:
+    def evidence(self):
         [evidence] = read_runs(
             self.root, self.project.selected, self.project.combinations
         )
         return evidence
 
-    def check(self, score: str = "") -> VerifyResult:
+    def check(self, score=""):
         """Check everything, but compute only the score in this folder again."""
         contents, evidence = Contents(self.root, trust=False), self.evidence()
         result = check_hashes([evidence], contents) + check_links([evidence], contents)
@@ -58,9 +54,7 @@ class Ledger:
             contents,
         )
 
-    def edit(
-        self, path: str, change: Callable[[Any], object], row: int | None = None
-    ) -> None:
+    def edit(self, path, change, row=None):
         """Change the content of a JSON file, or of a row of a JSONL file."""
         file = self.root / path
         if row is None:
@@ -76,7 +70,7 @@ class Ledger:
         )
         file.write_text("".join(f"{each}\n" for each in rows))
 
-    def relock(self, inputs: str = INPUTS) -> None:
+    def relock(self, inputs=INPUTS):
         """Make inputs.json, DVC's cache and dvc.lock fit to the files as they are, as somebody who
         forges would."""
         lock = (self.root / "dvc.lock").read_text()
@@ -109,22 +103,22 @@ class Ledger:
                     lock = lock.replace(out.md5, md5_bytes(top.read_bytes()))
         (self.root / "dvc.lock").write_text(lock)
 
-    def run(self, *command: str, check: bool = True) -> str:
+    def run(self, *command, check=True):
         return (
             Folder(self.root, self.root.parent / "state")
             .run(*command, check=check)
             .stdout
         )
 
-    def git(self, *arguments: str) -> str:
+    def git(self, *arguments):
         return self.run("git", *arguments).strip()
 
-    def commit(self, message: str = "results") -> None:
+    def commit(self, message="results"):
         self.git("add", "--all")
         self.git("commit", "--quiet", "--message", message)
 
 
-def _params() -> str:
+def _params():
     params = default_params()
     params["run"] |= {
         "datasets": ["my_images", "digits"],
@@ -158,7 +152,7 @@ def _params() -> str:
     return json.dumps(params)  # which is YAML
 
 
-def _make(folder) -> None:
+def _make(folder):
     root = folder / "project"
     root.mkdir()
     ledger = Ledger(root)
@@ -186,13 +180,13 @@ def _make(folder) -> None:
 
 
 @pytest.fixture(scope="session")
-def original(tmp_path_factory) -> Ledger:
+def original(tmp_path_factory):
     """The project as ``dvc repro``, ``track`` and ``git commit`` leave it, to look at."""
     return Ledger(made_once(tmp_path_factory, "ledger", _make) / "project")
 
 
 @pytest.fixture
-def ledger(original, tmp_path) -> Ledger:
+def ledger(original, tmp_path):
     """A copy of it, to change."""
     shutil.copytree(original.root, tmp_path / "project", symlinks=True)
     return Ledger(tmp_path / "project")

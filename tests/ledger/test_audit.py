@@ -35,17 +35,17 @@ RUN = f"{MODEL}/painter/layout"
 IMAGE = "data/datasets/my_images/images/round_1.png"
 
 
-def sources(ledger) -> Sources:
+def sources(ledger):
     return Sources(ledger.project)
 
 
-def resolved(ledger, text) -> RunTarget:
+def resolved(ledger, text):
     target = resolve_target(sources(ledger), text)
     assert isinstance(target, RunTarget)
     return target
 
 
-def commits(ledger) -> None:
+def commits(ledger):
     """Change a score, so that the one before is in Git's history alone."""
     ledger.edit(
         f"{GENCEPTION}/score.json", lambda score: score["metrics"].update(gc_at_2=0.123)

@@ -8,7 +8,6 @@ import pytest
 from driftledger.benchmarks.records import RECORDS
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import ROWS
-from driftledger.commands.compare import changes_in_words
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import sha256_of
 from driftledger.core.files import write_jsonl
@@ -20,7 +19,7 @@ from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.files import Workspace, listing_md5
 from driftledger.project.project import Project
 from driftledger_demo.encoders.tfidf import TfIdf
-from tests.support.cases import cases
+from tests.support.cases import cases, each_case
 from tests.support.ledgers import (
     COMBINATION,
     component,
@@ -32,35 +31,25 @@ from tests.support.ledgers import (
     varied,
 )
 
-SCORES = {"genception": genception_score, "trac": trac_score}
-KEYS = {"mme": "correct", "mm_vet": "total", "trac": "top1"}
+DAYS = ("2026-11-26", "2026-12-03", "2026-11-26.2")
 
 
-def folder(root, out, name, rows) -> Folder:
+def folder(root, out, name, rows):
     write_jsonl(root / out / "in" / name, rows)
     md5 = listing_md5(Workspace(root).listing(out))
     return Folder(path=f"{out}/in", out=out, md5=md5)
 
 
-def run(root, name, case, as_of=None, score=None) -> Run:
+def run(root, name, case, as_of, score):
     """The run of a side of a case: rows by unit, and texts of a chain by sample."""
     kind = case["benchmark"]
-    make = SCORES.get(kind, lambda: question_score(kind))
-    score = varied(score or make(), records={"all": case.get("records", name)})
+    score = score or (trac_score() if kind == "trac" else question_score(kind))
+    score = varied(score, records={"all": case.get("records", name)})
     if as_of:
-        score = varied(score, model=component("seer", identity={"as_of": as_of}))
-        card = score.components["model"]
-        score.components["model"] = card.model_copy(
-            update={"fingerprint": sha256_of(as_of)}
-        )
-    rows = []
-    for unit, told in case.get(name, {}).items():
-        extra = {key: each for key, each in told.items() if key != "worth"}
-        if "read" in told:
-            extra.setdefault("outcomes", ["ok"] * len(told["worth"]))
-        if "taken" in told:
-            extra["top1"] = extra.pop("taken")
-        rows.append(row(unit, {KEYS.get(kind, "score"): told["worth"]}, **extra))
+        card = component("seer", identity={"as_of": as_of})
+        dated = card.model_copy(update={"fingerprint": sha256_of(as_of)})
+        score = varied(score, model=dated)
+    rows = [row(unit, **told) for unit, told in case.get(name, {}).items()]
     records = []
     sides = [f"{name}_texts", "repeat_texts"] if name == "a" else [f"{name}_texts"]
     for repeat, side in enumerate(sides):
@@ -89,25 +78,23 @@ def run(root, name, case, as_of=None, score=None) -> Run:
     )
 
 
-def changes_of(root, case, *, days=(None, None, None), score=None):
-    a = run(root, "a", case, days[0], score)
-    b = run(root, "b", case, days[1], score)
-    versions = [a, b]
-    if "again" in case:
-        versions.append(run(root, "again", case, days[2]))
+def changes_of(root, case, score=None):
+    days = case.get("days", DAYS)
+    sides = ["a", "b", "again"] if "again" in case else ["a", "b"]
+    runs = [
+        run(root, side, case, as_of=day, score=score)
+        for side, day in zip(sides, days, strict=False)
+    ]
     sources = SimpleNamespace(
-        contents=Contents(root, trust=False), versions=lambda combination: versions
+        contents=Contents(root, trust=False), versions=lambda combination: runs
     )
-    [found] = changes_between(Project(root), sources, a, b)
+    [found] = changes_between(Project(root), sources, runs[0], runs[1])
     return {each.of: each for each in found}
 
 
-@pytest.mark.parametrize(
-    "case", cases(__file__, "changes"), ids=lambda case: case["what"]
-)
+@each_case(cases(__file__, "changes"))
 def test_changes_by_hand(case, tmp_path):
-    days = ("2026-11-26", "2026-12-03", "2026-11-26.2")
-    found = changes_of(tmp_path, case, days=days)
+    found = changes_of(tmp_path, case)
     expected = {of: case[of] for of in ("answers", "descriptions") if of in case}
     assert found.keys() == expected.keys()
     for of, values in expected.items():
@@ -118,23 +105,6 @@ def test_changes_by_hand(case, tmp_path):
         keys = ("unit", "step", "a", "b", "a_text", "b_text")
         shown = [[getattr(each, key) for key in keys] for each in last.furthest]
         assert shown == case["furthest"]
-
-
-@pytest.mark.parametrize(
-    ("days", "is_floor"),
-    [
-        (("2026-11-26", "2026-12-03", "2026-11-26.2"), True),
-        (("2026-11-26.2", "2026-12-03", "2026-11-26"), True),
-        (("2026-11-26", "2026-12-03", "2026-11-27"), False),
-        ((None, "2026-12-03", "2026-11-26"), False),
-        (("2026-11-26", "2026-12-03", "2026-11-26"), False),
-    ],
-)
-def test_only_a_second_asking_of_the_day_is_a_floor(days, is_floor, tmp_path):
-    case = cases(__file__, "changes")[3]
-    assert (
-        changes_of(tmp_path, case, days=days)["answers"].floor is not None
-    ) == is_floor
 
 
 def test_texts_are_compared_by_the_text_encoder_of_the_score(tmp_path):
@@ -154,20 +124,7 @@ def test_texts_are_compared_by_the_text_encoder_of_the_score(tmp_path):
     assert found.similarity == pytest.approx(0.5)
 
 
-def test_records_of_the_same_bytes_need_not_be_here(tmp_path):
-    found = changes_of(tmp_path, {"benchmark": "genception", "records": "same"})[
-        "descriptions"
-    ]
-    assert (found.samples, found.changed, found.note) == (
-        genception_score().total,
-        0,
-        "",
-    )
-
-
-@pytest.mark.parametrize(
-    "case", cases(__file__, "changed"), ids=lambda case: case["what"]
-)
+@each_case(cases(__file__, "changed"))
 def test_a_gate_by_hand(case):
     found = []
     if "changes" in case:
@@ -180,21 +137,3 @@ def test_a_gate_by_hand(case):
     [judgement] = Gate("changed").judge(comparison)
     assert judgement.verdict is Verdict[case["verdict"]]
     assert case["says"] in judgement.says
-
-
-def test_changes_in_a_line():
-    changes = Changes(
-        "answers",
-        samples=240,
-        changed=73,
-        share=73 / 240,
-        low=0.25,
-        high=0.36,
-        transitions={"right → wrong": 41, "wrong → right": 32},
-        p_value=0.35,
-        floor=Floor(240, 7, 0.001),
-    )
-    assert changes_in_words(changes) == (
-        "240 answers: 73 changed (30 %, 25 to 36): 41 right → wrong, 32 wrong → right; "
-        "McNemar p = 0.35; noise floor 7 of 240"
-    )

@@ -11,12 +11,12 @@ from driftledger.benchmarks.score import ROWS, Score
 from driftledger.commands.compare import Compared, as_table
 from driftledger.core.errors import LedgerError
 from driftledger.core.files import write_jsonl
-from driftledger.ledger.compare import Comparison, MetricComparison, compare
+from driftledger.ledger.compare import compare
 from driftledger.ledger.lineage import CodeVersion, Folder, Lineage, Run
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.files import Workspace, listing_md5
 from driftledger.metrics.paired import minimum_detectable_difference
-from tests.support.cases import lines
+from tests.support.cases import each_case, lines
 from tests.support.ledgers import (
     COMBINATION,
     component,
@@ -37,7 +37,7 @@ OTHER = component("oracle")
 """Another model than the ledgers' own."""
 
 
-def run(*lineages: Lineage, **changes: Any) -> Run:
+def run(*lineages, **changes):
     plain: dict[str, Any] = {
         "name": str(COMBINATION),
         "combination": COMBINATION,
@@ -48,7 +48,7 @@ def run(*lineages: Lineage, **changes: Any) -> Run:
     return Run(**plain | changes)
 
 
-def chains(root, name, values, score=None, **changes: Any) -> Lineage:
+def chains(root, name, values, score=None, **changes):
     """GenCeption: sample → its similarities; samples whose name ends alike share a category."""
     rows = [
         row(
@@ -61,14 +61,14 @@ def chains(root, name, values, score=None, **changes: Any) -> Lineage:
     return lineage(root, name, score or genception_score(**changes), rows)
 
 
-def retrieved(root, name, hits, score=None, **changes: Any) -> Lineage:
+def retrieved(root, name, hits, score=None, **changes):
     """TRAC: sample → whether its class was found; None where there was no description."""
     found = {True: "seven", False: "=one", None: None}
     rows = [trac_row(sample, "seven", found[hit]) for sample, hit in hits.items()]
     return lineage(root, name, score or trac_score(**changes), rows)
 
 
-def redrawn(root, name, values, score=None, **changes: Any) -> Lineage:
+def redrawn(root, name, values, score=None, **changes):
     """Fidelity: sample → metric → value."""
     rows = [
         row(
@@ -81,8 +81,8 @@ def redrawn(root, name, values, score=None, **changes: Any) -> Lineage:
 
 
 def answered(
-    root, name, values, benchmark="mm_sap", score=None, groups=None, **changes: Any
-) -> Lineage:
+    root, name, values, benchmark="mm_sap", score=None, groups=None, **changes
+):
     """Questions, or MME's pairs: id → value per order or grading; ids that begin alike, up to a
     dash, are about one image.
 
@@ -107,7 +107,7 @@ def answered(
     )
 
 
-def lineage(root, name, score, rows) -> Lineage:
+def lineage(root, name, score, rows):
     """What stands behind a score of the run ``name``, as far as comparing looks at it."""
     out = f"{name}/{score.benchmark}"
     write_jsonl(root / out / score.on / ROWS, rows)
@@ -129,12 +129,12 @@ BY_IMAGE: Values = {f"{number}-{n}": [1.0] for number in range(8) for n in (1, 2
 SAME = "no difference that these samples show"
 
 
-def compared(root, a, b, **more: Any) -> Comparison:
+def compared(root, a, b, **more):
     sides = [each if isinstance(each, Run) else run(each) for each in (a, b)]
     return compare(sides[0], sides[1], Contents(root, trust=False), **more)
 
 
-def metrics(comparison, number=0) -> dict[str, MetricComparison]:
+def metrics(comparison, number=0):
     return {each.metric: each for each in comparison.pairs[number].metrics}
 
 
@@ -239,7 +239,7 @@ def test_a_run_does_not_differ_from_itself(tmp_path):
     assert found.about == found.noted == found.only_a == found.only_b == []
 
 
-def each(units, *values: float) -> Values:
+def each(units, *values):
     return {unit: list(values) for unit in units}
 
 
@@ -336,7 +336,7 @@ BASE: dict[str, Score] = {
 }
 
 
-def changed(name, change) -> Score:
+def changed(name, change):
     """Return the score of a benchmark with other inputs; ``lens`` is another component."""
     score = BASE[name]
     inputs = {
@@ -350,7 +350,7 @@ def changed(name, change) -> Score:
     return varied(score, **inputs)
 
 
-def built(root, side, score) -> Lineage:
+def built(root, side, score):
     """Return a lineage of a score, with the same rows whatever the score says."""
     if score.benchmark == "genception":
         return chains(root, side, LOW, score)
@@ -383,9 +383,7 @@ def test_two_text_encoders_on_the_same_data_are_told_apart(tmp_path):
     assert (alone.only_a, alone.only_b) == (["trac on digits · shown · tfidf"], [])
 
 
-@pytest.mark.parametrize(
-    "case", UNFAIR, ids=lambda case: f"{case['benchmark']} {case['fact']}"
-)
+@each_case(UNFAIR)
 def test_what_moves_the_numbers_by_itself_forbids_a_ranking(tmp_path, case):
     name = case["benchmark"]
     fact = case["fact"].replace("_", " ")

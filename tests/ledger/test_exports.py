@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import re
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -20,12 +19,12 @@ from tests.ledger.conftest import GENCEPTION, MODEL
 RUN = f"{MODEL}/painter/layout"
 
 
-def exported(ledger, kind, out) -> Path:
+def exported(ledger, kind, out):
     assert export(ledger.project, kind, RUN, out / kind) >= 1
     return out / kind
 
 
-def genception(ledger) -> Score:
+def genception(ledger):
     return read_json(ledger.root / GENCEPTION / SCORE, Score)
 
 

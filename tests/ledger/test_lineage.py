@@ -90,7 +90,7 @@ def test_a_fingerprint_follows_from_what_went_in(original):
 
     path, inputs, score = lineage.folder.path, lineage.score.inputs, lineage.score
 
-    def fingerprint(**changes: object):
+    def fingerprint(**changes):
         return fingerprint_of({path: score.model_copy(update=changes)}, combination)
 
     first = inputs.model_copy(update={"version": 1})

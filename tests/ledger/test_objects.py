@@ -2,27 +2,25 @@
 or runs."""
 
 import shutil
-from collections.abc import Callable
 
 import pytest
 
 from driftledger.core.canonical import md5_bytes
 from driftledger.core.errors import LedgerError
-from driftledger.ledger.lineage import Folder
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.files import Workspace, listing_md5
 from driftledger.ledger.objects.git import Git
 from tests.ledger.conftest import CHAINS, GENCEPTION, SCORES, Ledger
 
 
-def chains(ledger) -> Folder:
+def chains(ledger):
     [lineage] = [
         each for each in ledger.evidence().lineages if each.folder.path == GENCEPTION
     ]
     return lineage.collected["chain"]
 
 
-def lose(ledger, *paths: str) -> None:
+def lose(ledger, *paths):
     for path in paths:
         shutil.rmtree(ledger.root / path)
 
@@ -81,7 +79,7 @@ def test_a_folder_that_is_nowhere_is_one_sentence(ledger):
         Contents(ledger.root, trust=False).recorded(folder)
 
 
-def link(path) -> Callable[[Ledger], None]:
+def link(path):
     """Move a folder out of the checkout, and let a link lead to it."""
 
     def change(ledger):
@@ -91,7 +89,7 @@ def link(path) -> Callable[[Ledger], None]:
     return change
 
 
-def configured(ledger) -> None:
+def configured(ledger):
     shutil.move(ledger.root / ".dvc/cache", ledger.root.parent / "outside")
     (ledger.root / ".dvc/config").write_text(
         f"[cache]\n    dir = {ledger.root.parent / 'outside'}\n"

@@ -3,7 +3,6 @@
 import re
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -13,7 +12,7 @@ PAGE = (REPOSITORY / "docs/trust.md").read_text(encoding="utf-8")
 SECTION = PAGE.partition("## Sign what you publish")[2].partition("\n## ")[0]
 
 
-def commands(*starts: str) -> list[str]:
+def commands(*starts):
     """The commands of the section that begin so, without their comments."""
     lines = SECTION.replace("\\\n", " ").splitlines()
     found = [re.sub(r"\s+#.*", "", line) for line in lines if line.startswith(starts)]
@@ -21,7 +20,7 @@ def commands(*starts: str) -> list[str]:
     return found
 
 
-def run(folder, *lines: str) -> None:
+def run(folder, *lines):
     env = {
         "HOME": str(folder),
         "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -41,7 +40,7 @@ def run(folder, *lines: str) -> None:
 
 
 @pytest.fixture
-def folder(tmp_path) -> Path:
+def folder(tmp_path):
     """A home with an SSH key, a bundle, and whom a reader trusts."""
     if shutil.which("ssh-keygen") is None:
         pytest.skip("ssh-keygen is not installed")

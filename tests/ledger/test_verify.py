@@ -32,7 +32,7 @@ from driftledger.reports.report import check_report
 from driftledger_check.cli import check
 from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL, SCORES, SETS
 from tests.support.bundles import differing
-from tests.support.cases import lines
+from tests.support.cases import each_case, lines
 from tests.support.params import default_params
 from tests.support.terminal import printed
 
@@ -43,12 +43,12 @@ RECORDS = f"{CHAINS}/records.jsonl"
 MM_VET = f"{SCORES}/mm_vet/{SETS['mm_vet']}"
 
 
-def forgeries(kind) -> Any:
+def forgeries(kind):
     found = [case for case in FORGERIES if case["kind"] == kind]
-    return pytest.mark.parametrize("case", found, ids=lambda case: case["what"])
+    return each_case(found)
 
 
-def named(ledger, text) -> str:
+def named(ledger, text):
     """Return a text with the paths of this project in place of their names."""
     chains = ledger.root / CHAINS
     return text.format(
@@ -65,14 +65,14 @@ def named(ledger, text) -> str:
     )
 
 
-def replace_text(file, pattern, new) -> None:
+def replace_text(file, pattern, new):
     """Replace the first match of a pattern in a text file."""
     text, count = re.subn(pattern, new, file.read_text(), count=1)
     assert count
     file.write_text(text)
 
 
-def set_value(content, case) -> None:
+def set_value(content, case):
     """Set or leave out what is at a place of a JSON value."""
     *above, last = case["at"]
     for key in above:
@@ -83,7 +83,7 @@ def set_value(content, case) -> None:
         del content[last]
 
 
-def forge(ledger, case) -> None:
+def forge(ledger, case):
     """Change the files of a project as a case says."""
     root = ledger.root
     if "replace" in case:
@@ -102,7 +102,7 @@ def forge(ledger, case) -> None:
             path.symlink_to(root.parent / "elsewhere")
 
 
-def places(result) -> list[str]:
+def places(result):
     return [f"{each.kind} {each.where}" for each in result.findings]
 
 
@@ -515,7 +515,7 @@ def test_numbers_of_weights_may_be_off_by_their_last_digits(off, exact, differs)
     assert bool(differences) is differs
 
 
-def usage_in_bundle(ledger, out) -> list[str]:
+def usage_in_bundle(ledger, out):
     """List what differs of usage in a bundle; the lock's numbers of files are not repaired."""
     write_bundle(ledger.project, ledger.evidence(), out)
     return [line for line in differing(check(out)) if f"/{USAGE}: " in line]

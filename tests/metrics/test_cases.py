@@ -32,19 +32,19 @@ Compared = Iterator[tuple[Any, Any]]
 """What a function gives, and what it should give."""
 
 
-def lines(name) -> list[Any]:
+def lines(name):
     return [
         json.loads(line)
         for line in (FOLDER / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
     ]
 
 
-def number(value) -> Any:
+def number(value):
     """Return a fraction such as "2/3" as a float."""
     return float(Fraction(value)) if isinstance(value, str) else value
 
 
-def of_drift(case) -> Compared:
+def of_drift(case):
     chain = np.array(case["similarities"], dtype=np.float64)
     for t, expected in enumerate(case["gc"], 1):
         yield drift.gc_at(chain, t), np.nan if expected is None else expected
@@ -54,7 +54,7 @@ def of_drift(case) -> Compared:
         )
 
 
-def of_retrieval(case) -> Compared:
+def of_retrieval(case):
     support, labels, query = (
         np.array(case["support"], np.float32),
         case["labels"],
@@ -88,7 +88,7 @@ def of_retrieval(case) -> Compared:
         yield hits.tied[0], case.get("tied", 1)
 
 
-def of_self_awareness(case) -> Compared:
+def of_self_awareness(case):
     subset, *ids = zip(*case["questions"], strict=True)
     correct, refusal, choices = map(np.array, ids)
     for expected, wrong in (
@@ -112,7 +112,7 @@ def of_self_awareness(case) -> Compared:
             )
 
 
-def of_yes_no(case) -> Compared:
+def of_yes_no(case):
     read = {"yes": True, "no": False, None: None}
     answers, truth = zip(
         *((read[said], read[right]) for pair in case["images"] for said, right in pair),
@@ -136,7 +136,7 @@ def of_yes_no(case) -> Compared:
         )
 
 
-def of_capabilities(case) -> Compared:
+def of_capabilities(case):
     yield tuple(capabilities.score(case["grades"])), tuple(map(number, case["total"]))
     for function in (capabilities.by_capability, capabilities.by_combination):
         measured = function(case["grades"], case["capabilities"])
@@ -145,12 +145,12 @@ def of_capabilities(case) -> Compared:
             yield tuple(measured[name]), tuple(map(number, expected))
 
 
-def of_structural(case) -> Compared:
+def of_structural(case):
     grey = (np.full((16, 16), case[name], dtype=np.uint8) for name in "ab")
     yield structural.structural_similarity(*grey), case["expected"]
 
 
-def of_correlation(case) -> Compared:
+def of_correlation(case):
     x, y = np.array(case["x"]), np.array(case["y"])
     yield correlation.pearson(x, y), case["pearson"]
     yield correlation.spearman(x, y), case["spearman"]
@@ -158,7 +158,7 @@ def of_correlation(case) -> Compared:
         yield correlation.kendall(x, y), case["kendall"]
 
 
-def of_paired(case) -> Compared:
+def of_paired(case):
     a, b = np.array(case["a"]), np.array(case["b"])
     test = paired.paired_interval(
         a, b, case["categories"], case["clusters"], confidence=case["confidence"]
@@ -194,7 +194,7 @@ def test_worked_by_hand(metric, case):
         same(found, expected)
 
 
-def same(found, expected) -> None:
+def same(found, expected):
     """Compare numbers to 9 digits, which p-values have, at any depth."""
     if isinstance(expected, dict):
         assert list(found) == list(expected)
@@ -209,7 +209,7 @@ def same(found, expected) -> None:
         assert found == expected
 
 
-def decoded(value) -> Any:
+def decoded(value):
     if (
         isinstance(value, dict)
         and len(value) == 1

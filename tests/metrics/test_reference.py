@@ -40,7 +40,7 @@ from driftledger.metrics.yes_no import YesNoScores, total
 Array = NDArray[np.float64]
 
 
-def dice(seed) -> np.random.Generator:
+def dice(seed):
     return np.random.default_rng(seed)
 
 
@@ -61,14 +61,14 @@ def test_cosines_are_scikit_learns():
     assert (np.abs(cosine_similarity(a, a * np.float32(1.1))) <= 1).all()
 
 
-def features(n, d, seed, scale=1.0) -> Array:
+def features(n, d, seed, scale=1.0):
     """Return samples with correlated features, as an encoder's are."""
     random = dice(seed)
     mixing = random.normal(size=(d, d)) / np.sqrt(d)
     return scale * random.normal(size=(n, d)) @ mixing + random.normal(size=d)
 
 
-def by_symmetric_eigenvalues(a, b) -> float:
+def by_symmetric_eigenvalues(a, b):
     cov_a, cov_b = np.cov(a, rowvar=False), np.cov(b, rowvar=False)
     values, vectors = np.linalg.eigh(cov_a)
     root = vectors * np.sqrt(values.clip(0)) @ vectors.T
@@ -195,7 +195,7 @@ def test_images_are_brought_to_one_size():
 # Retrieval
 
 
-def exact_steps(a, b) -> int:
+def exact_steps(a, b):
     """Return the cosine in steps, halves away from zero, in whole numbers."""
     x, y = ([Fraction(value) for value in vector] for vector in (a, b))
     dot, xx, yy = (
@@ -377,7 +377,7 @@ def test_small_categories_that_agree_vary_as_larger_ones_do():
     """The variance of 1, 2, 3, 4 and 5 is 2.5."""
     rows = [1.0, 2.0, 3.0, 4.0, 5.0]
 
-    def error(*others: list[float]):
+    def error(*others):
         names = [
             name
             for name, group in zip("abc", (rows, *others), strict=False)

@@ -8,10 +8,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 import numpy as np
 import pandas as pd
@@ -21,7 +19,7 @@ from PIL import Image
 import driftledger
 from driftledger.benchmarks.score import ROWS, SCORE, Row, Score
 from driftledger.benchmarks.traces import Shot, Step, Trace
-from driftledger.commands.evaluate import FirstLook, evaluate
+from driftledger.commands.evaluate import evaluate
 from driftledger.components.base import Model
 from driftledger.core.errors import (
     ConfigError,
@@ -30,7 +28,7 @@ from driftledger.core.errors import (
     LedgerError,
 )
 from driftledger.core.files import read_json, read_jsonl
-from driftledger.core.types import Conversation, Outcome, Result
+from driftledger.core.types import Outcome, Result
 from driftledger.data.datasets.image_folder import ImageFolder
 from driftledger.notebook import Chains, chain_steps
 from driftledger.reports.scores import selected_score
@@ -51,24 +49,24 @@ class Saying(Model):
     released: ClassVar[list[str]] = []
     understood_by: tuple[str, ...] = ("painter", "layout")
 
-    def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
+    def respond(self, conversations):
         failed = self.outcome is Outcome.FAILED
         return [
             Result(self.text, self.outcome, error="no room\x1b" if failed else None)
             for _ in conversations
         ]
 
-    def release(self) -> None:
+    def release(self):
         self.released.append(self.text)
 
 
-def folder_of(path, count=3) -> Path:
+def folder_of(path, count=3):
     for number in range(count):
         draw(path / f"{number}.png", number)
     return path
 
 
-def look_at(images, **how: Any) -> FirstLook:
+def look_at(images, **how):
     return evaluate(**(EMBEDDED | {"images": images, "iterations": 2} | how))
 
 
@@ -225,7 +223,7 @@ def test_a_cell_that_runs_twice_pays_once(tmp_path, monkeypatch, capsys):
             "understood_by": ["painter", "layout"],
         }
 
-        def calls(**how: Any):
+        def calls(**how):
             before = len(server.requests)
             repr(evaluate(seer, images, iterations=2, **how))
             return len(server.requests) - before, capsys.readouterr().err
@@ -364,7 +362,7 @@ CHAIN_SCORE = SimpleNamespace(
 )
 
 
-def chains(folder, description="A cat.", sample="cat", error=None) -> Chains:
+def chains(folder, description="A cat.", sample="cat", error=None):
     """The chain of a sample whose second description fails, if there is an error."""
     shots = [
         Shot(draw(folder / f"{name}.png", number))

@@ -20,7 +20,7 @@ RUN = "regions_medium/painter/layout"
 
 
 @pytest.fixture(scope="module")
-def opened(finished) -> OpenedProject:
+def opened(finished):
     return OpenedProject(finished.root)
 
 

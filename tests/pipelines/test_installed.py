@@ -38,7 +38,7 @@ class Theirs(NamedTuple):
     root: Path
     programs: Path
 
-    def run(self, *command: str) -> str:
+    def run(self, *command):
         home = self.programs.parent.parent
         env = {
             name: os.environ[name] for name in ("LANG", "TMPDIR") if name in os.environ
@@ -67,11 +67,11 @@ class Theirs(NamedTuple):
         assert done.returncode == 0, f"{command} failed:\n{done.stdout}\n{done.stderr}"
         return done.stdout
 
-    def commit(self, message: str) -> None:
+    def commit(self, message):
         self.run("git", "add", "--all")
         self.run("git", "commit", "--quiet", "--message", message)
 
-    def calls(self) -> tuple[int, int]:
+    def calls(self):
         """How many are stored, and how often they were made in all."""
         with closing(sqlite3.connect(self.root / ".driftledger" / "calls.db")) as db:
             stored, made = db.execute(
@@ -79,7 +79,7 @@ class Theirs(NamedTuple):
             ).fetchone()
         return stored, made
 
-    def scores(self) -> dict[str, bytes]:
+    def scores(self):
         files = [
             file
             for file in (self.root / "reports" / "scores").rglob("*")
@@ -90,7 +90,7 @@ class Theirs(NamedTuple):
         }
 
 
-def few(params) -> dict[str, Any]:
+def few(params):
     """One model and two iterations; the settings as they are then."""
     settings: dict[str, Any] = yaml.safe_load(params.read_text(encoding="utf-8"))
     settings["run"]["models"] = ["regions_medium"]
@@ -101,7 +101,7 @@ def few(params) -> dict[str, Any]:
     return settings
 
 
-def next_version(folder) -> Path:
+def next_version(folder):
     """The source of a version that says it is the next one, and has other words in a template and
     in a docstring."""
     source = copy_source(folder)
@@ -127,7 +127,7 @@ def next_version(folder) -> Path:
 
 
 @pytest.fixture
-def theirs(tmp_path) -> Theirs:
+def theirs(tmp_path):
     made = Theirs(tmp_path / "theirs", new_environment(tmp_path / "environment"))
     install(made.programs, build_wheel(REPOSITORY, tmp_path / "wheel"))
     photograph(made.root / "photos", PHOTOGRAPHS, size=(96, 72))

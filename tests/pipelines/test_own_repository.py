@@ -25,7 +25,7 @@ THEIRS = {
 OURS = "evaluation"
 
 
-def theirs(root) -> dict[str, bytes]:
+def theirs(root):
     """Every file that is not ours, without what DVC and Git keep for themselves."""
     left_out = f"{OURS}/", ".git/", ".dvc/tmp/"
     files = {

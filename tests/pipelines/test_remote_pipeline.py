@@ -1,8 +1,7 @@
 """Runs with a model and a generator behind a service: what is shown of it, and what never is."""
 
 import subprocess
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
@@ -16,7 +15,7 @@ pytestmark = pytest.mark.slow
 KEY = "sk-test-0123456789abcdefghijklmnopqrstuv"
 
 
-def with_services(address) -> Any:
+def with_services(address):
     common = {
         "base_url": address,
         "api_key_env": "TEST_SERVICE_KEY",
@@ -39,7 +38,7 @@ def with_services(address) -> Any:
     return change
 
 
-def files_that_hold(root, text) -> list[str]:
+def files_that_hold(root, text):
     files = [path for path in root.rglob("*") if path.is_file()]
     return [
         str(path.relative_to(root))
@@ -60,7 +59,7 @@ class Spent(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def spent(tmp_path_factory) -> Iterator[Spent]:
+def spent(tmp_path_factory):
     checkout = make_checkout(tmp_path_factory.mktemp("services"))
     with OpenAIServer(
         api_key=KEY, served_models=("m-2026-01", "m-2026-02"), switch_after=20

@@ -58,7 +58,7 @@ MODELS = ["regions_medium", "regions_fine", "random"]
 """The others compute nothing that these do not."""
 
 
-def outputs_of_default_run(folder, machine) -> dict[str, bytes]:
+def outputs_of_default_run(folder, machine):
     folder.mkdir()
     params = default_params()
     params["run"]["models"] = MODELS
@@ -93,7 +93,7 @@ def outputs_of_default_run(folder, machine) -> dict[str, bytes]:
 
 
 @pytest.fixture(scope="module")
-def here(tmp_path_factory) -> dict[str, bytes]:
+def here(tmp_path_factory):
     return outputs_of_default_run(tmp_path_factory.mktemp("here") / "run", {})
 
 

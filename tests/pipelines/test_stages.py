@@ -4,10 +4,8 @@ they leave alone."""
 import json
 import shutil
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,13 +18,12 @@ from driftledger_demo.generators.painter import Painter
 from driftledger_demo.models.controls import WordCounter
 from driftledger_demo.models.rubric import Rubric
 from tests.conftest import REPOSITORY, Checkout, draw
-from tests.support.cases import cases
+from tests.support.cases import cases, each_case
 from tests.support.evaluation import build
 from tests.support.own_code import write_module
 from tests.support.small import (
     IMAGES,
     QUESTIONS,
-    Params,
     changed,
     contents,
     folders,
@@ -46,7 +43,7 @@ CALLED = {
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory) -> Path:
+def made(tmp_path_factory):
     root = tmp_path_factory.mktemp("small") / "project"
     with pytest.MonkeyPatch.context() as patch:
         root.mkdir()
@@ -56,7 +53,7 @@ def made(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def root(made, tmp_path, monkeypatch) -> Path:
+def root(made, tmp_path, monkeypatch):
     """The top folder of an evaluated project, to be changed; it is the current folder."""
     shutil.copytree(made, tmp_path / "project")
     monkeypatch.chdir(tmp_path / "project")
@@ -64,13 +61,13 @@ def root(made, tmp_path, monkeypatch) -> Path:
 
 
 @pytest.fixture
-def calls(monkeypatch) -> Counter[str]:
+def calls(monkeypatch):
     """How many calls models, generators and judges are asked for from here on."""
     counted: Counter[str] = Counter()
     for role, (component, method) in CALLED.items():
         original = getattr(component, method)
 
-        def count(self, asked, *more: Any, role=role, original=original):
+        def count(self, asked, *more, role=role, original=original):
             counted[role] += len(asked)
             return original(self, asked, *more)
 
@@ -78,7 +75,7 @@ def calls(monkeypatch) -> Counter[str]:
     return counted
 
 
-def change(case) -> Callable[[Params], None]:
+def change(case):
     """Change settings, and draw an image, as a case says."""
 
     def edit(params):
@@ -94,13 +91,11 @@ def change(case) -> Callable[[Params], None]:
     return edit
 
 
-def set_one(*place_and_value: Any) -> Callable[[Params], None]:
+def set_one(*place_and_value):
     return change({"sets": [place_and_value]})
 
 
-@pytest.mark.parametrize(
-    "case", cases(__file__, "changes"), ids=lambda case: case["what"]
-)
+@each_case(cases(__file__, "changes"))
 def test_a_change_makes_what_depends_on_it(case, root):
     """A case names patterns of the folders that are made again, and no others are."""
     before = folders(root)
@@ -185,7 +180,7 @@ def test_a_damaged_folder_is_made_again_without_a_call(how, damaged, root, calls
     assert not calls
 
 
-@pytest.mark.parametrize("case", cases(__file__, "paid"), ids=lambda case: case["what"])
+@each_case(cases(__file__, "paid"))
 def test_records_pay_back_into_an_empty_store(case, root, calls):
     """A case has the calls that a change costs."""
     shutil.rmtree(root / ".driftledger")

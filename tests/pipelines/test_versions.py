@@ -13,7 +13,6 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -113,7 +112,7 @@ REPLACED = (
 )
 
 
-def make_project(root) -> Project:
+def make_project(root):
     """Write the project; the current folder is its top folder."""
     write_module(root, "fixed_components", COMPONENTS)
     for number in range(4):
@@ -138,7 +137,7 @@ def make_project(root) -> Project:
     return Project(root, own_code=True)
 
 
-def files_of(folder) -> dict[str, str]:
+def files_of(folder):
     """File → its SHA-256, without what holds digests of components."""
     paths = sorted(
         path
@@ -148,7 +147,7 @@ def files_of(folder) -> dict[str, str]:
     return {path.relative_to(folder).as_posix(): _digest(path) for path in paths}
 
 
-def _digest(path) -> str:
+def _digest(path):
     """Of records without the keys of calls, which hold the fingerprints of components."""
     if path.name != RECORDS:
         return sha256_file(path)
@@ -157,7 +156,7 @@ def _digest(path) -> str:
     )
 
 
-def rounded(text) -> str:
+def rounded(text):
     """Round long numbers to nine digits: the last ones of an interval's ends differ between
     processors."""
     return re.sub(
@@ -167,7 +166,7 @@ def rounded(text) -> str:
     )
 
 
-def written_by(stage, top) -> str:
+def written_by(stage, top):
     """Digest of all that a stage of a benchmark wrote: of scores, their numbers and rows."""
     folders = sorted(top.glob(re.sub(r"\{\w+\}", "*", stage.path)))
     assert folders, f"{stage.name} wrote nothing"
@@ -197,7 +196,7 @@ def written_by(stage, top) -> str:
     return sha256_of(digests)
 
 
-def written(root) -> dict[str, list[Any]]:
+def written(root):
     """Stage → its version, and the digest of what it writes for the project in ``root``."""
     project = make_project(root)
     update(project)
@@ -226,7 +225,7 @@ def written(root) -> dict[str, list[Any]]:
     }
 
 
-def differences(golden, found) -> list[str]:
+def differences(golden, found):
     """A sentence for each stage that writes something else, or of which something else is known."""
     told = []
     for name in sorted({*golden, *found}):
@@ -256,7 +255,7 @@ def test_what_stages_write_is_known_by_their_versions(tmp_path, monkeypatch):
     assert differences(json.loads(GOLDEN.read_bytes()), found) == []
 
 
-def renew() -> None:
+def renew():
     """Write ``golden_versions.json``, unless a stage writes other bytes under the version that is
     known."""
     with tempfile.TemporaryDirectory() as folder:

@@ -5,7 +5,6 @@ import json
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -64,7 +63,7 @@ print(json.dumps([name for name in heavy if name in sys.modules]))
 
 
 @pytest.fixture
-def project(tmp_path) -> Path:
+def project(tmp_path):
     """A copy of the settings."""
     shutil.copy(DEFAULT, tmp_path)
     return tmp_path

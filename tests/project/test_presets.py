@@ -18,12 +18,12 @@ from driftledger.project.presets import (
     with_preset,
 )
 from driftledger.project.project import Project
-from driftledger.project.settings import Settings, load_settings, parse_settings
+from driftledger.project.settings import load_settings, parse_settings
 
 NAMES = sorted(presets(Path("nowhere")))
 
 
-def settings_of(text) -> Settings:
+def settings_of(text):
     return parse_settings(load_yaml(text), "params.yaml")
 
 

@@ -2,7 +2,6 @@
 user says."""
 
 import subprocess
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +14,7 @@ from tests.support.params import DEFAULT
 
 
 @pytest.fixture
-def root(main, tmp_path, monkeypatch) -> Path:
+def root(main, tmp_path, monkeypatch):
     """The main checkout with settings; ``further`` beside it is a worktree of it."""
     monkeypatch.delenv(STORE, raising=False)
     (main / "params.yaml").write_bytes(DEFAULT.read_bytes())
@@ -25,7 +24,7 @@ def root(main, tmp_path, monkeypatch) -> Path:
     return main
 
 
-def choose(root, store) -> None:
+def choose(root, store):
     params: dict[str, Any] = yaml.safe_load(
         (root / "params.yaml").read_text(encoding="utf-8")
     )
@@ -63,7 +62,7 @@ def test_the_environment_comes_first(root, monkeypatch):
 # Further checkouts share what is kept with the main one.
 
 
-def git(folder, *arguments: str) -> None:
+def git(folder, *arguments):
     author = ("-c", "user.name=tests", "-c", "user.email=tests@localhost")
     subprocess.run(
         ["git", *author, *arguments], cwd=folder, check=True, capture_output=True
@@ -71,7 +70,7 @@ def git(folder, *arguments: str) -> None:
 
 
 @pytest.fixture
-def main(tmp_path) -> Path:
+def main(tmp_path):
     folder = tmp_path / "main"
     folder.mkdir()
     git(folder, "init", "--quiet")
@@ -80,12 +79,12 @@ def main(tmp_path) -> Path:
 
 
 @pytest.fixture
-def worktree(main, tmp_path) -> Path:
+def worktree(main, tmp_path):
     git(main, "worktree", "add", str(tmp_path / "further"))
     return tmp_path / "further"
 
 
-def copied(parent) -> Path:
+def copied(parent):
     """A copy as ``dvc exp run --temp`` makes it, with a repository of its own."""
     folder = parent / "exps" / "standalone" / "tmpcopy"
     folder.mkdir(parents=True)

@@ -3,9 +3,6 @@ as published."""
 
 import json
 import sys
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -81,7 +78,7 @@ OF_SOUNDS = {
 SAP_COUNTS = {"basic": 2, "know": 1, "beyond": 1}
 
 
-def stored(folder, rows) -> dict[str, Any]:
+def stored(folder, rows):
     """The settings that read the rows from a folder as the hub's copy, in any split."""
     folder.mkdir()
     for split in ("train", "validation", "test"):
@@ -92,7 +89,7 @@ def stored(folder, rows) -> dict[str, Any]:
     return {"path": str(folder), "revision": None}
 
 
-def published_sap(folder) -> dict[str, Any]:
+def published_sap(folder):
     """A JSON file and a folder of images for each subset, by the names of the catalogue's entry."""
     entry = catalogue("question_sets")["mm_sap"].model_dump()
     options = [
@@ -125,7 +122,7 @@ SCENES = 13
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory) -> Iterator[Path]:
+def project(tmp_path_factory):
     """A project in which small copies and stand-ins have the names of what would be downloaded."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
@@ -177,7 +174,7 @@ def project(tmp_path_factory) -> Iterator[Path]:
         yield root
 
 
-def build(root) -> None:
+def build(root):
     """Build the selected data that is not built yet; nothing is resolved, as people have no sheet
     yet."""
     made = Project(root)

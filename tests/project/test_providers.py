@@ -3,8 +3,6 @@ entry."""
 
 import re
 import sys
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 import yaml
@@ -20,13 +18,13 @@ from driftledger.project.project import Project
 from driftledger.project.settings import load_settings
 from tests.acceptance.own_code import ENCODER, install
 from tests.conftest import REPOSITORY, draw, shapes_only
-from tests.support.cases import cases
+from tests.support.cases import cases, each_case
 from tests.support.own_code import GENERATOR, MODEL, write_module
 from tests.support.params import default_params
 
 
 @pytest.fixture(autouse=True)
-def _unloaded() -> Iterator[None]:
+def _unloaded():
     """Modules of one test are not those of another, and what is installed is looked up again."""
     modules, path = set(sys.modules), list(sys.path)
     registry.installed.cache_clear()
@@ -37,7 +35,7 @@ def _unloaded() -> Iterator[None]:
     registry.installed.cache_clear()
 
 
-def project(root, section, provider, *, own_code=True, **settings: Any) -> Project:
+def project(root, section, provider, *, own_code=True, **settings):
     """A project that selects one entry, ``mine``, of a provider."""
     params = default_params()
     shapes_only(params)
@@ -51,7 +49,7 @@ def project(root, section, provider, *, own_code=True, **settings: Any) -> Proje
     return Project(root, own_code=own_code)
 
 
-def said(root, section, provider, **settings: Any) -> str:
+def said(root, section, provider, **settings):
     with pytest.raises(ConfigError) as caught:
         _ = project(root, section, provider, **settings).settings
     sentence = str(caught.value)
@@ -131,9 +129,7 @@ class Whole(Model):
 """
 
 
-@pytest.mark.parametrize(
-    "case", cases(__file__, "lacking"), ids=lambda case: case["what"]
-)
+@each_case(cases(__file__, "lacking"))
 def test_what_a_class_lacks_is_one_sentence(tmp_path, case):
     write_module(tmp_path, "own_other", HEAD + "class Told(Whole): pass\n")
     write_module(tmp_path, "own_lacking", HEAD + case["code"])

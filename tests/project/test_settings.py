@@ -13,9 +13,9 @@ from driftledger.benchmarks.genception.spec import GenCeptionSettings
 from driftledger.benchmarks.registry import benchmark, section_text
 from driftledger.collect.settings import WorkerSettings
 from driftledger.core.errors import ConfigError
-from driftledger.project.settings import Settings, load_settings
+from driftledger.project.settings import load_settings
 from driftledger_demo.models.regions import Regions
-from tests.support.cases import cases
+from tests.support.cases import cases, each_case
 from tests.support.params import default_params, default_settings
 
 Change = Callable[[dict[str, Any]], object]
@@ -35,13 +35,13 @@ GENERATE = "Generate an image that fully and precisely reflects this description
 
 
 @pytest.fixture(scope="module")
-def shipped() -> dict[str, Any]:
+def shipped():
     """The repository's own settings, as YAML has them."""
     return default_params()
 
 
 @pytest.fixture
-def load(tmp_path, shipped) -> Callable[[Change], Settings]:
+def load(tmp_path, shipped):
     """Load the repository's settings after a change."""
 
     def load(change):
@@ -54,7 +54,7 @@ def load(tmp_path, shipped) -> Callable[[Change], Settings]:
     return load
 
 
-def put(place, value) -> Change:
+def put(place, value):
     """Set ``a.b.c``; the last part may hold anything but a dot."""
 
     def change(params):
@@ -66,7 +66,7 @@ def put(place, value) -> Change:
     return change
 
 
-def message(load, change) -> str:
+def message(load, change):
     with pytest.raises(ConfigError) as caught:
         load(change)
     said = str(caught.value)
@@ -85,7 +85,7 @@ def test_the_prompts_are_the_papers():
 CASES = cases(__file__, "settings")
 
 
-def change_of(case) -> Change:
+def change_of(case):
     """Set the settings that ``put`` names, give an entry the ``name``, and leave out what ``drop``
     names."""
 
@@ -102,7 +102,7 @@ def change_of(case) -> Change:
     return change
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["what"])
+@each_case(CASES)
 def test_a_mistake_is_one_line_with_place_and_remedy(case, load):
     sentence = message(load, change_of(case))
     assert case["place"] in sentence

@@ -1,15 +1,12 @@
 """Figures by what they draw, and as files that any reader takes."""
 
-from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.score import Score
-from driftledger.reports.charts import Drawing, drawn, figures_of, series_of
+from driftledger.reports.charts import drawn, figures_of, series_of
 from driftledger.reports.scores import blocks_of
 from tests.reports.test_tables import case, control
 from tests.support.ledgers import (
@@ -23,22 +20,22 @@ from tests.support.tables import HOSTILE
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def figures(scores) -> dict[str, Drawing]:
+def figures(scores):
     [block] = blocks_of(benchmark(scores[0].benchmark), scores)
     return {each.name: each for each in figures_of(block, series_of(scores))}
 
 
-def axes_of(drawing) -> Axes:
+def axes_of(drawing):
     axes = Figure().subplots()
     drawing.draw(axes)
     return axes
 
 
-def texts(axes) -> list[str]:
+def texts(axes):
     return [each.get_text() for each in axes.texts]
 
 
-def words(file) -> str:
+def words(file):
     return " ".join(
         "".join(each.itertext())
         for each in ElementTree.fromstring(file).iter(f"{SVG}text")
@@ -69,7 +66,7 @@ def test_bars_are_as_long_as_values_with_intervals():
     assert [list(line.get_xdata()) for line in axes.lines] == [[0.65, 0.75]]
 
 
-def at(name, worth) -> Score:
+def at(name, worth):
     ends = {"gc_at_2_low": worth - 0.0625, "gc_at_2_high": worth + 0.0625}
     return genception_score(model=name, metrics={"gc_at_2": worth, **ends})
 
@@ -146,7 +143,7 @@ def test_the_benchmarks_own_figures():
     "name", [HOSTILE, "$\\frac{1}{2}$", "漢字 \ud800 \ufffe", "w" * 500, "_hidden"]
 )
 def test_any_name_is_text(name):
-    def one(**more: Any):
+    def one(**more):
         plain = genception_score(
             groups={
                 "category": {name: {"gc_at_2": 0.5}, "b": {"gc_at_2": 0.25}},

@@ -16,7 +16,6 @@ from driftledger.metrics.drift import gc_at
 from driftledger.project.catalogue import CorrelationSettings
 from driftledger.project.project import Project
 from driftledger.reports.correlation import (
-    Correlation,
     correlated,
     correlation,
     growth,
@@ -37,7 +36,7 @@ TABLE_3 = {
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory) -> Correlation:
+def found(tmp_path_factory):
     """What the shipped leaderboards give, of a project that evaluates nothing."""
     root, params = tmp_path_factory.mktemp("correlation"), default_params()
     shapes_only(params)
@@ -75,11 +74,11 @@ def test_the_matrix_is_symmetric(found):
     assert np.isfinite(values).sum() > 20
 
 
-def board(*rows: tuple[str, str, float]) -> list[OutsideValue]:
+def board(*rows):
     return [OutsideValue(model, of, value, "x", "2025") for model, of, value in rows]
 
 
-def settings(models=None) -> CorrelationSettings:
+def settings(models=None):
     return CorrelationSettings(models=models or {}, confidence=0.95)
 
 

@@ -7,7 +7,6 @@ import pytest
 from markdown_it import MarkdownIt
 from rich.console import Console
 
-from driftledger.benchmarks.score import Score
 from driftledger.commands.run import glance
 from driftledger.reports.leaderboard import leaderboard_files, overview
 from driftledger.reports.report import metrics_of
@@ -25,7 +24,7 @@ from tests.support.ledgers import (
 from tests.support.tables import HOSTILE, texts
 
 
-def written(*scores: Score) -> tuple[list[dict[str, str]], str]:
+def written(*scores):
     """The rows of the CSV, and the Markdown."""
     files = leaderboard_files(by_benchmark(scores))
     text = files["leaderboard.csv"].decode()
@@ -34,7 +33,7 @@ def written(*scores: Score) -> tuple[list[dict[str, str]], str]:
     ].decode()
 
 
-def of(rows, metric, kind="overall", name="overall") -> dict[str, tuple[str, str]]:
+def of(rows, metric, kind="overall", name="overall"):
     """Model → value and rank."""
     some = [
         row
@@ -44,7 +43,7 @@ def of(rows, metric, kind="overall", name="overall") -> dict[str, tuple[str, str
     return {row["model"]: (row["value"], row["rank"]) for row in some}
 
 
-def heads(text) -> list[str]:
+def heads(text):
     return [line for line in text.splitlines() if line.startswith("## ")]
 
 

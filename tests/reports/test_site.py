@@ -53,11 +53,11 @@ class Selecting(Project):
     runs: Sequence[Combination] = ()
 
     @property
-    def combinations(self) -> list[Combination]:
+    def combinations(self):
         return list(self.runs)
 
 
-def write_checkout(root) -> tuple[Project, list[Score]]:
+def write_checkout(root):
     """Chains of two samples, of which poet refuses to describe one; a digit; a question in two
     orders."""
     scores = [
@@ -126,7 +126,7 @@ def write_checkout(root) -> tuple[Project, list[Score]]:
     ), scores
 
 
-def _scores(root, model, place) -> list[Score]:
+def _scores(root, model, place):
     control: Mapping[str, Any] = (
         {"model": component(model, provider="blind")} if model == "blind" else {}
     )
@@ -210,7 +210,7 @@ def _scores(root, model, place) -> list[Score]:
 class Page(HTMLParser):
     """What a page holds."""
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file):
         super().__init__()
         self.ids: list[str] = []
         self.links: list[str] = []
@@ -222,7 +222,7 @@ class Page(HTMLParser):
         self.html = file.read_text(encoding="utf-8")
         self.feed(self.html)
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         given = {name: value or "" for name, value in attrs}
         self.tags[tag] += 1
         self.handlers += [name for name in given if name.startswith("on")]
@@ -231,15 +231,15 @@ class Page(HTMLParser):
         if tag not in ("img", "meta", "link", "br", "rect"):
             self._classes.append(given.get("class", tag))
 
-    def handle_endtag(self, tag: str) -> None:
+    def handle_endtag(self, tag):
         if tag not in ("img", "meta", "link", "br", "rect"):
             self._classes.pop()
 
-    def handle_data(self, data: str) -> None:
+    def handle_data(self, data):
         if data.strip():
             self.texts.append((self._classes[-1], " ".join(data.split())))
 
-    def of(self, kind: str) -> list[str]:
+    def of(self, kind):
         return [text for classes, text in self.texts if kind in classes.split()]
 
 
@@ -250,7 +250,7 @@ class Written(NamedTuple):
     pages: dict[str, Page]
 
 
-def write(project, scores, folder, *, images=True) -> dict[str, Page]:
+def write(project, scores, folder, *, images=True):
     report = content(project, scores)
     files = site_files(folder, report, images=images)
     for section in report.figures.values():
@@ -263,7 +263,7 @@ def write(project, scores, folder, *, images=True) -> dict[str, Page]:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory) -> Written:
+def site(tmp_path_factory):
     root = tmp_path_factory.mktemp("site")
     project, scores = write_checkout(root)
     return Written(root / "out", project, scores, write(project, scores, root / "out"))

@@ -3,7 +3,6 @@ at all."""
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -11,7 +10,7 @@ from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import RepeatRow, Row, Score
 from driftledger.metrics.exact import exact_mean
 from driftledger.reports.charts import figures_of, series_of
-from driftledger.reports.scores import Block, blocks_of
+from driftledger.reports.scores import blocks_of
 from driftledger.reports.tables import misplaced
 from tests.reports.test_tables import control
 from tests.support.ledgers import (
@@ -31,7 +30,7 @@ SPEC = benchmark("fidelity")
 Scored = tuple[Score, list[Row]]
 
 
-def scored(model, values, provider="", **more: Any) -> Scored:
+def scored(model, values, provider="", **more):
     """SSIM of so many images."""
     plain = fidelity_score(
         model=model, metrics={"ssim": exact_mean(values)}, coverage=1.0, **more
@@ -47,7 +46,7 @@ def scored(model, values, provider="", **more: Any) -> Scored:
     ]
 
 
-def ranks(made, number) -> dict[str, tuple[int, str]]:
+def ranks(made, number):
     """Model → rank and letters, where it has a rank."""
     cells = made.cells(number)
     return {
@@ -55,7 +54,7 @@ def ranks(made, number) -> dict[str, tuple[int, str]]:
     }
 
 
-def block(*some: Scored) -> Block:
+def block(*some):
     rows: Mapping[str, list[Row]] = {score.model: rows for score, rows in some}
     [made] = blocks_of(
         SPEC, [score for score, _ in some], lambda score: rows[score.model]

@@ -2,12 +2,10 @@
 the scores beside them."""
 
 import json
-from typing import Any
 
 import pytest
 
 from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.score import Score
 from driftledger.reports import tables
 from driftledger.reports.cells import Cell, ReportTable, markdown
 from driftledger.reports.scores import blocks_of
@@ -27,11 +25,11 @@ MAKERS = {"trac": trac_score, "fidelity": fidelity_score}
 GROUPS = {"visual": ["living", "objects"], "textual": ["text"]}
 
 
-def control(score) -> Score:
+def control(score):
     return varied(score, model=component(score.model, provider="blind"))
 
 
-def chains(model, by_category, groups=None, **more: Any) -> Score:
+def chains(model, by_category, groups=None, **more):
     """A score with the means that the scoring stage would write over these categories."""
     groups = GROUPS if groups is None else groups
     keys = sorted({key for each in by_category.values() for key in each})
@@ -55,7 +53,7 @@ def chains(model, by_category, groups=None, **more: Any) -> Score:
     )
 
 
-def gc_only(model, *values: float | None, **more: Any) -> Score:
+def gc_only(model, *values, **more):
     names = ("living", "objects", "text")
     rows = {
         name: {} if value is None else {"gc_at_2": value}
@@ -64,7 +62,7 @@ def gc_only(model, *values: float | None, **more: Any) -> Score:
     return chains(model, rows, **more)
 
 
-def genception() -> list[Score]:
+def genception():
     def rows(gc, similarity, frechet):
         plain = {
             name: {"gc_at_2": value, "gc_at_1": 0.1, "similarity_at_2": similarity}
@@ -81,7 +79,7 @@ def genception() -> list[Score]:
     ]
 
 
-def people() -> list[Score]:
+def people():
     """The paper's Table 5: Count, Color and Celebrity, of the two best models and people."""
     person = gc_only("people", 0.5476, 0.8380, 0.4671)
     return [
@@ -91,7 +89,7 @@ def people() -> list[Score]:
     ]
 
 
-def case(name) -> list[Score]:
+def case(name):
     """The scores of a case in ``scores.json``, which has what is other than a plain score of the
     benchmark."""
     made = []
@@ -117,7 +115,7 @@ def test_tables_are_those_of_the_papers(name):
     assert lines_of(scores[::-1]) == lines_of(scores)
 
 
-def named(name, some) -> ReportTable:
+def named(name, some):
     [table] = [table for table in some if table.name == name]
     return table
 

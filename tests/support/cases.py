@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 TESTS = Path(__file__).parents[1]
 CASES = TESTS / "cases"
 
@@ -19,3 +21,9 @@ def lines(place: Path | str) -> list[dict[str, Any]]:
     found = [json.loads(line) for line in text.splitlines() if line.strip()]
     assert found
     return found
+
+
+def each_case(known: list[dict[str, Any]]) -> pytest.MarkDecorator:
+    """Run a test with each case, under the name of the case or the beginning of its content."""
+    names = [str(case.get("what", case.get("name", case)))[:90] for case in known]
+    return pytest.mark.parametrize("case", known, ids=names)

@@ -2,17 +2,14 @@
 ran once."""
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
-from mlflow import MlflowClient
 from mlflow.entities import ViewType
 
-from driftledger.benchmarks.score import Score
 from driftledger.ledger.lineage import Run
 from driftledger.project.settings import Tracking
 from driftledger.tracking.store import opened
@@ -28,7 +25,7 @@ from tests.tracking.project import (
 
 
 @pytest.fixture(scope="session")
-def empty_store(tmp_path_factory) -> Path:
+def empty_store(tmp_path_factory):
     folder = tmp_path_factory.mktemp("mlflow")
     with pytest.MonkeyPatch.context() as patched:
         patched.delenv("MLFLOW_TRACKING_URI", raising=False)
@@ -38,7 +35,7 @@ def empty_store(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def store(tmp_path, empty_store, monkeypatch) -> Tracking:
+def store(tmp_path, empty_store, monkeypatch):
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     (tmp_path / "store").mkdir()
     shutil.copy(empty_store, tmp_path / "store")
@@ -53,31 +50,31 @@ class Evaluated:
     tracking: Tracking
     runs: Sequence[Run]
 
-    def track(self, *runs: Run) -> str:
+    def track(self, *runs):
         """Push some runs, by default all."""
         return track(self.root, runs or self.runs, self.tracking)
 
-    def change(self, score: Score) -> Run:
+    def change(self, score):
         """Evaluate what gives another score."""
         [run] = write_project(self.root, evidence(score))
         return run
 
-    def dump(self) -> dict[str, Any]:
+    def dump(self):
         return dump(self.tracking)
 
-    def shown(self) -> list[tuple[str, str | None]]:
+    def shown(self):
         """List the names of the runs that a reader sees, and whether each is current."""
         runs = self.dump()["runs"]
         return [(run["name"], run["tags"].get("driftledger.current")) for run in runs]
 
-    def stages(self) -> dict[str, str]:
+    def stages(self):
         """Return run → whether it is deleted."""
         with self.client() as (client, experiment):
             runs = client.search_runs([experiment], "", ViewType.ALL)
         return {run.info.run_id: run.info.lifecycle_stage for run in runs}
 
     @contextmanager
-    def client(self) -> Iterator[tuple[MlflowClient, str]]:
+    def client(self):
         """Open the store; the id of its experiment."""
         with opened(self.tracking, create=True) as client:
             experiment = client.get_experiment_by_name(EXPERIMENT)
@@ -85,7 +82,7 @@ class Evaluated:
 
 
 @pytest.fixture
-def project(tmp_path, store) -> Evaluated:
+def project(tmp_path, store):
     """Two runs by one generator; the first is the better one."""
     runs = write_project(
         tmp_path, evidence(gen_score("seer", 0.7)), evidence(gen_score("blind", 0.2))

@@ -232,7 +232,7 @@ def test_scores_are_on_traces_only_where_their_average_is_the_score(
         assert trace.outputs["GC@2"] == SAMPLES[trace.unit]
 
 
-def view(tag) -> dict[str, Any]:
+def view(tag):
     content: dict[str, Any] = json.loads(tag)
     return content | {
         "state": json.loads(

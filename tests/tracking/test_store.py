@@ -125,7 +125,7 @@ def test_a_server_of_another_version_is_a_sentence_before_a_run_is_made(
 
         do_GET = do_POST  # noqa: N815
 
-        def log_message(self, *_: object):
+        def log_message(self, *_):
             pass
 
     with OnLoopback(Handler) as server:

@@ -11,17 +11,14 @@ import sys
 import textwrap
 import time
 from contextlib import closing
-from typing import Any
 
 import mlflow
 import pytest
 from mlflow import MlflowClient
 
-from driftledger.benchmarks.score import Score
 from driftledger.benchmarks.traces import Step, Trace
 from driftledger.core.errors import DriftledgerError
 from driftledger.core.types import Outcome
-from driftledger.ledger.lineage import Run
 from driftledger.ledger.objects.files import Workspace
 from driftledger.ledger.published import mlflow_state
 from driftledger.tracking import track as tracking_module
@@ -222,7 +219,7 @@ def test_an_experiment_of_dvc_leaves_the_current_runs_alone(project, monkeypatch
     before = project.dump()
     changed = project.change(gen_score("seer", 0.6, card("brush", 2)))
 
-    def experiment(name, *runs: Run):
+    def experiment(name, *runs):
         with monkeypatch.context() as patched:
             patched.setenv("DVC_EXP_NAME", name)
             project.track(*runs)
@@ -271,13 +268,13 @@ class Killed(BaseException):
     """Ends a push as a kill does."""
 
 
-def before() -> Score:
+def before():
     """Make the score of another version of the first run, which has columns of its own."""
     return gen_score("seer", 0.6, card("brush", 2), t=3)
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory, empty_store) -> Any:
+def whole(tmp_path_factory, empty_store):
     """What two pushes to another store show that nothing cuts short."""
     root = tmp_path_factory.mktemp("whole")
     shutil.copy(empty_store, root)
@@ -291,7 +288,7 @@ def whole(tmp_path_factory, empty_store) -> Any:
 def test_a_push_that_is_cut_short_at_any_write_is_completed_by_the_next(
     write, project, whole
 ):
-    def killed(*arguments: Any, **options: Any):
+    def killed(*arguments, **options):
         raise Killed
 
     project.track(project.change(before()))
@@ -320,7 +317,7 @@ def test_a_double_of_two_clones_is_removed_by_the_next_push(project, monkeypatch
     assert project.dump() == before
 
 
-def left_running(project, seconds) -> str:
+def left_running(project, seconds):
     """Leave the first run as another clone does that began it so long ago; its id."""
     with project.client() as (client, experiment):
         tags = {"driftledger.fingerprint": project.runs[0].fingerprint}
@@ -352,7 +349,7 @@ def test_a_run_of_another_clone_that_was_cut_short_is_made_again(project):
 def test_a_run_that_another_clone_deletes_meanwhile_is_a_sentence(project, monkeypatch):
     log_inputs = MlflowClient.log_inputs
 
-    def deleted(client, run_id, *arguments: Any):
+    def deleted(client, run_id, *arguments):
         client.delete_run(run_id)
         log_inputs(client, run_id, *arguments)
 
@@ -365,7 +362,7 @@ def test_a_run_that_another_clone_deletes_meanwhile_is_a_sentence(project, monke
     assert project.track() == f"{CREATED}2 runs created, 0 unchanged"
 
 
-def trace_ids(client, experiment) -> set[str]:
+def trace_ids(client, experiment):
     return {each.info.trace_id for each in client.search_traces(locations=[experiment])}
 
 
@@ -404,7 +401,7 @@ PUSH = textwrap.dedent("""
 """)
 
 
-def push_in_child(root, folder) -> "subprocess.Popen[str]":
+def push_in_child(root, folder):
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join([str(REPOSITORY), str(REPOSITORY / "src")])
     }

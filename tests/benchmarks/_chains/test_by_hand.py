@@ -4,7 +4,6 @@ A case says of each repeat, sample by sample, the cosine between the original an
 t = 1, 2, …, or the outcome that ended the chain. A sample's category is its first letter.
 """
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import pytest
@@ -23,7 +22,7 @@ from driftledger.core.media import png_bytes
 from driftledger.core.text import csv_text
 from driftledger.data.records import DatasetCard, SampleEntry
 from tests.support.by_hand import assert_holds, assert_score
-from tests.support.cases import lines
+from tests.support.cases import each_case, lines
 from tests.support.fakes import EchoModel, LetterEncoder, SizeGenerator, TableEncoder
 from tests.support.ledgers import iteration, result
 
@@ -50,7 +49,7 @@ class Step(NamedTuple):
     text: str | None
 
 
-def steps(case) -> Iterator[Step]:
+def steps(case):
     texts = case.get("texts", {})
     for repeat, chains in enumerate(case["chains"]):
         for sample, chain in chains.items():
@@ -61,14 +60,14 @@ def steps(case) -> Iterator[Step]:
                 )
 
 
-def write_image(folder, cosine) -> str:
+def write_image(folder, cosine):
     folder.mkdir(parents=True, exist_ok=True)
     image = Image.new("RGB", (16, 16), (*VECTORS[cosine], 0))
     (folder / f"{cosine}.png").write_bytes(png_bytes(image))
     return f"{cosine}.png"
 
 
-def write_dataset(folder, case) -> None:
+def write_dataset(folder, case):
     twins = case.get("twins", {})
     entries = []
     for sample in case["chains"][0]:
@@ -93,7 +92,7 @@ def write_dataset(folder, case) -> None:
     write_json(folder / "dataset.json", DatasetCard.model_validate(card))
 
 
-def write_records(folder, spec, case) -> None:
+def write_records(folder, spec, case):
     records = []
     for step in steps(case):
         drawn = None if isinstance(step.ended, str) else write_image(folder, step.ended)
@@ -128,7 +127,7 @@ def write_records(folder, spec, case) -> None:
     write_json(folder / CARD, card)
 
 
-def to_score(folder, spec, case) -> ToScore:
+def to_score(folder, spec, case):
     write_dataset(folder / "d", case)
     write_records(folder / "c", spec, case)
     settings = {
@@ -157,7 +156,7 @@ def to_score(folder, spec, case) -> ToScore:
     )
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["what"][:90])
+@each_case(CASES)
 def test_a_score_by_hand(tmp_path, case):
     spec = benchmark(case["benchmark"])
     given = to_score(tmp_path, spec, case)

@@ -36,7 +36,7 @@ from tests.support.fakes import SEEN, EchoModel, SizeGenerator
 
 
 @pytest.fixture
-def samples(tmp_path) -> list[Sample]:
+def samples(tmp_path):
     paths = [
         draw(tmp_path / f"{number}.png", number, (20 + 10 * number, 30))
         for number in range(3)
@@ -47,7 +47,7 @@ def samples(tmp_path) -> list[Sample]:
     ]
 
 
-def run(samples, folder, model, generator) -> list[CollectedRecord]:
+def run(samples, folder, model, generator):
     collecting = chains(samples, model, generator)
     write_collected(
         folder / "chain", collecting, collected(collecting, folder / "store")

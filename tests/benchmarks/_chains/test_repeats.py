@@ -2,9 +2,7 @@
 each is kept."""
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import ClassVar
 
 import pytest
@@ -17,14 +15,13 @@ from driftledger.benchmarks.records import (
     CARD,
     RECORDS,
     CollectedCard,
-    CollectedRecord,
     read_records,
 )
 from driftledger.collect.store import CallStore
-from driftledger.components.base import Component, Model
+from driftledger.components.base import Model
 from driftledger.core.canonical import derive_seed, sha256_file
 from driftledger.core.files import read_json, write_jsonl
-from driftledger.core.types import Conversation, Medium, Result, Sample
+from driftledger.core.types import Medium, Result, Sample
 from tests.conftest import draw
 from tests.support.chains import chains, collected
 from tests.support.fakes import SEEN, EchoModel, SizeGenerator
@@ -41,7 +38,7 @@ class LotsModel(Model):
     temperature: float = 0.7
     seed: int | None = None
 
-    def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
+    def respond(self, conversations):
         replies = []
         for conversation in conversations:
             assert conversation.last_medium is not None
@@ -52,7 +49,7 @@ class LotsModel(Model):
 
 
 @pytest.fixture
-def samples(tmp_path) -> list[Sample]:
+def samples(tmp_path):
     (tmp_path / "d").mkdir()
     paths = [
         draw(tmp_path / "d" / f"s{number}.png", number, (20 + 10 * number, 30))
@@ -62,7 +59,7 @@ def samples(tmp_path) -> list[Sample]:
     return [Sample(image.path.stem, image) for image in images]
 
 
-def run(samples, folder, repeats, model=None) -> Path:
+def run(samples, folder, repeats, model=None):
     collecting = chains(samples, model or EchoModel(), SizeGenerator(), repeats=repeats)
     write_collected(
         folder / f"chain_{repeats}", collecting, collected(collecting, folder / "store")
@@ -70,7 +67,7 @@ def run(samples, folder, repeats, model=None) -> Path:
     return folder / f"chain_{repeats}"
 
 
-def files(folder) -> dict[str, bytes]:
+def files(folder):
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in folder.rglob("*")
@@ -144,7 +141,7 @@ def test_which_models_draw_lots_is_told_by_their_settings():
     )
 
 
-def followed(folder, *components: Component) -> tuple[list[CollectedRecord], Replay]:
+def followed(folder, *components):
     """The records that the protocols make of the results in a folder, and what was replayed."""
     known = dict(zip(("model", "generator"), components, strict=False))
     card, replay = read_json(folder / CARD, CollectedCard), Replay(folder)
@@ -173,7 +170,7 @@ def test_a_result_that_was_changed_makes_other_calls(samples, tmp_path):
     folder = run(samples, tmp_path, 2)
     first, *others = read_records(folder)
 
-    def forge(**change: str):
+    def forge(**change):
         results = [replace(each, **change) for each in first.results]
         write_jsonl(
             folder / RECORDS, [first.model_copy(update={"results": results}), *others]

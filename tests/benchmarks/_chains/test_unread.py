@@ -5,7 +5,6 @@ The original has the features (100, 0), and a description says which features it
 two images have the same width, so that each is asked about by a call of its own.
 """
 
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,13 +13,12 @@ from PIL import Image
 
 from driftledger.benchmarks.collecting import write_collected
 from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import ToScore
 from driftledger.components.base import Generator, Model
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import StoreError
 from driftledger.core.types import Medium, Outcome, Result, Sample
-from tests.support.cases import lines
+from tests.support.cases import each_case, lines
 from tests.support.chains import chains, collected
 from tests.support.fakes import LetterEncoder
 from tests.support.records import without
@@ -38,10 +36,10 @@ class Draws(Generator):
     provider: ClassVar[str] = "draws"
     version: ClassVar[str] = "1"
 
-    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Result]:
+    def generate(self, prompts, seeds):
         return [self._drawn(*each) for each in zip(prompts, seeds, strict=True)]
 
-    def _drawn(self, prompt: str, seed: int) -> Result:
+    def _drawn(self, prompt, seed):
         for outcome in (Outcome.FILTERED, Outcome.FAILED):
             if outcome in prompt:
                 return Result(outcome=outcome, error="no image")
@@ -49,7 +47,7 @@ class Draws(Generator):
         return Result(image=Image.new("RGB", (16 + seed % 997, 16), (*numbers, 0)))
 
 
-def telling(replies) -> Model:
+def telling(replies):
     """A model that gives these replies by sample and t, and else the plain one."""
 
     class Tells(Model):
@@ -65,9 +63,7 @@ def telling(replies) -> Model:
     return Tells()
 
 
-def scored(
-    folder, name, replies, samples=2, lost=None, **settings: Any
-) -> tuple[Score, dict[str, Row]]:
+def scored(folder, name, replies, samples=2, lost=None, **settings):
     """Collect and score: GenCeption over T iterations, or fidelity.
 
     Args:
@@ -125,22 +121,22 @@ WORST = ("clip_s_i", "ssim", "clip_s")
 # Of grey values a and b of one colour each SSIM is (2ab + C1) / (a² + b² + C1) with C1 = 6.5025:
 # 30 of the original, 59 plain and 65 of (60, 80).
 PLAIN_WORTH = {"clip_s_i": 80.0, "ssim": 100 * 3546.5025 / 4387.5025, "clip_s": 80.0}
-EACH = pytest.mark.parametrize("case", CASES, ids=lambda case: case["what"])
+EACH = each_case(CASES)
 UNREAD = pytest.mark.parametrize("unread", ["worst", "left_out"])
 
 
-def known(values) -> list[float]:
+def known(values):
     return [value for value in values if value is not None]
 
 
-def replied(case) -> Result:
+def replied(case):
     reply = case["reply"]
     return Result(
         reply["text"], Outcome(reply.get("outcome", "ok")), error=reply.get("error")
     )
 
 
-def counts(case, unread, whole) -> tuple[int, int, int]:
+def counts(case, unread, whole):
     """Scored, counted, and all: of two chains."""
     counted = whole or (case["is_worst"] and unread == "worst")
     return 1 + whole, 1 + counted, 2

@@ -24,7 +24,7 @@ from tests.benchmarks._questions.asking import (
     sap,
 )
 from tests.support.by_hand import assert_score
-from tests.support.cases import lines
+from tests.support.cases import each_case, lines
 from tests.support.tables import tables_of
 
 CASES = lines("benchmarks/questions.jsonl")
@@ -32,7 +32,7 @@ PLAIN: dict[str, Any] = {"mm_sap": SAP, "mm_vet": VET, "mme": MME}
 """The questions of a case that says none."""
 
 
-def questions_of(case) -> Any:
+def questions_of(case):
     """Return the questions of a case; of MM-SAP their right options and subsets suffice."""
     questions = case.get("questions", PLAIN[case["benchmark"]])
     if isinstance(questions, dict):
@@ -40,7 +40,7 @@ def questions_of(case) -> Any:
     return questions
 
 
-def readings(case) -> list[tuple[Outcome, object]]:
+def readings(case):
     """Return an outcome and what is read for each record; a third number repeats them."""
     found: list[tuple[Outcome, object]] = []
     for outcome, value, *times in case["read"]:
@@ -48,7 +48,7 @@ def readings(case) -> list[tuple[Outcome, object]]:
     return found
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["what"][:90])
+@each_case(CASES)
 def test_a_score_by_hand(tmp_path, case):
     model = Says.model_validate({"text": "A"} | case.get("says", {}))
     settings = {"min_coverage": 0.1} | case.get("settings", {})

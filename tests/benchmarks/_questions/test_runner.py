@@ -39,7 +39,7 @@ EXAMS = {
 
 
 @pytest.fixture(params=EXAMS)
-def each(request, tmp_path) -> Exam:
+def each(request, tmp_path):
     taken: Exam = EXAMS[request.param](tmp_path)
     return taken
 

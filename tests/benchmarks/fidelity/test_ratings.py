@@ -4,7 +4,6 @@ not given to."""
 import csv
 import io
 import re
-from pathlib import Path
 
 import pytest
 
@@ -30,17 +29,17 @@ ROWS = [
 
 
 @pytest.fixture
-def sheet(tmp_path) -> Path:
+def sheet(tmp_path):
     return tmp_path / "ratings.csv"
 
 
-def cells_of(path) -> list[list[str]]:
+def cells_of(path):
     return list(
         csv.reader(io.StringIO(path.read_text(encoding="utf-8-sig"), newline=""))
     )
 
 
-def rate(path, *ratings: int | str, separator=",") -> None:
+def rate(path, *ratings, separator=","):
     """Fill in the last column, row by row, and save as a spreadsheet does."""
     head, *rows = cells_of(path)
     for row, rating in zip(rows, ratings, strict=True):
@@ -50,7 +49,7 @@ def rate(path, *ratings: int | str, separator=",") -> None:
     path.write_bytes(("\ufeff" + out.getvalue()).encode())
 
 
-def given_to(rater, rating, sample="a", description="A bird.") -> Rating:
+def given_to(rater, rating, sample="a", description="A bird."):
     return Rating("birds", sample, "blind", description, rater, rating)
 
 

@@ -2,7 +2,6 @@
 
 import csv
 import io
-from pathlib import Path
 
 import pytest
 
@@ -10,7 +9,7 @@ from driftledger.benchmarks.collecting import StageInputs, write_collected
 from driftledger.benchmarks.descriptions import Description
 from driftledger.benchmarks.genception.human import write_human_sheet
 from driftledger.benchmarks.genception.spec import GenCeption, GenCeptionSettings
-from driftledger.benchmarks.records import CollectedRecord, read_records
+from driftledger.benchmarks.records import read_records
 from driftledger.collect.run import Collector
 from driftledger.collect.store import CallStore
 from driftledger.commands.collect import ask, refuse_failures
@@ -23,7 +22,7 @@ from tests.support.fakes import SizeGenerator, TableEncoder
 from tests.support.params import default_params
 
 
-def given(folder, model=None, **settings: object) -> StageInputs:
+def given(folder, model=None, **settings):
     """What a project gives whose model are people who write into ``folder/human``."""
     section = default_params()["genception"] | {
         "iterations": 2,
@@ -43,18 +42,18 @@ def given(folder, model=None, **settings: object) -> StageInputs:
 
 
 @pytest.fixture
-def folder(tmp_path) -> Path:
+def folder(tmp_path):
     for number in range(3):
         draw(tmp_path / "images" / f"{number}.png", number, (20 + 10 * number, 30))
     return tmp_path
 
 
-def sheet(folder, inputs=None) -> str:
+def sheet(folder, inputs=None):
     with CallStore(folder / "store") as store:
         return write_human_sheet(inputs or given(folder), store)
 
 
-def rows(folder) -> list[dict[str, str]]:
+def rows(folder):
     text = (folder / "human" / "sheet.csv").read_text(encoding="utf-8-sig")
     found = csv.DictReader(io.StringIO(text, newline=""))
     # as a spreadsheet shows it
@@ -63,7 +62,7 @@ def rows(folder) -> list[dict[str, str]]:
     ]
 
 
-def fill_in(folder, texts) -> None:
+def fill_in(folder, texts):
     filled = [
         row | {"text": texts.get((row["sample"], row["t"]), row["text"])}
         for row in rows(folder)
@@ -75,7 +74,7 @@ def fill_in(folder, texts) -> None:
     (folder / "human" / "sheet.csv").write_text(out.getvalue(), encoding="utf-8")
 
 
-def collect(folder) -> list[CollectedRecord]:
+def collect(folder):
     collecting = GenCeption().collecting(given(folder))
     with CallStore(folder / "store") as store, Collector(store) as collector:
         collected = ask(collecting, collector)

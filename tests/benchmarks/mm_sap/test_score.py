@@ -4,15 +4,14 @@ import json
 
 import pytest
 
-from driftledger.benchmarks.score import Score
 from driftledger.core.types import Outcome
 from driftledger.data.records import read_questions
-from tests.benchmarks._questions.asking import OPTIONS, SAP, Exam, Says, exam, sap
+from tests.benchmarks._questions.asking import OPTIONS, SAP, Says, exam, sap
 from tests.support.cases import CASES
 from tests.support.tables import tables_of
 
 
-def taken(root, model, **settings: object) -> Exam:
+def taken(root, model, **settings):
     return exam(root, "mm_sap", SAP, model, **settings).collect()
 
 
@@ -73,7 +72,7 @@ HEADS = {
 
 
 @pytest.fixture(scope="module")
-def asked(tmp_path_factory) -> Exam:
+def asked(tmp_path_factory):
     """The paper's 1,118 questions in five orders, to which everything is answered with A."""
     subsets = [name for name, number in QUESTIONS.items() for _ in range(number)]
     questions = sap(
@@ -88,7 +87,7 @@ def asked(tmp_path_factory) -> Exam:
     ).collect()
 
 
-def chosen(counts, permutation) -> list[int]:
+def chosen(counts, permutation):
     """An option per question: as many right ones and refusals as were counted, the rest wrong."""
     options: list[int] = []
     for name, number in QUESTIONS.items():
@@ -100,7 +99,7 @@ def chosen(counts, permutation) -> list[int]:
     return options
 
 
-def answered(asked, row) -> Score:
+def answered(asked, row):
     """The score of a model of the tables, whose answers are letters."""
     by_permutation = [chosen(row["counts"], number) for number in range(5)]
     return (
@@ -116,7 +115,7 @@ def answered(asked, row) -> Score:
     )
 
 
-def printed(score) -> dict[str, dict[str, list[float]]]:
+def printed(score):
     """The leaderboard's first two tables: head → mean and deviation."""
     first, second, *_ = tables_of([score])
     return {

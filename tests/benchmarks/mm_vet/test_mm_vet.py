@@ -1,13 +1,11 @@
 """MM-Vet: what a judge is asked, when once more, how its grades become a score."""
 
 import re
-from collections.abc import Sequence
 from contextlib import suppress
 
 import numpy as np
 import pytest
 
-from driftledger.benchmarks._questions.spec import ReadAnswer
 from driftledger.benchmarks.mm_vet.spec import (
     CALIBRATION,
     MMVet,
@@ -28,7 +26,6 @@ from driftledger.metrics.intervals import share_interval
 from tests.benchmarks._questions.asking import (
     SECTIONS,
     VET,
-    Exam,
     Grades,
     Says,
     checked,
@@ -42,13 +39,13 @@ SETTINGS = default_params()["mm_vet"]
 GRADINGS = 2 * (len(VET) + len(CALIBRATION))
 
 
-def taken(root, judge, **settings: object) -> Exam:
+def taken(root, judge, **settings):
     return exam(
         root, "mm_vet", VET, Says(text="It is red, and seven."), judge, **settings
     )
 
 
-def read(exam) -> list[ReadAnswer]:
+def read(exam):
     """What each answer is graded as."""
     questions = {
         question.id: question
@@ -60,7 +57,7 @@ def read(exam) -> list[ReadAnswer]:
     ]
 
 
-def said(record) -> list[str | None]:
+def said(record):
     return [each.text for each in record.results if each.role == "judge"]
 
 
@@ -245,7 +242,7 @@ class Quotes(Model):
     version = "1"
     known: dict[str, str]
 
-    def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
+    def respond(self, conversations):
         prompts = [str(each.turns[-1].parts[0]) for each in conversations]
         answers = [prompt.partition("\n\n")[2].split(" | ")[2] for prompt in prompts]
         return [Result(self.known.get(answer, "0.0")) for answer in answers]
@@ -257,7 +254,7 @@ class Numbers(Model):
     provider = "numbers"
     version = "1"
 
-    def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
+    def respond(self, conversations):
         texts = [str(each.turns[-1].parts[-1]) for each in conversations]
         return [Result(SAID[int(re.sub(r"\D", "", text))][0]) for text in texts]
 
@@ -335,7 +332,7 @@ def test_an_answer_that_is_not_there_is_not_graded(tmp_path):
     ] * 4
 
 
-def calibrated(known, forged, *given: float | None) -> dict[str, object]:
+def calibrated(known, forged, *given):
     return {"known": known, "forged": forged, "given": list(given)}
 
 

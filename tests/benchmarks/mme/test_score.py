@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,10 +14,10 @@ from driftledger.benchmarks._questions.parsing.yes_no import (
 from driftledger.benchmarks.registry import benchmark
 from driftledger.components.base import Model
 from driftledger.core.files import read_json, write_json
-from driftledger.core.types import Conversation, Result
+from driftledger.core.types import Result
 from driftledger.data.records import QuestionSetCard
-from tests.benchmarks._questions.asking import MME, Exam, Says, checked, exam
-from tests.support.cases import CASES
+from tests.benchmarks._questions.asking import MME, Says, checked, exam
+from tests.support.cases import CASES, each_case
 
 COUNTS = [
     {"picture": 9, "answer": answer, "category": "existence"}
@@ -66,15 +66,15 @@ ABILITIES = {
 UNREAD = "other"
 
 
-def first_four(reply) -> str:
+def first_four(reply):
     return next((word for word in ("yes", "no") if word in reply[:4]), UNREAD)
 
 
-def mme(reply) -> str:
+def mme(reply):
     return first_four(reply.lower())
 
 
-def lmms_eval(reply) -> str:
+def lmms_eval(reply):
     plain = reply.lower().strip().replace(".", "")
     return (
         {"y": "yes", "n": "no"}.get(plain, UNREAD)
@@ -83,7 +83,7 @@ def lmms_eval(reply) -> str:
     )
 
 
-def vlmevalkit(reply) -> str:
+def vlmevalkit(reply):
     lowered = plain = reply.lower()
     for mark in ';/[]"{}()=+\\_-><@`,?!':
         beside_a_blank = (
@@ -103,7 +103,7 @@ SCORERS: dict[str, Callable[[str], str]] = {
 }
 
 
-def of_category(images, read) -> float:
+def of_category(images, read):
     """All three: 100 · accuracy over questions + 100 · the share of images with both right."""
     right = [[read(answer) == truth for truth, answer in image] for image in images]
     accuracy = sum(sum(pair) for pair in right) / (2 * len(right))
@@ -117,7 +117,7 @@ class Reads(Model):
     version = "1"
     texts: tuple[str, ...]
 
-    def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
+    def respond(self, conversations):
         numbers = [
             re.search(r"What is (\d+)\?", str(each.turns[-1].parts[-1]))
             for each in conversations
@@ -125,7 +125,7 @@ class Reads(Model):
         return [Result(self.texts[int(number[1])]) for number in numbers if number]
 
 
-def asked(folder, categories, **settings: object) -> Exam:
+def asked(folder, categories, **settings):
     """The 200 answers, their images dealt out to the categories in turn."""
     questions = [
         {
@@ -253,7 +253,7 @@ def test_a_set_without_all_ten_has_no_perception(tmp_path):
     assert 0 < metrics["cognition"] <= 800
 
 
-@pytest.mark.parametrize("case", CASE["otherwise"], ids=lambda case: case["answer"])
+@each_case(CASE["otherwise"])
 def test_where_our_reading_differs_by_design(case):
     said = {True: "yes", False: "no", None: UNREAD}[parse_yes_no(case["answer"]).value]
     assert said == case["ours"]

@@ -1,11 +1,8 @@
 """What is asked of a model for TRAC: prompts, lengths and in-context examples."""
 
-from pathlib import Path
-
 import pytest
 
 from driftledger.benchmarks.collecting import (
-    Collecting,
     Replay,
     StageInputs,
     write_collected,
@@ -18,7 +15,6 @@ from driftledger.benchmarks.descriptions import (
 from driftledger.benchmarks.records import (
     CARD,
     CollectedCard,
-    CollectedRecord,
     read_records,
 )
 from driftledger.benchmarks.trac.spec import Trac
@@ -51,17 +47,17 @@ MODELS = {"plain": ColourModel(), "better": ColourModel(prefix="better")}
 
 
 @pytest.fixture(autouse=True)
-def unheard() -> None:
+def unheard():
     HEARD.clear()
 
 
 @pytest.fixture
-def folder(tmp_path) -> Path:
+def folder(tmp_path):
     write_labelled(tmp_path / "birds", ITEMS)
     return tmp_path
 
 
-def stage(folder, demonstrations=None, seed=7, **way: object) -> Collecting:
+def stage(folder, demonstrations=None, seed=7, **way):
     """The stage as a project makes it, of the dataset in ``folder/birds``."""
     asked = Description.model_validate(
         {"prompt": PROMPT, "demonstrations": demonstrations, **way}
@@ -79,19 +75,19 @@ def stage(folder, demonstrations=None, seed=7, **way: object) -> Collecting:
     return Trac().collecting(given)
 
 
-def collected(folder, collecting) -> list[CollectedRecord]:
+def collected(folder, collecting):
     return ask(collecting, folder / "store")
 
 
-def drawn(*shots: int, by=None) -> Demonstrations:
+def drawn(*shots, by=None):
     return Demonstrations(choose="random", shots=shots, by=by)
 
 
-def shown_in(record) -> list[str]:
+def shown_in(record):
     return list(record.extra.get("demonstrations", []))
 
 
-def shown_images(conversation) -> list[str]:
+def shown_images(conversation):
     return [
         part.sha256
         for turn in conversation.turns

@@ -3,7 +3,7 @@
 import pytest
 
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
-from driftledger.benchmarks.scoring import Scored, ToScore
+from driftledger.benchmarks.scoring import ToScore
 from driftledger.benchmarks.trac.collect import TracProtocol
 from driftledger.benchmarks.trac.score import retrieve
 from driftledger.benchmarks.trac.spec import Trac, TracSettings
@@ -14,7 +14,7 @@ from driftledger.core.files import write_json, write_jsonl
 from driftledger.core.types import Split
 from driftledger_demo.encoders.tfidf import TfIdf
 from tests.support.by_hand import assert_score
-from tests.support.cases import lines
+from tests.support.cases import each_case, lines
 from tests.support.fakes import ColourModel, LetterEncoder
 from tests.support.labelled import Item, write_labelled
 from tests.support.ledgers import record, trac_score
@@ -27,7 +27,7 @@ Said = tuple[str, str, Split, str | None, str]
 """A sample, its label, its split, its description, and how the call ended."""
 
 
-def samples_of(case) -> list[Said]:
+def samples_of(case):
     """Return all samples of a case; a name that ends in ``*3`` stands for three samples."""
     support = case.get("support", PLAIN["support"])
     found: list[Said] = []
@@ -45,7 +45,7 @@ def samples_of(case) -> list[Said]:
     return found
 
 
-def write_case(folder, case) -> None:
+def write_case(folder, case):
     items = []
     records = []
     for number, (name, label, split, text, outcome) in enumerate(samples_of(case)):
@@ -55,7 +55,7 @@ def write_case(folder, case) -> None:
     write_descriptions(folder / "said", records)
 
 
-def write_descriptions(folder, records, **changes: object) -> None:
+def write_descriptions(folder, records, **changes):
     folder.mkdir(exist_ok=True)
     write_jsonl(folder / RECORDS, records)
     asked = {
@@ -79,7 +79,7 @@ def write_descriptions(folder, records, **changes: object) -> None:
     )
 
 
-def scored(folder, case) -> Scored:
+def scored(folder, case):
     given = ToScore(
         keys={
             "dataset": "birds",
@@ -100,7 +100,7 @@ def scored(folder, case) -> Scored:
     return Trac().score(given)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["what"])
+@each_case(CASES)
 def test_a_score_by_hand(tmp_path, case):
     write_case(tmp_path, case)
     if "error" in case:

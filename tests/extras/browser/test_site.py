@@ -1,11 +1,8 @@
 """The site as people meet it: opened from a folder, without a network, by eyes and by screen
 readers."""
 
-from collections.abc import Iterator
-
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser
 
 from lab.pictures import browser as chromium
 
@@ -20,7 +17,7 @@ KINDS = {
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
+def browser():
     with chromium() as running:
         yield running
 

@@ -14,14 +14,13 @@ from diffusers import StableDiffusionPipeline, UNet2DConditionModel
 from diffusers.pipelines.stable_diffusion.safety_checker import (
     StableDiffusionSafetyChecker,
 )
-from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
 from transformers import CLIPConfig, CLIPImageProcessor
 
 from driftledger.components.diffusers import Diffusers
 from driftledger.core.errors import ConfigError, MissingExtraError
 from driftledger.core.types import Outcome, PromptUsage
-from tests.support.cases import cases
+from tests.support.cases import cases, each_case
 from tests.support.checkpoints import diffusion
 from tests.support.checkpoints.diffusion import SIDE
 from tests.support.checkpoints.weights import change_one_weight, seeded
@@ -55,18 +54,18 @@ INDEX, UNET = "model_index.json", "unet/diffusion_pytorch_model.safetensors"
 
 
 @pytest.fixture(scope="module")
-def folders(tmp_path_factory) -> dict[str, Path]:
+def folders(tmp_path_factory):
     root = tmp_path_factory.mktemp("checkpoints")
     return {kind: diffusion.build(root / kind, kind) for kind in READ}
 
 
 @pytest.fixture
-def copy(folders, tmp_path) -> Path:
+def copy(folders, tmp_path):
     """A Stable Diffusion that a test may change."""
     return Path(shutil.copytree(folders["sd"], tmp_path / "sd"))
 
 
-def generator(folder, **settings: Any) -> Diffusers:
+def generator(folder, **settings):
     return Diffusers(
         **{
             "path": str(folder),
@@ -80,28 +79,28 @@ def generator(folder, **settings: Any) -> Diffusers:
 
 
 @pytest.fixture(scope="module")
-def loaded(folders) -> dict[str, Diffusers]:
+def loaded(folders):
     return {
         kind: generator(folder, **MORE.get(kind, {}))
         for kind, folder in folders.items()
     }
 
 
-def pixels(made) -> NDArray[np.int64]:
+def pixels(made):
     assert made.outcome is Outcome.OK, made.error
     assert made.image is not None
     return np.asarray(made.image).astype(np.int64)
 
 
-def drawn(component, prompt="a cat", seed=1) -> NDArray[np.int64]:
+def drawn(component, prompt="a cat", seed=1):
     return pixels(component.generate([prompt], [seed])[0])
 
 
-def edit(file, **changes: Any) -> None:
+def edit(file, **changes):
     file.write_text(json.dumps(json.loads(file.read_text()) | changes))
 
 
-def edit_weights(file, key, value) -> None:
+def edit_weights(file, key, value):
     """Replace one tensor, or leave it out."""
     tensors = load_file(file)
     del tensors[key]
@@ -110,7 +109,7 @@ def edit_weights(file, key, value) -> None:
     )
 
 
-def add_safety_checker(folder, threshold) -> Path:
+def add_safety_checker(folder, threshold):
     """One that flags what is nearer than ``threshold``, a cosine, to a random concept."""
     vision = {
         "hidden_size": 8,
@@ -220,7 +219,7 @@ def test_a_prompt_cannot_end_itself(loaded, kind, end):
 # Settings
 
 
-@pytest.mark.parametrize("case", cases(__file__, "settings"), ids=str)
+@each_case(cases(__file__, "settings"))
 def test_settings_that_do_not_fit_are_one_sentence(folders, case):
     with pytest.raises(ConfigError, match=case["says"]):
         generator(folders[case["kind"]], **case["settings"]).generate(["a cat"], [1])

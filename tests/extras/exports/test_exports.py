@@ -44,7 +44,7 @@ def test_inspect_reads_every_step_of_every_unit(original, tmp_path):
     assert all(image.startswith("data:image/png;base64,") for image in images)
 
 
-def shown(log, kind) -> list[str]:
+def shown(log, kind):
     """The images or sounds of a log's first sample."""
     parts = (
         part

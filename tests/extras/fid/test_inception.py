@@ -2,7 +2,6 @@
 vouches for."""
 
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,7 +24,7 @@ encoder = partial(tiny, Inception, allow_pickle=True)
 
 
 @pytest.fixture
-def folder(copied) -> Path:
+def folder(copied):
     return copied("inception")
 
 

@@ -8,9 +8,9 @@ import pytest
 from driftledger.components.hosted import LiteLLM
 from driftledger.components.service import Limits
 from driftledger.core.errors import ServiceError
-from driftledger.core.types import Conversation, Outcome, Result, Turn, Usage
+from driftledger.core.types import Conversation, Outcome, Turn, Usage
 from tests.support.canned_server import Canned
-from tests.support.cases import cases
+from tests.support.cases import cases, each_case
 
 HELLO = Conversation((Turn("user", ("Hello",)),))
 THOUGHT = {"type": "thinking", "thinking": "Is it?", "signature": "x"}
@@ -30,7 +30,7 @@ GPT = {
 }  # fmt: skip
 
 
-def ask(model, status, answer) -> tuple[Result, int]:
+def ask(model, status, answer):
     """The reply, and how many requests the server got."""
     with Canned(
         status, json.dumps(answer), {"content-type": "application/json"}
@@ -58,11 +58,11 @@ def ask(model, status, answer) -> tuple[Result, int]:
 
 
 @pytest.fixture(autouse=True)
-def key(monkeypatch) -> None:
+def key(monkeypatch):
     monkeypatch.setenv("SOME_KEY", "sk-some")
 
 
-@pytest.mark.parametrize("case", cases(__file__, "answers"), ids=str)
+@each_case(cases(__file__, "answers"))
 def test_an_answer(case):
     plain = CLAUDE if case["model"].startswith("anthropic/") else GPT
     answer = plain | case["changes"]

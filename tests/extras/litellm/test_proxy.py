@@ -4,12 +4,9 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -32,7 +29,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def answer(body) -> ChatAnswer:
+def answer(body):
     """What the server behind the proxy says, as OpenAI words it; it takes a moment for a slow
     question."""
     [text] = [
@@ -53,7 +50,7 @@ def answer(body) -> ChatAnswer:
 
 
 @pytest.fixture
-def proxy(tmp_path) -> Iterator[tuple[Callable[[], AbstractContextManager[Any]], str]]:
+def proxy(tmp_path):
     """What starts the proxy, and its address."""
     with OpenAIServer(reply=answer) as behind:
         port, config = free_port(), tmp_path / "config.yaml"

@@ -12,7 +12,7 @@ from driftledger.benchmarks.usage import read_usage
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.data.records import read_samples
 from lab.validity.faultless import shown_in
-from tests.conftest import REPOSITORY, Checkout, make_checkout
+from tests.conftest import REPOSITORY, make_checkout
 from tests.support.checkpoints.inception import build_inception
 from tests.support.checkpoints.weights import change_one_weight
 from tests.support.small import folders, matching
@@ -32,7 +32,7 @@ DATA, CHAINS = (
 SCORES = f"reports/scores/{MODEL}"
 
 
-def neural_selection(params) -> None:
+def neural_selection(params):
     params["run"] |= {
         "datasets": ["arrangements"],
         "genception": ["arrangements"],
@@ -68,7 +68,7 @@ def neural_selection(params) -> None:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory) -> Checkout:
+def made(tmp_path_factory):
     """The checkout with the trio in it, selected and evaluated, each checkpoint loaded once."""
     checkout = make_checkout(tmp_path_factory.mktemp("neural"))
     shutil.copytree(
@@ -88,16 +88,16 @@ def made(tmp_path_factory) -> Checkout:
 
 
 @pytest.fixture
-def copied(made, tmp_path) -> Checkout:
+def copied(made, tmp_path):
     """The same, to be changed, and not in MLflow yet."""
     return made.copy(tmp_path / "checkout")
 
 
-def records_of(root) -> list[CollectedRecord]:
+def records_of(root):
     return read_jsonl(root / CHAINS / "records.jsonl", CollectedRecord)
 
 
-def score_of(root, encoder) -> Score:
+def score_of(root, encoder):
     return read_json(
         root
         / f"reports/scores/{MODEL}/genception/arrangements/{PAINTER}/{encoder}/score.json",
@@ -105,7 +105,7 @@ def score_of(root, encoder) -> Score:
     )
 
 
-def measured(path) -> set[tuple[int, str, str]]:
+def measured(path):
     """Cell, colour and shape of each thing in an image."""
     with Image.open(path) as image:
         return {

@@ -3,7 +3,6 @@ fingerprint."""
 
 import shutil
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import open_clip
@@ -21,11 +20,11 @@ encoder = partial(tiny, OpenCLIP)
 
 
 @pytest.fixture
-def folder(copied) -> Path:
+def folder(copied):
     return copied("open_clip")
 
 
-def configure(folder, part, **settings: object) -> None:
+def configure(folder, part, **settings):
     change_json(
         folder / "open_clip_config.json",
         lambda config: config["model_cfg"][part].update(settings),
@@ -33,7 +32,7 @@ def configure(folder, part, **settings: object) -> None:
 
 
 @pytest.fixture
-def with_bert(folder) -> Path:
+def with_bert(folder):
     """A checkpoint whose tokenizer is one of transformers."""
     bert_tokenizer(512).save_pretrained(folder)
     configure(

@@ -4,14 +4,11 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from driftledger.collect.call import Ask, Draw, Steps
+from driftledger.collect.call import Ask, Draw
 from driftledger.collect.ray import RayWorkers, WorkersError
 from driftledger.collect.settings import WorkerSettings
 from driftledger.collect.store import CallStore
@@ -29,23 +26,23 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
+def cluster():
     with two_nodes() as cluster:
         yield cluster
 
 
-def workers(address, replicas) -> RayWorkers:
+def workers(address, replicas):
     return RayWorkers(
         address, lambda _: WorkerSettings(replicas=replicas, num_cpus=0.25)
     )
 
 
-def pair(log, seconds=0.0) -> tuple[SleepingModel, SleepingGenerator]:
+def pair(log, seconds=0.0):
     model = SleepingModel(log=str(log), batch_size=2, seconds=seconds)
     return model, SleepingGenerator(log=str(log), batch_size=2, seconds=seconds)
 
 
-def chain(model, generator, image, number) -> Steps[list[Result]]:
+def chain(model, generator, image, number):
     results: list[Result] = []
     for t in (1, 2):
         context = Subject(f"s{number}", t, "d")
@@ -62,16 +59,14 @@ def chain(model, generator, image, number) -> Steps[list[Result]]:
     return results
 
 
-def images(folder, count) -> list[Medium]:
+def images(folder, count):
     paths = [
         draw(folder / "images" / f"{number}.png", number) for number in range(count)
     ]
     return [Medium(path, sha256_file(path)) for path in paths]
 
 
-def run(
-    model, generator, shown, folder, workers=None
-) -> list[list[tuple[Result, str | None]]]:
+def run(model, generator, shown, folder, workers=None):
     with CallStore(folder) as store:
         protocols = [
             chain(model, generator, image, number) for number, image in enumerate(shown)
@@ -81,10 +76,10 @@ def run(
 
 
 @contextmanager
-def killing(log: Path, cluster: Any) -> Iterator[None]:
+def killing(log, cluster):
     """Kill an actor at work, and then a node with all of its actors."""
 
-    def kill() -> None:
+    def kill():
         while not (
             log.exists()
             and (at_work := [shift for shift in shifts(log) if shift.ended is None])

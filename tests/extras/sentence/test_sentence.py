@@ -1,7 +1,6 @@
 """Sentence embeddings: what sentence-transformers gives, module by module."""
 
 from functools import partial
-from pathlib import Path
 
 import pytest
 import sentence_transformers
@@ -15,7 +14,7 @@ encoder = partial(tiny, Sentence)
 
 
 @pytest.fixture
-def folder(copied) -> Path:
+def folder(copied):
     return copied("sentence")
 
 

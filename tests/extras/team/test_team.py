@@ -10,7 +10,6 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -40,7 +39,7 @@ class Bucket(NamedTuple):
     address: str
     client: Any
 
-    def holds(self, prefix: str) -> int:
+    def holds(self, prefix):
         """How many objects are below it."""
         return sum(
             1
@@ -59,7 +58,7 @@ class Team(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def bucket() -> Iterator[Bucket]:
+def bucket():
     server = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
     server.start()
     try:
@@ -81,7 +80,7 @@ def bucket() -> Iterator[Bucket]:
 
 
 @pytest.fixture(scope="module")
-def postgres() -> Iterator[str]:
+def postgres():
     """The address of a database of Debian's PostgreSQL; the tests are skipped where there is
     none."""
     programs = sorted(
@@ -99,7 +98,7 @@ def postgres() -> Iterator[str]:
     ) as folder:
         (password := Path(folder, "password")).write_text(SECRET, encoding="utf-8")
 
-        def program(name, *arguments: str):
+        def program(name, *arguments):
             command = [programs[-1] / name, f"--pgdata={folder}/data", *arguments]
             subprocess.run(
                 command, cwd=folder, user=user, stdout=subprocess.DEVNULL, check=True
@@ -119,7 +118,7 @@ def postgres() -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def mlflow(bucket, postgres, tmp_path_factory) -> Iterator[str]:
+def mlflow(bucket, postgres, tmp_path_factory):
     """A server that keeps runs in PostgreSQL and artifacts in the bucket; who asks it needs no
     key."""
     keys = KEYS | {"MLFLOW_S3_ENDPOINT_URL": bucket.address}
@@ -129,7 +128,7 @@ def mlflow(bucket, postgres, tmp_path_factory) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def team(pristine, bucket, mlflow, tmp_path_factory) -> Team:
+def team(pristine, bucket, mlflow, tmp_path_factory):
     folder = tmp_path_factory.mktemp("team")
     a = pristine.copy(folder / "a")
     a.env |= KEYS | {"MLFLOW_TRACKING_URI": mlflow}

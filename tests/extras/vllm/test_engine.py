@@ -6,7 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import pytest
 
@@ -26,7 +25,7 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory) -> Path:
+def checkpoint(tmp_path_factory):
     from tests.support.checkpoints.vision_language import build_qwen2_5_vl
 
     return build_qwen2_5_vl(
@@ -35,7 +34,7 @@ def checkpoint(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def result(checkpoint, images) -> dict[str, Any]:
+def result(checkpoint, images):
     command = [
         PYTHON,
         "-m",

@@ -2,11 +2,8 @@
 what it raises."""
 
 import sys
-from collections.abc import Iterator
 from importlib import invalidate_caches
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import pytest
 
@@ -18,7 +15,7 @@ from tests.support.vllm_engine import SITE
 
 
 @pytest.fixture
-def apart(monkeypatch) -> None:
+def apart(monkeypatch):
     """As in a process of its own, whose environment and modules nobody else sees."""
     for name in (SWITCH, "CUDA_VISIBLE_DEVICES", *_ENVIRONMENT):
         monkeypatch.setenv(name, "")
@@ -26,14 +23,14 @@ def apart(monkeypatch) -> None:
 
 
 @pytest.fixture
-def engine(apart, monkeypatch) -> Iterator[ModuleType]:
+def engine(apart, monkeypatch):
     monkeypatch.syspath_prepend(SITE)
     yield __import__("vllm")
     for name in [name for name in sys.modules if name.partition(".")[0] == "vllm"]:
         del sys.modules[name]
 
 
-def vllm(folder, **settings: Any) -> VLLM:
+def vllm(folder, **settings):
     given = {
         "path": str(folder),
         "device": "cuda",
@@ -43,7 +40,7 @@ def vllm(folder, **settings: Any) -> VLLM:
     return VLLM.model_validate(given | settings)
 
 
-def refused(folder, conversation, **settings: Any) -> str:
+def refused(folder, conversation, **settings):
     with pytest.raises(ConfigError) as caught:
         vllm(folder, **settings).respond([conversation])
     assert "\n" not in str(caught.value)
@@ -144,7 +141,7 @@ def test_a_missing_library_is_one_sentence(tmp_path, monkeypatch):
 def test_running_out_of_memory_is_said_so(
     engine, built, asked, monkeypatch, error, where
 ):
-    def fail(self, *_: Any, **__: Any):
+    def fail(self, *_, **__):
         raise error
 
     monkeypatch.setattr(engine.LLM, where, fail)
@@ -158,7 +155,7 @@ def test_an_engine_that_does_not_start_lacks_memory_where_something_else_is_in_i
 ):
     """The process that runs out of it says so in its log alone."""
 
-    def fail(self, *_: Any, **__: Any):
+    def fail(self, *_, **__):
         raise RuntimeError("Engine core initialization failed. See root cause above.")
 
     monkeypatch.setattr(engine.LLM, "__init__", fail)
@@ -177,7 +174,7 @@ def test_a_dead_engine_ends_the_run_and_starts_again_in_the_next(
     one = vllm(built["llava"])
     before = one.respond(asked)
 
-    def die(self, *_: Any, **__: Any):
+    def die(self, *_, **__):
         raise EngineDeadError
 
     with monkeypatch.context() as patch:

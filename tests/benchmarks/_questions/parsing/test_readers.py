@@ -37,7 +37,7 @@ from tests.support.growth import grows_linearly
 YES, NO = (table()["words"][name].split(" | ") for name in ("YES_WORD", "NO_WORD"))
 
 
-def choice(case) -> Parsed[int]:
+def choice(case):
     return parse_choice(
         case["reply"], case["options"], case["refusal"], cut=case.get("cut", False)
     )

@@ -9,7 +9,6 @@ from torch import Tensor, nn
 from lab.trio import loop
 from lab.trio.loop import Place, train
 from lab.trio.settings import Course
-from lab.trio.stream import Random
 
 STEPS = 7
 COURSE = Course(steps=STEPS, rate=0.1, memory=0.9)
@@ -17,7 +16,7 @@ Weights = dict[str, Tensor]
 
 
 @pytest.fixture(autouse=True)
-def save_often(monkeypatch) -> None:
+def save_often(monkeypatch):
     """Every second step."""
     monkeypatch.setattr(loop, "_SAVE_EVERY", 2)
     monkeypatch.setattr(loop, "_WARM_UP", 3)
@@ -31,9 +30,7 @@ class Noisy:
     """Squared error of a line through noise, which both kinds of random numbers make; it may break
     at a call."""
 
-    def __init__(
-        self, model: nn.Module, breaks_at: int | None = None, value: float | None = None
-    ) -> None:
+    def __init__(self, model, breaks_at=None, value=None):
         self.model, self.calls, self._breaks_at, self._value = (
             model,
             0,
@@ -41,7 +38,7 @@ class Noisy:
             value,
         )
 
-    def __call__(self, random: Random) -> Tensor:
+    def __call__(self, random):
         self.calls += 1
         inputs = torch.from_numpy(random.standard_normal((8, 3), dtype="float32"))
         error = (
@@ -56,22 +53,22 @@ class Noisy:
         return error.mean()
 
 
-def untrained() -> nn.Linear:
+def untrained():
     torch.manual_seed(0)
     return nn.Linear(3, 1)
 
 
-def at(folder, seed=1) -> Place:
+def at(folder, seed=1):
     return Place(folder, "cpu", seed)
 
 
-def trained(folder, milestones=(), course=COURSE, seed=1) -> dict[int, Weights]:
+def trained(folder, milestones=(), course=COURSE, seed=1):
     model = untrained()
     learnt = train("line", model, Noisy(model), course, at(folder, seed), milestones)
     return {step: dict(one.state_dict()) for step, one in learnt.items()}
 
 
-def same(one, other) -> bool:
+def same(one, other):
     return one.keys() == other.keys() and all(
         torch.equal(one[step][key], other[step][key])
         for step in one
@@ -79,7 +76,7 @@ def same(one, other) -> bool:
     )
 
 
-def step_of(file) -> int:
+def step_of(file):
     with safe_open(file, framework="pt") as opened:
         return int(opened.metadata()["step"])
 

@@ -2,7 +2,6 @@
 it was taught on."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -20,12 +19,10 @@ from driftledger.core.canonical import sha256_file
 from driftledger.core.media import png_bytes
 from driftledger.core.types import Conversation, Medium
 from driftledger_demo import scenes
-from driftledger_demo.datasets.arrangements.grammar import Arrangement
 from lab.trio import autoencoder, describer, eye, looker, painter, pair, train
 from lab.trio.lessons import Asked, Lessons, Prompts
 from lab.trio.settings import FOLDER, TrioSettings, choice_prompt, ways_to_ask
 from lab.trio.stream import arrangements, images, random_for
-from lab.trio.train import Workshop
 from tests.conftest import REPOSITORY
 from tests.support.params import default_settings
 
@@ -47,7 +44,7 @@ MODELS, GENERATORS, ENCODERS = (
 
 
 @cache
-def short() -> TrioSettings:
+def short():
     """The shipped settings, but for how long is trained."""
     content: dict[str, Any] = yaml.safe_load(
         (REPOSITORY / FOLDER / "params.yaml").read_text(encoding="utf-8")
@@ -64,7 +61,7 @@ def short() -> TrioSettings:
 
 
 @pytest.fixture(scope="module")
-def lessons(tmp_path_factory) -> Path:
+def lessons(tmp_path_factory):
     """Some of the shipped drawings and questions, as lessons."""
     folder = tmp_path_factory.mktemp("lessons")
     images = [
@@ -93,13 +90,13 @@ def lessons(tmp_path_factory) -> Path:
     return folder
 
 
-def workshop(root, lessons) -> Workshop:
+def workshop(root, lessons):
     made = train.workshop(SETTINGS, short(), root / "state", root / FOLDER)
     return replace(made, place=made.place._replace(device="cpu"), lessons=lessons)
 
 
 @pytest.fixture(scope="module", autouse=True)
-def little() -> Iterator[None]:
+def little():
     """Batches of four."""
     with pytest.MonkeyPatch.context() as patch:
         for module, names in BATCHES.items():
@@ -109,7 +106,7 @@ def little() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def trained(little, lessons, tmp_path_factory) -> Workshop:
+def trained(little, lessons, tmp_path_factory):
     """All parts."""
     at = workshop(tmp_path_factory.mktemp("trained"), lessons)
     for part in train.PARTS.values():
@@ -118,7 +115,7 @@ def trained(little, lessons, tmp_path_factory) -> Workshop:
 
 
 @pytest.fixture(scope="module")
-def shown(tmp_path_factory) -> dict[Arrangement, Medium]:
+def shown(tmp_path_factory):
     """Three arrangements, drawn into files."""
     some = arrangements(random_for(9), 3, held_out=True)
     return {
@@ -127,13 +124,13 @@ def shown(tmp_path_factory) -> dict[Arrangement, Medium]:
     }
 
 
-def saved(folder, pixels) -> Medium:
+def saved(folder, pixels):
     file = folder / "image.png"
     file.write_bytes(png_bytes(Image.fromarray(pixels)))
     return Medium(file, sha256_file(file))
 
 
-def hashes(folder) -> dict[str, str]:
+def hashes(folder):
     return {
         str(file.relative_to(folder)): sha256_file(file)
         for file in folder.rglob("*")
@@ -141,7 +138,7 @@ def hashes(folder) -> dict[str, str]:
     }
 
 
-def model(at, name="llava_final") -> Transformers:
+def model(at, name="llava_final"):
     return Transformers(path=str(at.folder / name), max_new_tokens=8, device="cpu")
 
 

@@ -172,7 +172,7 @@ def test_settings_of_the_image_processor(built, asked):
         )
 
 
-def few_shot(images) -> Conversation:
+def few_shot(images):
     first, second, last = images[:3]
     return says(
         *(

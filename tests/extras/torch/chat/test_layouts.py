@@ -31,7 +31,7 @@ MARKS |= dict.fromkeys(("Mistral Small 3", "Pixtral"), ("[THINK]", "[/THINK]"))
 ``<think>``."""
 
 
-def settings_of(family, built, root) -> dict[str, Any]:
+def settings_of(family, built, root):
     """Build a layout's checkpoint; the settings of a model that loads it."""
     settings: dict[str, Any] = {"device": "cpu", "max_new_tokens": 8}
     if family in OLDER:
@@ -46,7 +46,7 @@ def settings_of(family, built, root) -> dict[str, Any]:
     return settings | {"chat_template": str(template)} | layout.get("settings", {})
 
 
-def takes_thoughts_out(model, asked, begin, end) -> bool:
+def takes_thoughts_out(model, asked, begin, end):
     """Whether thoughts between special tokens and what follows them are told apart, in a reply with
     tokens of ours."""
     ready = model.loaded
@@ -59,7 +59,7 @@ def takes_thoughts_out(model, asked, begin, end) -> bool:
         + sorted(ready.ends)[:1]
     )
 
-    def generate(input_ids, **_: Any):
+    def generate(input_ids, **_):
         start = input_ids[:, :1] if ready.model.config.is_encoder_decoder else input_ids
         return torch.cat([start, torch.tensor([tokens])], dim=1)
 

@@ -146,7 +146,7 @@ def test_scores_that_are_no_numbers_are_told_of_the_row_that_has_them(
     one = model(llava, beams=beams)
     said = torch.tensor([[7, 354, 9], [7, 8, 9], [7, 8, 354]])
 
-    def generate(**given: Any):
+    def generate(**given):
         for step in range(3):
             scores = torch.full((3 * beams, 5), -torch.inf)
             scores[[0, -1], 2] = torch.nan if step == 2 else 0.0
@@ -165,7 +165,7 @@ def test_out_of_memory_is_said_so_that_the_batch_can_be_halved(
     one = model(llava)
     generate: Callable[..., Any] = one.loaded.model.generate
 
-    def crowded(**inputs: Any):
+    def crowded(**inputs):
         if len(inputs["input_ids"]) > 2:
             raise torch.OutOfMemoryError(
                 "CUDA out of memory. Tried to allocate 2.00 GiB."
@@ -182,7 +182,7 @@ def test_out_of_memory_is_said_so_that_the_batch_can_be_halved(
     )
 
 
-def limited(conversation, most) -> Conversation:
+def limited(conversation, most):
     return Conversation(conversation.turns, max_tokens=most)
 
 

@@ -1,9 +1,7 @@
 """What holds for every encoder with weights; what is particular to one provider is in a file of its
 own."""
 
-from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +26,7 @@ from driftledger.components.encoders import (
     ViT,
 )
 from driftledger.core.errors import ComponentError
-from driftledger.core.types import Float32, Medium, PromptUsage
+from driftledger.core.types import Medium, PromptUsage
 from tests.extras.encoding import (
     LONG,
     TEXTS,
@@ -114,28 +112,26 @@ pytestmark = [pytest.mark.filterwarnings("ignore:.torch.jit:FutureWarning")]
 
 
 @pytest.fixture(params=PROVIDERS)
-def name(request) -> str:
+def name(request):
     return request.param
 
 
 @pytest.fixture
-def provider(name) -> Provider:
+def provider(name):
     return PROVIDERS[name]
 
 
 @pytest.fixture
-def folder(name, copied) -> Path:
+def folder(name, copied):
     return copied(name)
 
 
 @pytest.fixture
-def encoder(provider, folder) -> Callable[..., Any]:
+def encoder(provider, folder):
     return partial(tiny, provider.kind, folder, allow_pickle=provider.allow_pickle)
 
 
-def towers(
-    provider, encoder, images
-) -> Iterator[tuple[Callable[..., Float32], list[Any]]]:
+def towers(provider, encoder, images):
     """Each of an encoder's methods, and inputs for it."""
     if provider.frechet:
         yield encoder.encode_images, images
@@ -143,7 +139,7 @@ def towers(
         yield encoder.encode_texts, [*TEXTS, LONG]
 
 
-def features(provider, encoder, images) -> Float32:
+def features(provider, encoder, images):
     return np.concatenate(
         [encode(inputs) for encode, inputs in towers(provider, encoder, images)]
     )
@@ -245,7 +241,7 @@ def test_another_kind_of_model_is_refused(provider, other, message, copied):
 
 
 @pytest.fixture
-def clip_folder(copied) -> Path:
+def clip_folder(copied):
     return copied("clip")
 
 
@@ -312,11 +308,11 @@ def test_a_tokenizer_without_the_models_end_token_is_refused(clip_folder):
 
 
 @pytest.fixture
-def vit_folder(copied) -> Path:
+def vit_folder(copied):
     return copied("vit")
 
 
-def set_weights(vit_folder, value) -> None:
+def set_weights(vit_folder, value):
     """Fill the last layer norm, and with it every feature."""
     file = vit_folder / "model.safetensors"
     weights = load_file(file)

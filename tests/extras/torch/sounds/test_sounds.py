@@ -1,6 +1,5 @@
 """Components for sounds, beside the libraries' own classes, on tiny random checkpoints."""
 
-from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
@@ -33,7 +32,7 @@ torch = import_module("torch")
 
 
 @pytest.fixture(scope="session")
-def built(tmp_path_factory) -> Callable[[str], str]:
+def built(tmp_path_factory):
     root, checkpoints = (
         tmp_path_factory.mktemp("checkpoints"),
         import_module("tests.support.checkpoints.sounds"),
@@ -48,7 +47,7 @@ def built(tmp_path_factory) -> Callable[[str], str]:
 
 
 @pytest.fixture(scope="session")
-def sounds() -> list[Sound]:
+def sounds():
     return [read_wav(item.read()) for item in Sounds().items()][::3]
 
 
