@@ -11,7 +11,12 @@ from tests.support.cases import cases, each_case
 
 
 def comparison(*metrics):
-    pair = SimpleNamespace(benchmark="genception", name="photos", metrics=metrics)
+    pair = SimpleNamespace(
+        benchmark="genception",
+        name="photos",
+        place="genception/photos",
+        metrics=metrics,
+    )
     return SimpleNamespace(pairs=[pair], only_a=[], confidence=0.95)
 
 
@@ -42,6 +47,10 @@ def test_one_failure_fails_and_one_unknown_leaves_it_open():
 
 def test_one_margin_is_not_of_two_metrics():
     metrics = [MetricComparison(name, 0.5, 0.5) for name in ("gc_at_5", "gc_at_4")]
-    sentence = "cannot hold for 2 metrics; name one by --metric"
+    sentence = (
+        "cannot hold for 2 metrics; name one by --metric: genception/photos/gc_at_5, "
+    )
     with pytest.raises(LedgerError, match=sentence):
         Gate("not-as-good", 0.1).judge(comparison(*metrics))
+    full_name = "genception/photos/gc_at_4"
+    assert len(Gate("not-as-good", 0.1, full_name).judge(comparison(*metrics))) == 1

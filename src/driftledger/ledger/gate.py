@@ -12,6 +12,7 @@ from driftledger.ledger.compare import (
     Changes,
     Comparison,
     MetricComparison,
+    ScorePair,
     metric_of,
 )
 from driftledger.metrics.changes import non_inferiority
@@ -51,7 +52,8 @@ class Gate(NamedTuple):
     margin: float | None = None
     """How much worse B may be, in units of the metric."""
     metric: str | None = None
-    """The metric to judge by, as ``compare --json`` names it; by default every headline."""
+    """The metric to judge by, as ``compare --json`` names it, or behind the place of its score:
+    ``mme/photos/score``; by default every headline."""
 
     def judge(self, comparison: Comparison) -> list[Judgement]:
         """Judge the metrics of a comparison, one by one; or what changed, pair by pair.
@@ -86,11 +88,11 @@ class Gate(NamedTuple):
                 "0 in units of the metric"
             )
         if margin and len(chosen) > 1:
-            names = ", ".join(dict.fromkeys(one.metric for _, _, one in chosen))
+            names = ", ".join(f"{pair.place}/{one.metric}" for pair, _, one in chosen)
             raise LedgerError(
                 f"one margin cannot hold for {len(chosen)} metrics; name one by --metric: {names}"
             )
-        for name, metric, one in chosen:
+        for pair, metric, one in chosen:
             verdict = Verdict.UNKNOWN
             says = one.verdict.removeprefix(NOT_RANKED)
             lead = one.difference or 0.0
@@ -104,7 +106,8 @@ class Gate(NamedTuple):
                 verdict, says = _worse(
                     lead, one, metric.digits, 1 - comparison.confidence
                 )
-            yield Judgement(verdict, f"{name}: {says}")
+            title = metric.named(one.metric)
+            yield Judgement(verdict, f"{pair.name}, {title}: {says}")
         if self.metric is None:
             for place in comparison.only_a:
                 yield Judgement(Verdict.UNKNOWN, f"{place}: only A has it")
@@ -123,15 +126,20 @@ def verdict_of(judgements: Sequence[Judgement]) -> Verdict:
 
 def _chosen(
     comparison: Comparison, name: str | None
-) -> Iterator[tuple[str, Metric, MetricComparison]]:
-    """Yield a name for people, the metric and its comparison, of those to judge by."""
-    known = []
+) -> Iterator[tuple[ScorePair, Metric, MetricComparison]]:
+    """Yield the scores, the metric and its comparison, of those to judge by.
+
+    Args:
+        name: ``score``, or ``mme/photos/score`` where several scores have one.
+    """
+    known: set[str] = set()
     for pair in comparison.pairs:
         for one in pair.metrics:
             metric = metric_of(pair, one)
-            known.append(one.metric)
-            if name in (one.metric, None) and (name or metric.headline):
-                yield f"{pair.name}, {metric.named(one.metric)}", metric, one
+            full_name = f"{pair.place}/{one.metric}"
+            known |= {one.metric, full_name}
+            if name in (one.metric, full_name, None) and (name or metric.headline):
+                yield pair, metric, one
     if name is not None and name not in known:
         raise LedgerError(unknown_name("metric", name, known))
 
