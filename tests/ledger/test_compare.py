@@ -186,7 +186,7 @@ def test_costs_that_both_know_stand_side_by_side(tmp_path):
     }
     multiples = "3 times the price, 0.5 times the seconds, 1 times the tokens"
     assert f"; B at {multiples}" in printed(as_table(found), width=200)
-    markdown = Compared(found, [], "", []).as_markdown()
+    markdown = Compared(found, [[]], "", []).as_markdown()
     assert f"- genception on shapes: B at {multiples}" in markdown
     free = chains(tmp_path, "c", LOW, costing(plain, cost=0.0, seconds=None))
     [pair] = compared(tmp_path, free, dear).pairs
