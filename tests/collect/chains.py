@@ -1,15 +1,11 @@
 """Chains of describing and drawing over images of eight sizes, and what comes of them."""
 
-from collections.abc import Iterable
-from pathlib import Path
 from typing import TypeVar
 
-from driftledger.collect.batches import Workers
-from driftledger.collect.call import Ask, Draw, Steps
+from driftledger.collect.call import Ask, Draw
 from driftledger.collect.progress import Progress
 from driftledger.collect.run import Collector
 from driftledger.collect.store import CallStore
-from driftledger.components.base import Generator, Model
 from driftledger.core.canonical import sha256_file
 from driftledger.core.types import Conversation, Medium, Subject
 from tests.conftest import draw
@@ -20,7 +16,7 @@ R = TypeVar("R")
 EXPECTED = [[f"{20 + 10 * number + t}x30" for t in range(3)] for number in range(8)]
 
 
-def eight_images(folder: Path) -> list[Medium]:
+def eight_images(folder):
     paths = [
         draw(folder / f"{number}.png", number, (20 + 10 * number, 30))
         for number in range(8)
@@ -28,9 +24,7 @@ def eight_images(folder: Path) -> list[Medium]:
     return [Medium(path, sha256_file(path)) for path in paths]
 
 
-def chain(
-    model: Model, generator: Generator, image: Medium, number: int, length: int = 3
-) -> Steps[list[str]]:
+def chain(model, generator, image, number, length=3):
     """Describe and draw ``length`` times; the sizes that the model said, or why it ended."""
     said: list[str] = []
     for t in range(length):
@@ -49,16 +43,12 @@ def chain(
     return said
 
 
-def run_protocols(
-    protocols: Iterable[Steps[R]], store: CallStore, workers: Workers | None = None
-) -> list[R]:
+def run_protocols(protocols, store, workers=None):
     with Collector(store, workers) as collector, Progress("test", total=0) as progress:
         return collector.run(protocols, progress)
 
 
-def run(
-    model: Model, generator: Generator, images: list[Medium], folder: Path
-) -> list[list[str]]:
+def run(model, generator, images, folder):
     with CallStore(folder) as store:
         protocols = [
             chain(model, generator, image, number)

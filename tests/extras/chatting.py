@@ -7,16 +7,14 @@ Heavy libraries are imported by what uses them: the other tests of this folder r
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from driftledger.components.transformers import Transformers
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError
-from driftledger.core.types import Conversation, Medium, Outcome, Result, Turn
+from driftledger.core.types import Conversation, Medium, Outcome, Turn
 from tests.conftest import draw
 
 LAYOUTS = ("llava", "qwen2_5_vl", "smolvlm")
@@ -30,7 +28,7 @@ SIZES = [(96, 72), (72, 96), (64, 64), (120, 40)]
 
 
 @pytest.fixture(scope="session")
-def built(tmp_path_factory) -> dict[str, Path]:
+def built(tmp_path_factory):
     """A checkpoint of each layout, to look at only."""
     from tests.support.checkpoints import vision_language
 
@@ -41,19 +39,19 @@ def built(tmp_path_factory) -> dict[str, Path]:
 
 
 @pytest.fixture(params=LAYOUTS)
-def checkpoint(request, built) -> Path:
+def checkpoint(request, built):
     """Each of them in turn."""
     return built[request.param]
 
 
 @pytest.fixture
-def llava(built, tmp_path) -> Path:
+def llava(built, tmp_path):
     """A copy to change."""
     return Path(shutil.copytree(built["llava"], tmp_path / "llava"))
 
 
 @pytest.fixture(scope="session")
-def images(tmp_path_factory) -> list[Medium]:
+def images(tmp_path_factory):
     root = tmp_path_factory.mktemp("images")
     drawn = [
         draw(root / f"{number}.png", number, size) for number, size in enumerate(SIZES)
@@ -62,7 +60,7 @@ def images(tmp_path_factory) -> list[Medium]:
 
 
 @pytest.fixture(scope="session")
-def asked(images) -> list[Conversation]:
+def asked(images):
     """Four conversations of different lengths about images of different shapes."""
     return [
         Conversation.ask(prompt, image)
@@ -70,13 +68,13 @@ def asked(images) -> list[Conversation]:
     ]
 
 
-def model(folder: Path, **settings: Any) -> Transformers:
+def model(folder, **settings):
     return Transformers.model_validate(
         {"path": str(folder), "device": "cpu", "max_new_tokens": 16} | settings
     )
 
 
-def says(*turns: tuple[Any, str | Medium | tuple[str | Medium, ...]]) -> Conversation:
+def says(*turns):
     return Conversation(
         tuple(
             Turn(role, parts if isinstance(parts, tuple) else (parts,))
@@ -85,17 +83,17 @@ def says(*turns: tuple[Any, str | Medium | tuple[str | Medium, ...]]) -> Convers
     )
 
 
-def texts(replies: list[Result]) -> list[str]:
+def texts(replies):
     return [reply.text for reply in replies]
 
 
-def failure(reply: Result) -> str:
+def failure(reply):
     """Why a call failed, which then says nothing."""
     assert (reply.outcome, reply.text or "") == (Outcome.FAILED, "")
     return str(reply.error)
 
 
-def refused(folder: Path, conversation: Conversation, **settings: Any) -> str:
+def refused(folder, conversation, **settings):
     """The one sentence with which a ConfigError comes."""
     with pytest.raises(ConfigError) as caught:
         model(folder, **settings).respond([conversation])
@@ -103,11 +101,11 @@ def refused(folder: Path, conversation: Conversation, **settings: Any) -> str:
     return str(caught.value)
 
 
-def change_json(file: Path, change: Callable[[dict[str, Any]], object]) -> None:
+def change_json(file, change):
     content = json.loads(file.read_text(encoding="utf-8"))
     change(content)
     file.write_text(json.dumps(content), encoding="utf-8")
 
 
-def write_template(folder: Path, template: str) -> None:
+def write_template(folder, template):
     (folder / "chat_template.jinja").write_text(template, encoding="utf-8")

@@ -8,17 +8,14 @@ Heavy libraries are imported by what uses them: the other tests of this folder r
 import json
 import logging
 import shutil
-from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
 
 from driftledger.core.errors import ConfigError
-from driftledger.core.types import Float32
 
 BUILDS = {
     "vit": "encoders.build_vit",
@@ -40,7 +37,7 @@ SIZES = [(400, 310), (299, 299), (60, 90), (500, 20)]
 
 
 @pytest.fixture(scope="session")
-def built(tmp_path_factory) -> Callable[[str], Path]:
+def built(tmp_path_factory):
     """Make a checkpoint, once, to look at only; torch is left with one thread."""
     root, made = tmp_path_factory.mktemp("checkpoints"), {}
 
@@ -57,13 +54,13 @@ def built(tmp_path_factory) -> Callable[[str], Path]:
 
 
 @pytest.fixture
-def copied(built, tmp_path) -> Callable[[str], Path]:
+def copied(built, tmp_path):
     """Make a copy of a checkpoint, to change."""
     return lambda name: Path(shutil.copytree(built(name), tmp_path / name))
 
 
 @pytest.fixture(scope="session")
-def images() -> list[Image.Image]:
+def images():
     """Patches of random colours, which look different from afar too."""
     colours = np.random.default_rng(0).integers(
         0, 256, (len(SIZES), 12, 12, 3), dtype=np.uint8
@@ -75,7 +72,7 @@ def images() -> list[Image.Image]:
 
 
 @pytest.fixture
-def said(caplog) -> Iterator[pytest.LogCaptureFixture]:
+def said(caplog):
     """What transformers logs, which it keeps from other loggers."""
     logger = logging.getLogger("transformers")
     logger.addHandler(caplog.handler)
@@ -83,23 +80,23 @@ def said(caplog) -> Iterator[pytest.LogCaptureFixture]:
     logger.removeHandler(caplog.handler)
 
 
-def tiny(kind: Any, folder: Path, **settings: Any) -> Any:
+def tiny(kind, folder, **settings):
     """An encoder of this class, on the CPU."""
     return kind.model_validate({"path": str(folder), "device": "cpu"} | settings)
 
 
-def relative(one: Float32, other: Float32) -> float:
+def relative(one, other):
     """The largest difference, as a part of the largest value."""
     return float(np.abs(one - other).max() / np.abs(other).max())
 
 
-def closest(features: Float32) -> float:
+def closest(features):
     """The largest cosine between two rows."""
     unit = features / np.linalg.norm(features, axis=1, keepdims=True)
     return float((unit @ unit.T - 2 * np.eye(len(unit))).max())
 
 
-def refused(encoder: Any, match: str) -> None:
+def refused(encoder, match):
     """Assert that the checkpoint is refused in one sentence that says ``match``."""
     with pytest.raises(ConfigError, match=match) as caught:
         _ = (
@@ -110,7 +107,7 @@ def refused(encoder: Any, match: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-def change_json(file: Path, change: Callable[[Any], object]) -> None:
+def change_json(file, change):
     content = json.loads(file.read_text(encoding="utf-8"))
     change(content)
     file.write_text(json.dumps(content), encoding="utf-8")

@@ -4,12 +4,10 @@ no difference."""
 import hashlib
 import tempfile
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from mlflow.entities import ViewType
 
-from driftledger.project.settings import Tracking
 from driftledger.tracking.store import opened
 
 VOLATILE = (
@@ -21,7 +19,7 @@ VOLATILE = (
 )
 
 
-def dump(tracking: Tracking) -> dict[str, Any]:
+def dump(tracking):
     """Runs by name, newest first, those that were replaced, and the versions of registered
     models."""
     with opened(tracking, create=False) as client:
@@ -61,7 +59,7 @@ def dump(tracking: Tracking) -> dict[str, Any]:
         }
 
 
-def _run(client: Any, run: Any, models: Any) -> dict[str, Any]:
+def _run(client, run, models):
     run_id, data, inputs = run.info.run_id, run.data, run.inputs
     traces = client.search_traces(
         locations=[run.info.experiment_id],
@@ -104,7 +102,7 @@ def _run(client: Any, run: Any, models: Any) -> dict[str, Any]:
     }
 
 
-def _trace(trace: Any) -> dict[str, Any]:
+def _trace(trace):
     scores = sorted([each.name, each.value] for each in trace.info.assessments)
     spans = [
         [span.name, _shown(span.inputs), _shown(span.outputs)]
@@ -118,7 +116,7 @@ def _trace(trace: Any) -> dict[str, Any]:
     }
 
 
-def _shown(value: Any) -> Any:
+def _shown(value):
     """Pictures by their size, since their ids are drawn by chance."""
     if isinstance(value, dict):
         return {key: _shown(each) for key, each in value.items()}
@@ -130,9 +128,9 @@ def _shown(value: Any) -> Any:
     )
 
 
-def _lasting(tags: dict[str, str]) -> dict[str, str]:
+def _lasting(tags):
     return {key: value for key, value in tags.items() if not key.startswith(VOLATILE)}
 
 
-def _digest(file: Path) -> str:
+def _digest(file):
     return hashlib.sha256(file.read_bytes()).hexdigest()

@@ -1,14 +1,10 @@
 """A small evaluated project: chains of two samples on disk, and evidence of runs over them."""
 
 import random
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from PIL import Image
 
-from driftledger.benchmarks.score import Row, Score
-from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import sha256_of
 from driftledger.core.files import write_jsonl
 from driftledger.core.media import png_bytes
@@ -24,7 +20,7 @@ SAMPLES = {"disc": 0.9, "ring": 0.5}
 EXPERIMENT = "drift"
 
 
-def settings(folder: Path, **changes: Any) -> Tracking:
+def settings(folder, **changes):
     return Tracking(
         **{
             "uri": f"sqlite:///{folder}/mlflow.db",
@@ -35,18 +31,18 @@ def settings(folder: Path, **changes: Any) -> Tracking:
     )
 
 
-def card(name: str, version: int = 1, **changes: Any) -> ComponentCard:
+def card(name, version=1, **changes):
     return component(name, **changes).model_copy(
         update={"fingerprint": sha256_of([name, version])}
     )
 
 
 def gen_score(
-    model: str = "seer",
-    gc: float = 0.7,
-    generator: ComponentCard | None = None,
-    t: int = 2,
-) -> Score:
+    model="seer",
+    gc=0.7,
+    generator=None,
+    t=2,
+):
     """GenCeption, better by ``gc``, with a curve over ``t`` iterations."""
     values = {
         f"{name}_at_{step}": gc
@@ -63,7 +59,7 @@ def gen_score(
     )
 
 
-def lineage(of: Score) -> Lineage:
+def lineage(of):
     names = "/".join(of.keys.values())
     kind = "datasets" if "dataset" in of.keys else "questions"
     records = Folder(
@@ -86,7 +82,7 @@ def lineage(of: Score) -> Lineage:
     )
 
 
-def evidence(*scores: Score) -> Run:
+def evidence(*scores):
     keys = scores[0].keys
     combination = Combination(
         keys["model"], keys.get("generator", "brush"), keys.get("encoder", "eye")
@@ -100,7 +96,7 @@ def evidence(*scores: Score) -> Run:
     )
 
 
-def write_project(root: Path, *runs: Run) -> Sequence[Run]:
+def write_project(root, *runs):
     """Write the data, the records and the rows behind runs of GenCeption alone, which has a picture
     per step."""
     entries = []
@@ -126,7 +122,7 @@ def write_project(root: Path, *runs: Run) -> Sequence[Run]:
     return runs
 
 
-def rows() -> list[Row]:
+def rows():
     return [
         row(
             name,
@@ -138,7 +134,7 @@ def rows() -> list[Row]:
     ]
 
 
-def write_picture(path: Path) -> None:
+def write_picture(path):
     path.parent.mkdir(parents=True, exist_ok=True)
     noise = random.Random(path.name).randbytes(
         400 * 300 * 3

@@ -2,15 +2,12 @@
 their files."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from string import ascii_uppercase
-from typing import Any, ClassVar, Never, cast
+from typing import Any, ClassVar, cast
 
-from driftledger.benchmarks.base import Stage
 from driftledger.benchmarks.collecting import (
-    Collecting,
     Replay,
     StageInputs,
     write_collected,
@@ -19,11 +16,10 @@ from driftledger.benchmarks.records import (
     CARD,
     RECORDS,
     CollectedCard,
-    CollectedRecord,
     read_records,
 )
 from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.scoring import Scored, ToScore, write_score
+from driftledger.benchmarks.scoring import ToScore, write_score
 from driftledger.benchmarks.settings import Section
 from driftledger.collect.run import Collector
 from driftledger.collect.store import CallStore
@@ -31,11 +27,10 @@ from driftledger.commands.collect import ask
 from driftledger.components.base import Model
 from driftledger.core.canonical import sha256_file
 from driftledger.core.files import read_json, write_json, write_jsonl
-from driftledger.core.types import Conversation, Outcome, Result
+from driftledger.core.types import Outcome, Result
 from driftledger.data.records import QuestionEntry
 from driftledger_check.bundle import Folder, ScoreFiles
 from driftledger_check.compute import recompute, stored
-from driftledger_check.compute.values import Key
 from tests.conftest import draw
 
 OPTIONS = ["red", "blue", "green", "yellow", "It cannot be determined."]
@@ -74,13 +69,13 @@ class Says(Model):
     outcome: Outcome = Outcome.OK
     served_model: str | None = None
 
-    def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
+    def respond(self, conversations):
         return [
             Result(self._said(each), self.outcome, served_model=self.served_model)
             for each in conversations
         ]
 
-    def _said(self, conversation: Conversation) -> str:
+    def _said(self, conversation):
         first, *lines = str(conversation.turns[-1].parts[-1]).splitlines()
         option = (
             self.chosen[int(first.split()[-1].strip("?"))]
@@ -110,7 +105,7 @@ class Grades(Model):
     """Of what it says where it is unsure."""
     served_model: str | None = None
 
-    def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
+    def respond(self, conversations):
         prompts = [
             str(conversation.turns[-1].parts[0]) for conversation in conversations
         ]
@@ -121,7 +116,7 @@ class Grades(Model):
             for prompt in prompts
         ]
 
-    def _hesitates(self, prompt: str) -> bool:
+    def _hesitates(self, prompt):
         again = prompt.endswith(SECTIONS["mm_vet"]["grade_again"])
         return (
             self.unsure is not None
@@ -129,7 +124,7 @@ class Grades(Model):
             and not (again and self.decides)
         )
 
-    def _grade(self, prompt: str) -> str:
+    def _grade(self, prompt):
         _, truth, prediction = prompt.partition("\n\n")[2].split(" | ", 2)
         wanted = [
             part.strip() for part in truth.replace("<OR>", "<AND>").split("<AND>")
@@ -140,7 +135,7 @@ class Grades(Model):
         return f"{max(0.0, min(1.0, share + self.shift / 10)):.1f}"
 
 
-def unused(name: str) -> Never:
+def unused(name):
     raise AssertionError(f"no question benchmark uses {name}")
 
 
@@ -155,10 +150,10 @@ class Exam:
     section: Section
 
     @property
-    def given(self) -> StageInputs:
+    def given(self):
         """What the runner gets of a project."""
 
-        def model(name: str) -> Model:
+        def model(name):
             component = self.judge if name == "umpire" else self.model
             assert component is not None
             return component
@@ -172,31 +167,31 @@ class Exam:
         )
 
     @property
-    def variants(self) -> int:
+    def variants(self):
         """How often each question is put."""
         return int(getattr(self.section, "permutations", 1))
 
-    def folder(self, stage: Stage | str) -> Path:
+    def folder(self, stage):
         """Where a stage writes."""
         spec = benchmark(self.benchmark)
         found = next(each for each in spec.stages if stage in (each, each.name))
         return self.root / found.at(KEYS)
 
     @property
-    def answers(self) -> Path:
+    def answers(self):
         """The folder of the records."""
         return self.folder("answer")
 
-    def records(self) -> list[CollectedRecord]:
+    def records(self):
         """What is collected of the questions."""
         return [each for each in read_records(self.answers) if each.step]
 
-    def rewrite(self, records: Iterable[CollectedRecord]) -> None:
+    def rewrite(self, records):
         """Write other records in the place of those of the questions."""
         beforehand = [each for each in read_records(self.answers) if not each.step]
         write_jsonl(self.answers / RECORDS, [*records, *beforehand])
 
-    def read_as(self, readings: Iterable[tuple[Outcome, object]]) -> "Exam":
+    def read_as(self, readings):
         """Rewrite the records so that this is read in each, in their order: an outcome, and what is
         read where it is OK."""
         self.rewrite(
@@ -204,9 +199,7 @@ class Exam:
         )
         return self
 
-    def _said(
-        self, record: CollectedRecord, reading: tuple[Outcome, object]
-    ) -> CollectedRecord:
+    def _said(self, record, reading):
         outcome, value = reading
         last = record.results[-1]
         if outcome is Outcome.OK:
@@ -228,18 +221,18 @@ class Exam:
             update={"results": [*record.results[:-1], replace(last, **ended)]}
         )
 
-    def collecting(self) -> Collecting:
+    def collecting(self):
         """What its records are made from."""
         return benchmark(self.benchmark).collecting(self.given)
 
-    def collect(self) -> "Exam":
+    def collect(self):
         """Ask everything, and write the records."""
         collecting = self.collecting()
         with CallStore(self.root / "store") as store, Collector(store) as collector:
             write_collected(self.answers, collecting, ask(collecting, collector))
         return self
 
-    def follow(self) -> tuple[list[CollectedRecord], Replay]:
+    def follow(self):
         """The records that follow from the results in the records, and what was replayed."""
         spec, card, replay = (
             benchmark(self.benchmark),
@@ -248,7 +241,7 @@ class Exam:
         )
         return spec.as_recorded(card, self.folder(spec.data), {}).run(replay), replay
 
-    def score(self) -> Scored:
+    def score(self):
         """Score what is collected, and write it."""
         spec = benchmark(self.benchmark)
         folders = {stage.name: self.folder(stage) for stage in spec.stages[:-1]}
@@ -260,19 +253,19 @@ class Exam:
 class Files:
     """A folder as the checker reads it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self.folder = folder
 
-    def json(self, name: str) -> Any:
+    def json(self, name):
         return json.loads((self.folder / name).read_bytes())
 
-    def rows(self, name: str) -> list[Any]:
+    def rows(self, name):
         return [
             json.loads(line) for line in (self.folder / name).read_bytes().splitlines()
         ]
 
 
-def checked(exam: Exam, scored: Scored) -> list[Key]:
+def checked(exam, scored):
     """Where the checker, which shares no code with the score, computes something else."""
     rows = [json.loads(row.model_dump_json(by_alias=True)) for row in scored.rows]
     score = scored.score.to_dict()
@@ -289,13 +282,13 @@ def checked(exam: Exam, scored: Scored) -> list[Key]:
 
 
 def exam(
-    root: Path,
-    benchmark_name: str,
-    questions: Iterable[Mapping[str, object]],
-    model: Model,
-    judge: Model | None = None,
-    **settings: object,
-) -> Exam:
+    root,
+    benchmark_name,
+    questions,
+    model,
+    judge=None,
+    **settings,
+):
     """Write a question set; the number of a question is in its text, and ``picture`` the number of
     its image."""
     entries = []
@@ -341,7 +334,7 @@ def exam(
     return Exam(root, benchmark_name, model, judge, section)
 
 
-def sap(*answers: str | None, subsets: Sequence[str] = ()) -> list[dict[str, object]]:
+def sap(*answers, subsets=()):
     """Questions of MM-SAP: the right option of each, None in beyond; the refusal is option 4."""
     names = subsets or ["beyond" if answer is None else "basic" for answer in answers]
     return [

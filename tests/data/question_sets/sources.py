@@ -4,10 +4,9 @@ questions."""
 import io
 import json
 import tempfile
-from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from PIL import Image
 from pydantic import Field
@@ -66,14 +65,14 @@ MME = [
 ]
 
 
-def png(red: int = 0, kind: str = "PNG") -> bytes:
+def png(red=0, kind="PNG"):
     """A small image file, different for every number."""
     buffer = io.BytesIO()
     Image.new("RGB", (8, 6), (red, 0, 0)).save(buffer, kind)
     return buffer.getvalue()
 
 
-def images(folder: Path, *names: str) -> Path:
+def images(folder, *names):
     """A folder with these images, all different."""
     for red, name in enumerate(names or ("a.png",)):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -81,7 +80,7 @@ def images(folder: Path, *names: str) -> Path:
     return folder
 
 
-def jsonl(folder: Path, *rows: dict[str, Any], name: str = "questions.jsonl") -> Path:
+def jsonl(folder, *rows, name="questions.jsonl"):
     """A JSONL file of rows beside the image ``a.png``."""
     images(folder)
     (folder / name).write_text(
@@ -90,7 +89,7 @@ def jsonl(folder: Path, *rows: dict[str, Any], name: str = "questions.jsonl") ->
     return folder / name
 
 
-def source(row: dict[str, Any], number: int = 0, **changes: Any) -> SourceQuestion:
+def source(row, number=0, **changes):
     """The question that a row stands for, without any table between."""
     fields = {
         "id": str(number),
@@ -106,12 +105,12 @@ def source(row: dict[str, Any], number: int = 0, **changes: Any) -> SourceQuesti
     return SourceQuestion(**(fields | changes))
 
 
-def build_set(name: str, provider: QuestionProvider, target: Path) -> None:
+def build_set(name, provider, target):
     """Build a set by the rules of its protocol."""
     build_questions(name, provider, RULES[provider.protocol], target)
 
 
-def check(name: str, protocol: str, questions: Iterable[SourceQuestion]) -> None:
+def check(name, protocol, questions):
     """Build a set of these questions, and keep nothing."""
     with tempfile.TemporaryDirectory() as folder:
         build_set(
@@ -125,11 +124,11 @@ class Given(QuestionProvider):
     provider: ClassVar[str] = "given"
     given: tuple[SourceQuestion, ...] = Field(default=(), exclude=True)
 
-    def questions(self, rules: QuestionRules) -> Iterator[SourceQuestion]:
+    def questions(self, rules):
         yield from self.given
 
-    def source_digest(self) -> str:
+    def source_digest(self):
         return "0"
 
-    def source(self) -> dict[str, str]:
+    def source(self):
         return {"kind": "given"}

@@ -7,7 +7,6 @@ last line.
 
 import json
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ SETTINGS = {"dtype": "float32", "max_new_tokens": 16}
 LONG = "red " * 500
 
 
-def conversations(paths: Sequence[Path]) -> list[Conversation]:
+def conversations(paths):
     """Of different lengths: with images, hostile, begun, short, with earlier turns, two images, and
     none."""
     one, two, three = (Medium(path, sha256_file(path)) for path in paths)
@@ -42,7 +41,7 @@ def conversations(paths: Sequence[Path]) -> list[Conversation]:
     ]
 
 
-def plain(replies: Sequence[Result]) -> list[Any]:
+def plain(replies):
     return [
         [
             reply.text,
@@ -54,14 +53,14 @@ def plain(replies: Sequence[Result]) -> list[Any]:
     ]
 
 
-def error_of(model: VLLM, asked: Sequence[Conversation]) -> str:
+def error_of(model, asked):
     try:
         return repr(model.respond(asked))
     except DriftledgerError as error:
         return f"{type(error).__name__}: {error}"
 
 
-def main(folder: str, *images: str) -> None:
+def main(folder, *images):
     import psutil  # comes with vLLM
 
     asked = conversations([Path(image) for image in images])
@@ -72,7 +71,7 @@ def main(folder: str, *images: str) -> None:
         if isinstance(part, Medium)
     )
 
-    def model(**engine: Any) -> VLLM:
+    def model(**engine):
         settings = {
             "path": folder,
             "device": "cpu",
