@@ -27,6 +27,7 @@ from driftledger.data.question_sets.base import (
     QuestionRules,
     SourceQuestion,
 )
+from driftledger.data.question_sets.places import numbered
 from driftledger.data.records import (
     DATASET_CARD,
     QUESTION_SET_CARD,
@@ -36,11 +37,15 @@ from driftledger.data.records import (
     DatasetCard,
     Labels,
     QuestionEntry,
+    QuestionImage,
     QuestionSetCard,
     SampleEntry,
     dataset_digest,
     questions_digest,
 )
+
+MOST_IMAGES = 256
+"""Images of a question."""
 
 
 def build(name: str, dataset: DatasetProvider, target: Path) -> DatasetCard:
@@ -216,19 +221,19 @@ def build_questions(
         ids = dict[str, str]()
         by_image: dict[str, list[SourceQuestion]] = {}
         for question in provider.kept_questions(rules):
-            # without the image
+            # without the images
             by_image.setdefault(question.image_id, []).append(
-                replace(question, read=bytes)
+                replace(question, read=bytes, images=())
             )
             problem = _problem(question, rules, ids)
             if problem:
                 problems.append(problem)
             try:
                 stored = images.put(question)
+                if not problems:
+                    entries.append(_entry(question, rules, stored))
             except DataError as error:
                 problems.append(str(error))
-            if not problems:
-                entries.append(_entry(question, rules, stored))
         if not by_image:
             raise DataError(
                 f"question set {name!r} has no questions; check where its settings point"
@@ -238,7 +243,7 @@ def build_questions(
         if problems:
             raise DataError(f"question set {name!r}: {first_few(problems)}")
         write_jsonl(folder / QUESTIONS, entries)
-        card = _question_set_card(name, provider, entries)
+        card = _question_set_card(name, provider, entries, len(images.files))
         write_json(folder / QUESTION_SET_CARD, card)
     return card
 
@@ -256,16 +261,22 @@ def _problem(
 
 
 def _entry(
-    question: SourceQuestion, rules: QuestionRules, image: "_Stored"
+    question: SourceQuestion, rules: QuestionRules, stored: Sequence["_Stored"]
 ) -> QuestionEntry:
     answer, refusal = rules.stored(question)
+    texts = [question.question, *question.options]
+    images = []
+    if question.images:
+        texts = numbered(texts, len(stored), question.name)
+        images = [QuestionImage(file=file, sha256=sha) for file, sha, _ in stored]
     return QuestionEntry(
         id=question.id,
-        image=image.file,
-        image_sha256=image.sha256,
+        image=stored[0].file,
+        image_sha256=stored[0].sha256,
+        images=images,
         image_id=question.image_id,
-        question=question.question,
-        options=list(question.options),
+        question=texts[0],
+        options=texts[1:],
         answer=answer,
         refusal=refusal,
         subset=question.subset,
@@ -273,7 +284,7 @@ def _entry(
         capabilities=list(question.capabilities),
         category=question.category,
         source=question.source,
-        notes=image.notes,
+        notes=[*dict.fromkeys(chain(*(image.notes for image in stored)))],
     )
 
 
@@ -295,39 +306,52 @@ class _Images:
     """SHA-256 of a file at its source → its image."""
     files: dict[str, str] = field(default_factory=dict)
     """SHA-256 of a picture → where it is stored."""
-    by_id: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """``image_id`` → its first question, and the SHA-256 of its picture."""
+    by_id: dict[str, tuple[str, list[_Stored]]] = field(default_factory=dict)
+    """``image_id`` → its first question, and its pictures."""
 
-    def put(self, question: SourceQuestion) -> _Stored:
-        """Store a question's image."""
-        data = question.read()
-        source = sha256_bytes(data)
-        if source not in self.stored:
-            image, notes = decode(data, question.name, MAX_PIXELS)
-            png = png_bytes(image)
-            sha256 = sha256_bytes(png)
-            if sha256 not in self.files:
-                self.files[sha256] = f"images/{len(self.files)}.png"
-                (self.folder / self.files[sha256]).write_bytes(png)
-            self.stored[source] = _Stored(self.files[sha256], sha256, notes=notes)
-        stored = self.stored[source]
-        own = (question.name, stored.sha256)
-        first, sha256 = self.by_id.setdefault(question.image_id, own)
-        if sha256 != stored.sha256:
+    def put(self, question: SourceQuestion) -> list[_Stored]:
+        """Store a question's images."""
+        readers = question.images or (question.read,)
+        if len(readers) > MOST_IMAGES:
+            raise DataError(
+                f"{question.name} has {len(readers):,} images, and at most {MOST_IMAGES} are read "
+                "(remove some)"
+            )
+        stored = []
+        for number, read in enumerate(readers, 1):
+            which = f", image {number}," if len(readers) > 1 else ""
+            stored.append(self._put(question.name + which, read()))
+        own = (question.name, stored)
+        first, others = self.by_id.setdefault(question.image_id, own)
+        if [each.sha256 for each in others] != [each.sha256 for each in stored]:
             shared = f"the image_id {question.image_id!r:.80} of {first}"
             raise DataError(
                 f"{question.name} has {shared}, and another image (correct one)"
             )
         return stored
 
+    def _put(self, name: str, data: bytes) -> _Stored:
+        source = sha256_bytes(data)
+        if source not in self.stored:
+            image, notes = decode(data, name, MAX_PIXELS)
+            png = png_bytes(image)
+            sha256 = sha256_bytes(png)
+            if sha256 not in self.files:
+                self.files[sha256] = f"images/{len(self.files)}.png"
+                (self.folder / self.files[sha256]).write_bytes(png)
+            self.stored[source] = _Stored(self.files[sha256], sha256, notes=notes)
+        return self.stored[source]
+
 
 def _question_set_card(
-    name: str, provider: QuestionProvider, entries: Sequence[QuestionEntry]
+    name: str,
+    provider: QuestionProvider,
+    entries: Sequence[QuestionEntry],
+    images: int,
 ) -> QuestionSetCard:
     where = f"question set {name!r}"
     subsets = _counts(entry.subset for entry in entries)
     categories = _counts(entry.category for entry in entries)
-    images = len({entry.image_sha256 for entry in entries})
     # which a provider without a table has no settings for
     groups = getattr(provider, "groups", {})
     expected = {} if provider.first else getattr(provider, "expect", {})

@@ -6,7 +6,7 @@ The library ``datasets`` loads these. Images stay undecoded, so that
 
 import re
 from abc import ABC
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
@@ -240,13 +240,21 @@ class HubTable(Provider, ABC):
         return loaded
 
     def rows(
-        self, table: Any, split: str, files: str, columns: Iterable[str], setting: str
+        self,
+        table: Any,
+        split: str,
+        files: str,
+        columns: Iterable[str],
+        setting: str,
+        *,
+        lists: bool = False,
     ) -> Iterator[TableRow]:
         """Read the rows of a split with these columns, class labels by name.
 
         Args:
             files: the column of images or sounds, which ``setting`` names. A file is read when its
                 row asks for it.
+            lists: whether that column may hold lists, for ``read_all``.
         """
         names = [column for column in dict.fromkeys(columns) if column != files]
         for column in (files, *names):
@@ -257,6 +265,11 @@ class HubTable(Provider, ABC):
         datasets = import_extra("datasets")
         feature = table.features[files]
         kind = datasets.Audio if self.medium == "sound" else datasets.Image
+        undecoded = kind(decode=False)
+        is_list = lists and hasattr(feature, "feature")
+        if is_list:
+            feature = feature.feature
+            undecoded = datasets.List(undecoded)
         is_bytes = "binary" in str(getattr(feature, "dtype", ""))
         is_file = (
             isinstance(feature, dict) and "bytes" in feature
@@ -268,10 +281,10 @@ class HubTable(Provider, ABC):
                 f"{setting}"
             )
             raise ConfigError(f"{self.path}: {sentence}")
-        media = table.select_columns([files]).cast_column(files, kind(decode=False))
-        paths = []
+        media = table.select_columns([files]).cast_column(files, undecoded)
+        paths: list[str | None] = []
         for chunk in media.data.column(files).chunks:
-            paths += chunk.field("path").to_pylist()
+            paths += [None] * len(chunk) if is_list else chunk.field("path").to_pylist()
         texts = table.select_columns(names)
         labels = {}
         for column in names:
@@ -298,18 +311,22 @@ class HubTable(Provider, ABC):
                 cells[column] = (
                     of_class[value] if value is not None and value >= 0 else value
                 )
+            read = partial(self._all_bytes, media, number, files, place)
             yield TableRow(
-                number,
-                place,
-                cells,
-                file,
-                partial(self._bytes, media, number, files, place),
+                number, place, cells, file, read=partial(_first, read), read_all=read
             )
 
-    def _bytes(self, media: Any, number: int, files: str, place: str) -> bytes:
-        """Return the bytes in a row, or those of the file that it names; refuse a file elsewhere on
-        this disk."""
-        cell = media[number][files] or {}
+    def _all_bytes(
+        self, media: Any, number: int, files: str, place: str
+    ) -> list[bytes]:
+        """Return the bytes of each image or sound in a row."""
+        cell = media[number][files]
+        cells = cell if isinstance(cell, list) else [cell]
+        return [self._bytes(each or {}, place) for each in cells]
+
+    def _bytes(self, cell: dict[str, Any], place: str) -> bytes:
+        """Return the bytes in a cell, or those of the file that it names; refuse a file elsewhere
+        on this disk."""
         data = cell.get("bytes")
         path = cell.get("path")
         if data is not None or not path:
@@ -331,6 +348,10 @@ class HubTable(Provider, ABC):
         if self._source.folder:
             folders.append(self._source.folder)
         return any(not leads_out(file, folder) for folder in folders)
+
+
+def _first(read: Callable[[], list[bytes]]) -> bytes:
+    return read()[0]
 
 
 def _in_words(feature: Any, datasets: Any) -> str:

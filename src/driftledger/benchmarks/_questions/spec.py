@@ -32,10 +32,12 @@ from driftledger.benchmarks.settings import Section, holding
 from driftledger.benchmarks.traces import Option, Shot, Shown, Step, Trace, values_of
 from driftledger.collect.call import Ask
 from driftledger.core.canonical import Json, sha256_of
+from driftledger.core.errors import ConfigError
 from driftledger.core.files import read_json
 from driftledger.core.grouping import grouped
-from driftledger.core.types import Conversation, Medium, Outcome, Subject
+from driftledger.core.types import Conversation, Medium, Outcome, Subject, Turn
 from driftledger.data.question_sets.base import QuestionRules
+from driftledger.data.question_sets.places import with_images
 from driftledger.data.records import (
     QUESTION_SET_CARD,
     QuestionEntry,
@@ -158,11 +160,13 @@ class QuestionBenchmark(OneCall):
             }
             if len(about) == 1:
                 inputs = _put_as(about[0].question, about[0].options)
+            shots = [Shot(medium.path) for medium in about[0].media(folder)]
+            shown = {"images": shots} if len(shots) > 1 else {"image": shots[0]}
             truth = {"right": [_right(entry) for entry in about]}
             yield Trace(
                 unit=row.unit,
                 name="question" if len(about) == 1 else "questions",
-                inputs={**inputs, "image": Shot(folder / about[0].image)},
+                inputs={**inputs, **shown},
                 outputs={"read as": sorted(readings), **truth},
                 outcome=row.outcome,
                 steps=steps,
@@ -256,7 +260,7 @@ def question_row(
     return Row(
         unit=question.id,
         group="all",
-        cluster=question.image_sha256,
+        cluster=question.cluster,
         outcome=joint_outcome(readings["outcomes"]),
         values=values,
         extra=extra | readings,
@@ -299,16 +303,29 @@ def question_stages(
 def question_call(
     collecting: Collecting, question: QuestionEntry, variant: int = 0
 ) -> tuple[Ask, list[int]]:
-    """Return the call for one question, and its option ids in the order that this variant shows."""
+    """Return the call for one question, and its option ids in the order that this variant shows.
+
+    Raises:
+        ConfigError: the question has several images, and the model takes one.
+    """
+    model = collecting.model()
+    images = question.media(collecting.data)
+    if len(images) > 1 and not model.takes_several:
+        raise ConfigError(
+            f"{collecting.keys['model']} looks at one image, and question {question.id} of "
+            f"{collecting.on} has {len(images)}; take the model or the question set out of run"
+        )
     order = permutation(
         collecting.protocol["seed"], question.id, variant, len(question.options)
     )
-    image = Medium(collecting.data / question.image, question.image_sha256)
     shown = [question.options[option] for option in order]
     text = rendered(collecting.protocol["prompt"], question.question, shown)
     context = Subject(question.id, variant + 1, collecting.on)
-    conversation = Conversation.ask(text, image, context, options=shown)
-    return Ask(collecting.model(), "answer", conversation, context), order
+    parts: tuple[str | Medium, ...] = (*images, text)
+    if question.images:
+        parts = with_images(text, images)
+    conversation = Conversation((Turn("user", parts),), context, options=tuple(shown))
+    return Ask(model, "answer", conversation, context), order
 
 
 def permutation(seed: int, question: str, variant: int, options: int) -> list[int]:

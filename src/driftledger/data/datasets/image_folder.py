@@ -5,11 +5,13 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import ClassVar, TypeAlias
 
 from PIL import Image
+from pydantic import Field
 
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import DataError, first_few
@@ -25,6 +27,14 @@ from driftledger.data.datasets.base import (
     unreadable,
 )
 from driftledger.data.datasets.decode import FORMATS, NOTHING_LEFT
+from driftledger.data.datasets.pages import (
+    DPI,
+    Resolution,
+    count_pages,
+    page_of,
+    read_image,
+    renderer,
+)
 
 UNCATEGORISED = "uncategorised"
 
@@ -42,8 +52,9 @@ class ImageFolder(DatasetProvider):
 
     Without subfolders no sample has a category. With them, images beside the subfolders form the
     category ``uncategorised``, so that every sample is in some category's mean. Hidden files are
-    ignored. Files without the suffix of a format that is read are left out, and named. With
-    ``labelled`` it is a dataset with a support and a test set.
+    ignored. Files without the suffix of a format that is read are left out, and named; with
+    ``pdf_dpi``, each page of a PDF is a sample. With ``labelled`` it is a dataset with a support
+    and a test set.
     """
 
     provider: ClassVar[str] = "image_folder"
@@ -54,32 +65,47 @@ class ImageFolder(DatasetProvider):
     labelled: bool = False
     """Whether it holds ``train/<label>/`` (or ``support/<label>/``) and ``test/<label>/``, and
     nothing else."""
+    pdf_dpi: Resolution | None = Field(default=None, exclude_if=lambda dpi: dpi is None)
+    """Pixels per inch of each page of a PDF, which becomes a sample; None leaves PDFs out."""
 
     def items(self) -> Iterator[SourceItem]:
         files, _ = self.files()
         has_categories = any("/" in file for file in files)
-        for file, path in files.items():
+        for file, path in self._images(files):
             (top, *below) = file.split("/")
-            read = partial(read_file, path, file)
+            name, page = page_of(file)
+            read = partial(
+                read_image,
+                path,
+                page,
+                file,
+                dpi=self.pdf_dpi or DPI,
+                max_pixels=self.max_pixels,
+            )
+            item = SourceItem(safe_id(file), file, read, source={"file": file})
+            if page is not None:
+                item.source["renderer"] = renderer(self.pdf_dpi or DPI)
+                item = replace(item, id=safe_id(f"{name[:-4]}-p{page}.pdf"))
             if not self.labelled:
                 category = (top if below else UNCATEGORISED) if has_categories else None
-                yield SourceItem(
-                    safe_id(file), file, read, category=category, source={"file": file}
-                )
+                yield replace(item, category=category)
             elif top in _SETS and len(below) > 1:
-                yield SourceItem(
-                    safe_id(file),
-                    file,
-                    read,
-                    label=below[0],
-                    split=_SETS[top],
-                    source={"file": file},
-                )
+                yield replace(item, label=below[0], split=_SETS[top])
             else:
                 place = f"train/<label>/ or test/<label>/ of {str(self.path)!r}"
                 raise DataError(
                     f"{file} is not in the folder of a class; move it into {place}, or remove it"
                 )
+
+    def _images(self, files: ByName) -> Iterator[tuple[str, Path]]:
+        """Yield the names and files of images, and of each page of a PDF."""
+        for file, path in files.items():
+            if page_of(file)[1] is None:
+                yield file, path
+            else:
+                total = count_pages(path, file)
+                for page in range(1, total + 1):
+                    yield f"{file}#{page:0{len(str(total))}}", path
 
     def source_digest(self) -> str:
         files, left_out = self.files()
@@ -92,7 +118,10 @@ class ImageFolder(DatasetProvider):
 
     def is_read(self, name: str) -> bool:
         """Return whether a file has the suffix of a format that is read."""
-        return Image.registered_extensions().get(Path(name).suffix.lower()) in FORMATS
+        suffix = Path(name).suffix.lower()
+        if suffix == ".pdf":
+            return self.pdf_dpi is not None
+        return Image.registered_extensions().get(suffix) in FORMATS
 
     def blank(self) -> list[str]:
         """Return the files of which a conversion leaves nothing to see, without reading the others.

@@ -14,7 +14,7 @@ from driftledger.data.datasets.base import Provider, first_of
 @dataclass(frozen=True, slots=True)
 class SourceQuestion:
     """One question at its source. ``read`` gives the image file's bytes; errors call the question
-    ``name``.
+    ``name``. One with several images has a reader of each in ``images``.
 
     The benchmark says which other fields a question has: :class:`QuestionRules`.
     """
@@ -22,7 +22,7 @@ class SourceQuestion:
     id: str
     name: str
     image_id: str
-    """Equal for questions about the same image."""
+    """Equal for questions about the same image, or the same images."""
     read: Callable[[], bytes]
     question: str
     options: tuple[str, ...] = ()
@@ -35,6 +35,9 @@ class SourceQuestion:
     capabilities: tuple[str, ...] = ()
     category: str | None = None
     source: dict[str, str] = field(default_factory=dict)
+    images: tuple[Callable[[], bytes], ...] = ()
+    """Readers of its images in order, in the place of ``read``: they stand where the question and
+    its options have ``<image>`` or ``<image 2>``, or else in front."""
 
 
 class QuestionRules(ABC):

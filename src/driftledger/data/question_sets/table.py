@@ -4,27 +4,35 @@ Nothing is guessed: a column is found by its name, and an answer is read as the 
 that a table read wrongly is refused and never scored.
 """
 
+import re
 import string
 from abc import ABC
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from itertools import chain
+from itertools import chain, takewhile
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from driftledger.core.canonical import sha256_bytes
+from driftledger.core.canonical import canonical_json, sha256_bytes
 from driftledger.core.errors import ConfigError, DataError, unknown_name
 from driftledger.core.files import load_json
 from driftledger.core.media import image_in
 from driftledger.data.datasets.base import (
+    MAX_PIXELS,
     digest_files,
     inside,
     printable,
     reached,
-    read_file,
+)
+from driftledger.data.datasets.pages import (
+    DPI,
+    Resolution,
+    page_of,
+    read_image,
+    renderer,
 )
 from driftledger.data.hub import HubTable
 from driftledger.data.question_sets.base import (
@@ -32,7 +40,7 @@ from driftledger.data.question_sets.base import (
     QuestionRules,
     SourceQuestion,
 )
-from driftledger.data.tables import Cells, TableRow, as_text, read_table
+from driftledger.data.tables import Cells, Table, TableRow, as_text, read_table
 
 Column = Annotated[str, Field(min_length=1)]
 
@@ -43,9 +51,9 @@ class ColumnQuestions(QuestionProvider, ABC):
     columns: dict[
         str, Column | Annotated[tuple[Column, ...], Field(min_length=2)] | None
     ] = Field(default_factory=dict)
-    """A field of questions → its column, where that has another name: ``options`` may have several,
-    with one option each, and null leaves a column out. What a benchmark does not need is read where
-    the table has it."""
+    """A field of questions → its column, where that has another name: ``options`` and ``images``
+    may have several, with one each, and null leaves a column out. What a benchmark does not need is
+    read where the table has it."""
     answer_is: Literal["text", "letter"] = "text"
     """Whether the right option is named by its text, or by its letter (A is the first)."""
     refusal: str | None = Field(default=None, pattern=r"\S")
@@ -62,10 +70,26 @@ class ColumnQuestions(QuestionProvider, ABC):
     def image_column(self) -> str:
         return str(self.columns.get("image", "image"))
 
+    def several_images(self, available: Collection[str]) -> tuple[str, ...]:
+        """Return the columns of a table whose questions may have several images; else none.
+
+        They are named, or without a column ``image`` the one that holds lists, ``images``, or
+        ``image_1``, ``image_2`` and so on.
+        """
+        named = self.columns.get("images")
+        if named:
+            return (named,) if isinstance(named, str) else named
+        if {"image", "images"} & self.columns.keys() or "image" in available:
+            return ()
+        if "images" in available:
+            return ("images",)
+        columns = (f"image_{number}" for number in range(1, len(available) + 1))
+        return tuple(takewhile(available.__contains__, columns))
+
     def check(self, rules: QuestionRules) -> None:
         fields = [*rules.needed, *rules.optional]
         for field, column in self.columns.items():
-            if field not in fields:
+            if field not in (*fields, "images"):
                 raise ConfigError(
                     f"columns: {unknown_name(f'field of {self.protocol}', field, fields)}"
                 )
@@ -73,9 +97,13 @@ class ColumnQuestions(QuestionProvider, ABC):
                 raise ConfigError(
                     f"columns.{field} is null, and {self.protocol} needs it; name a column"
                 )
-            if not isinstance(column, str | None) and field != "options":
+            if not isinstance(column, str | None) and field not in (
+                "options",
+                "images",
+            ):
                 raise ConfigError(
-                    f"columns.{field} names {len(column)} columns; only options may have several"
+                    f"columns.{field} names {len(column)} columns; only options and images may "
+                    "have several"
                 )
         for setting, field in (("refusal", "refusal"), ("answer_is", "options")):
             if setting in self.model_fields_set and field not in fields:
@@ -109,6 +137,8 @@ class ColumnQuestions(QuestionProvider, ABC):
             if field in constant:
                 continue
             named = self.columns.get(field, field)
+            if field == "image":
+                named = self.several_images(available) or named
             names = (named,) if isinstance(named, str) else named or ()
             missing = [name for name in names if name not in available]
             if missing and (field in rules.needed or self.columns.get(field)):
@@ -125,12 +155,14 @@ class ColumnQuestions(QuestionProvider, ABC):
         image: str,
         total: int,
         subset: str | None = None,
+        images: Sequence[Callable[[], bytes]] = (),
     ) -> SourceQuestion:
         """Read a row as a question.
 
         Args:
             image: what identifies its image, if no column does.
             total: how many rows the table has; numbers have as many digits.
+            images: readers of its images, if it may have several.
 
         Raises:
             DataError: a cell holds something of another kind than it should.
@@ -191,7 +223,37 @@ class ColumnQuestions(QuestionProvider, ABC):
             capabilities=tuple(capabilities),
             category=text("category"),
             source=row.source(),
+            images=tuple(images),
         )
+
+
+_BETWEEN = re.compile(r";(?!base64,)")
+"""What parts the images in a text, but not the head of a data URL."""
+
+
+def _listed(cells: Cells, columns: Sequence[str], where: str) -> list[str]:
+    """Return what a row writes of several images, in a cell each or in one cell.
+
+    One cell holds a list, a list as JSON, or a text with ``;`` between.
+    """
+    listed: Any = [cells.get(column) for column in columns]
+    if len(columns) == 1:
+        [listed] = listed
+        with suppress(ValueError, TypeError):  # a text, or no text
+            listed = load_json(listed.encode(), finite=False)
+    if isinstance(listed, str):
+        listed = [path.strip() for path in _BETWEEN.split(listed)]
+    if not isinstance(listed, list | tuple):
+        listed = [listed]
+    texts = [as_text(each, where) or "" for each in listed]
+    while len(texts) > 1 and not texts[-1].strip():
+        texts.pop()
+    return texts or [""]
+
+
+def _id_of(images: Sequence[str]) -> str:
+    """Return what identifies the images of a question, from what identifies each."""
+    return images[0] if len(images) == 1 else canonical_json(images)
 
 
 def _options(cells: Cells, columns: Sequence[str], place: str) -> tuple[str, ...]:
@@ -227,6 +289,8 @@ class QuestionTable(ColumnQuestions):
     images: Path | dict[str, Path] | None = None
     """The folder of the images, or one for each subset's file; without it, the file's. No image is
     read from outside of it."""
+    pdf_dpi: Resolution = Field(default=DPI, exclude_if=lambda dpi: dpi == DPI)
+    """Pixels per inch of pages, where an image is one: ``report.pdf#3``."""
 
     def check(self, rules: QuestionRules) -> None:
         super().check(rules)
@@ -247,42 +311,76 @@ class QuestionTable(ColumnQuestions):
             if not table.rows:
                 continue
             columns = self.columns_of(rules, table.name, table.columns, subset)
+            several = self.several_images(table.columns)
             for number, (place, cells) in enumerate(table.rows):
-                path = as_text(cells.get(self.image_column), f"{place} in image") or ""
-                image = image_in(path)
-                if image is not None:
-                    name = None
-                    image_id = sha256_bytes(image)
-                    read = partial(bytes, image)
-                else:
-                    name = (
-                        printable(PurePosixPath(path).as_posix())
-                        if path.strip()
-                        else ""
-                    )
-                    image_id = name
-                    read = partial(_image_bytes, folder, path, place)
-                row = TableRow(number, place, cells, file=name, read=read)
+                names = []
+                ids = []
+                readers = []
+                drawn = ""
+                for path in self._written(table, place, cells):
+                    image = image_in(path)
+                    if image is not None:
+                        ids.append(sha256_bytes(image))
+                        readers.append(partial(bytes, image))
+                        continue
+                    posix = PurePosixPath(path).as_posix() if path.strip() else ""
+                    names.append(printable(posix))
+                    ids.append(names[-1])
+                    readers.append(partial(self._read, folder, path, place))
+                    if page_of(path)[1] is not None:
+                        drawn = renderer(self.pdf_dpi)
+                row = TableRow(
+                    number,
+                    place,
+                    cells,
+                    file="; ".join(names),
+                    read=readers[0],
+                    renderer=drawn,
+                )
                 yield self.question(
                     row,
                     columns,
-                    image=image_id,
+                    image=_id_of(ids),
                     total=len(table.rows),
                     subset=subset,
+                    images=readers if several else (),
                 )
+
+    def _written(self, table: Table, place: str, cells: Cells) -> list[str]:
+        """Return what a row writes of its images; one empty text where it writes nothing."""
+        if several := self.several_images(table.columns):
+            return _listed(cells, several, f"{place} in images")
+        return [as_text(cells.get(self.image_column), f"{place} in image") or ""]
+
+    def _read(self, folder: Path, path: str, place: str) -> bytes:
+        """Return the bytes of an image, or of a page as one; none where no path is written."""
+        if not path.strip():
+            return b""
+        name, page = page_of(path)
+        return read_image(
+            inside(folder, name, place),
+            page,
+            f"{place}: {path!r:.200}",
+            dpi=self.pdf_dpi,
+            max_pixels=MAX_PIXELS,
+        )
 
     def source_digest(self) -> str:
         files = []
         for subset, file, folder in self._parts:
             files.append((subset or "", file))
-            paths = set()
-            for _, cells in read_table(file).rows:
-                path = cells.get(self.image_column)
-                if isinstance(path, str) and path.strip() and image_in(path) is None:
-                    paths.add(path)
-            for path in sorted(paths):
+            table = read_table(file)
+            paths = set[str]()
+            for place, cells in table.rows:
+                with suppress(DataError):  # the build reports what is no text
+                    paths.update(self._written(table, place, cells))
+            found = dict[tuple[str, Path], None]()
+            for path in sorted(filter(str.strip, paths)):
+                name, page = page_of(path)
+                drawn = "" if page is None else f" at {self.pdf_dpi} dpi"
                 with suppress(DataError):  # the build reports all missing images
-                    files.append((printable(path), inside(folder, path, file.name)))
+                    found[printable(name) + drawn, inside(folder, name, "")] = None
+            files.extend(found)
         return digest_files(files)
 
     def source(self) -> dict[str, str]:
@@ -306,13 +404,6 @@ class QuestionTable(ColumnQuestions):
             yield subset, file, folder
 
 
-def _image_bytes(folder: Path, path: str, place: str) -> bytes:
-    """Return the bytes of an image; none where no path is written."""
-    if not path.strip():
-        return b""
-    return read_file(inside(folder, path, place), f"{place}: {path!r:.200}")
-
-
 class HuggingFaceQuestions(HubTable, ColumnQuestions):
     """Questions from one split of a dataset."""
 
@@ -321,19 +412,28 @@ class HuggingFaceQuestions(HubTable, ColumnQuestions):
     def questions(self, rules: QuestionRules) -> Iterator[SourceQuestion]:
         [loaded] = self.load(self.split)
         columns = self.columns_of(rules, self.path, loaded.features)
-        for row in self.rows(
-            loaded,
-            self.split,
-            self.image_column,
-            chain(*columns.values()),
-            "columns.image",
-        ):
+        several = self.several_images(loaded.features)
+        texts = chain(*columns.values())
+        parts = list[Iterator[TableRow]]()
+        for column in several or (self.image_column,):
+            others = [] if parts else [name for name in texts if name not in several]
+            setting = "columns.images" if several else "columns.image"
+            parts.append(
+                self.rows(
+                    loaded, self.split, column, others, setting, lists=bool(several)
+                )
+            )
+        for rows in zip(*parts, strict=True):
             # Images are told apart by their bytes, because a path of the hub's is one on this
             # machine.
-            data = row.read()
+            images = [*chain.from_iterable(row.read_all() for row in rows)] or [b""]
+            while len(images) > 1 and not images[-1]:
+                images.pop()
+            readers = [partial(bytes, image) for image in images]
             yield self.question(
-                row._replace(read=partial(bytes, data)),
+                rows[0]._replace(read=readers[0]),
                 columns,
-                image=sha256_bytes(data),
+                image=_id_of([*map(sha256_bytes, images)]),
                 total=len(loaded),
+                images=readers if several else (),
             )
