@@ -534,6 +534,8 @@ def _data(folder: Folder) -> Lines:
                 strict=True,
             )
         )
+        for row in listing:
+            media |= {image["file"]: image["sha256"] for image in row.get("images", ())}
     categories = Counter(row.get("category") for row in listing)
     del categories[None]
     expected = {
@@ -554,9 +556,13 @@ def _data(folder: Folder) -> Lines:
 
 
 def _without_extras(question: Json) -> dict[str, Any]:
-    return {
+    content = {
         key: value for key, value in question.items() if key not in _QUESTION_EXTRAS
     }
+    if "images" in content:
+        hashes = field(content["images"], "sha256")
+        content["images"] = [{"sha256": sha256} for sha256 in hashes]
+    return content
 
 
 def _leaks(listing: Sequence[Json]) -> dict[str, str]:

@@ -6,6 +6,7 @@ replies are read again. A reply in which nothing could be read counts as a wrong
 in no denominator, as ``unread`` says. A call that failed is in no denominator.
 """
 
+import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from driftledger_check import strict_json
 from driftledger_check.bundle import Json, ScoreFiles, field
 from driftledger_check.compute.stats import (
     Ids,
@@ -74,7 +76,7 @@ class Graded:
         self.questions = files.data.rows("questions.jsonl")
         self.units = field(self.questions, "id")
         self.groups = [ALL] * len(self.units)
-        self.images = field(self.questions, "image_sha256")
+        self.images = [_cluster(question) for question in self.questions]
         [folder] = files.collected.values()
         answers = [record for record in read_records(folder) if record.step]
         recorded = _recorded(files.rows)
@@ -188,6 +190,14 @@ class Graded:
             int(counted.sum()),
             total=read.size,
         )
+
+
+def _cluster(question: Json) -> str:
+    """Name the images of a question: by the hash of one, or of the sorted list of several."""
+    hashes = sorted({image["sha256"] for image in question.get("images", ())})
+    if len(hashes) < 2:
+        return str(question["image_sha256"])
+    return hashlib.sha256(strict_json.canonical(hashes)).hexdigest()
 
 
 def _recorded(rows: Iterable[Json]) -> dict[str, list[Grade]]:

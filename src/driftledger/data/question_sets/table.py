@@ -16,7 +16,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from driftledger.core.canonical import canonical_json, sha256_bytes
+from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import ConfigError, DataError, unknown_name
 from driftledger.core.files import load_json
 from driftledger.core.media import image_in
@@ -239,7 +239,8 @@ def _listed(cells: Cells, columns: Sequence[str], where: str) -> list[str]:
     listed: Any = [cells.get(column) for column in columns]
     if len(columns) == 1:
         [listed] = listed
-        with suppress(ValueError, TypeError):  # a text, or no text
+    if isinstance(listed, str):
+        with suppress(ValueError):  # it is not JSON
             listed = load_json(listed.encode(), finite=False)
     if isinstance(listed, str):
         listed = [path.strip() for path in _BETWEEN.split(listed)]
@@ -249,11 +250,6 @@ def _listed(cells: Cells, columns: Sequence[str], where: str) -> list[str]:
     while len(texts) > 1 and not texts[-1].strip():
         texts.pop()
     return texts or [""]
-
-
-def _id_of(images: Sequence[str]) -> str:
-    """Return what identifies the images of a question, from what identifies each."""
-    return images[0] if len(images) == 1 else canonical_json(images)
 
 
 def _options(cells: Cells, columns: Sequence[str], place: str) -> tuple[str, ...]:
@@ -340,7 +336,7 @@ class QuestionTable(ColumnQuestions):
                 yield self.question(
                     row,
                     columns,
-                    image=_id_of(ids),
+                    image="; ".join(ids),
                     total=len(table.rows),
                     subset=subset,
                     images=readers if several else (),
@@ -433,7 +429,7 @@ class HuggingFaceQuestions(HubTable, ColumnQuestions):
             yield self.question(
                 rows[0]._replace(read=readers[0]),
                 columns,
-                image=_id_of([*map(sha256_bytes, images)]),
+                image="; ".join(map(sha256_bytes, images)),
                 total=len(loaded),
                 images=readers if several else (),
             )
