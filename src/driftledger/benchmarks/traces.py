@@ -35,9 +35,7 @@ Shown: TypeAlias = (
 def shots_in(values: Mapping[str, Shown]) -> Iterator[Shot]:
     """Yield the images and sounds among values, and those in lists of them."""
     for value in values.values():
-        listed = [value]
-        if isinstance(value, Sequence) and not isinstance(value, str):
-            listed = [*value]
+        listed = value if isinstance(value, list | tuple) else [value]
         yield from (each for each in listed if isinstance(each, Shot))
 
 

@@ -306,8 +306,8 @@ class _Images:
     """SHA-256 of a file at its source → its image."""
     files: dict[str, str] = field(default_factory=dict)
     """SHA-256 of a picture → where it is stored."""
-    by_id: dict[str, tuple[str, list[_Stored]]] = field(default_factory=dict)
-    """``image_id`` → its first question, and its pictures."""
+    by_id: dict[str, tuple[str, list[str]]] = field(default_factory=dict)
+    """``image_id`` → its first question, and the SHA-256 of its pictures."""
 
     def put(self, question: SourceQuestion) -> list[_Stored]:
         """Store a question's images."""
@@ -321,9 +321,9 @@ class _Images:
         for number, read in enumerate(readers, 1):
             which = f", image {number}," if len(readers) > 1 else ""
             stored.append(self._put(question.name + which, read()))
-        own = (question.name, stored)
-        first, others = self.by_id.setdefault(question.image_id, own)
-        if [each.sha256 for each in others] != [each.sha256 for each in stored]:
+        own = (question.name, [each.sha256 for each in stored])
+        first, pictures = self.by_id.setdefault(question.image_id, own)
+        if pictures != own[1]:
             shared = f"the image_id {question.image_id!r:.80} of {first}"
             raise DataError(
                 f"{question.name} has {shared}, and another image (correct one)"

@@ -6,7 +6,7 @@ The library ``datasets`` loads these. Images stay undecoded, so that
 
 import re
 from abc import ABC
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
@@ -254,7 +254,7 @@ class HubTable(Provider, ABC):
         Args:
             files: the column of images or sounds, which ``setting`` names. A file is read when its
                 row asks for it.
-            lists: whether that column may hold lists, for ``read_all``.
+            lists: whether that column may hold lists; a row then reads a list of bytes.
         """
         names = [column for column in dict.fromkeys(columns) if column != files]
         for column in (files, *names):
@@ -311,18 +311,20 @@ class HubTable(Provider, ABC):
                 cells[column] = (
                     of_class[value] if value is not None and value >= 0 else value
                 )
-            read = partial(self._all_bytes, media, number, files, place)
             yield TableRow(
-                number, place, cells, file, read=partial(_first, read), read_all=read
+                number,
+                place,
+                cells,
+                file,
+                partial(self._read, media, number, files, place),
             )
 
-    def _all_bytes(
-        self, media: Any, number: int, files: str, place: str
-    ) -> list[bytes]:
-        """Return the bytes of each image or sound in a row."""
+    def _read(self, media: Any, number: int, files: str, place: str) -> Any:
+        """Return the bytes in a row; of a list, a list."""
         cell = media[number][files]
-        cells = cell if isinstance(cell, list) else [cell]
-        return [self._bytes(each or {}, place) for each in cells]
+        if isinstance(cell, list):
+            return [self._bytes(each or {}, place) for each in cell]
+        return self._bytes(cell or {}, place)
 
     def _bytes(self, cell: dict[str, Any], place: str) -> bytes:
         """Return the bytes in a cell, or those of the file that it names; refuse a file elsewhere
@@ -348,10 +350,6 @@ class HubTable(Provider, ABC):
         if self._source.folder:
             folders.append(self._source.folder)
         return any(not leads_out(file, folder) for folder in folders)
-
-
-def _first(read: Callable[[], list[bytes]]) -> bytes:
-    return read()[0]
 
 
 def _in_words(feature: Any, datasets: Any) -> str:

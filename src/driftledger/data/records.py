@@ -163,9 +163,9 @@ class QuestionEntry(Record):
 
     def media(self, folder: Path) -> tuple[Medium, ...]:
         """Return its images in order, in the question set's folder."""
-        if not self.images:
-            return (Medium(folder / self.image, self.image_sha256),)
-        return tuple(Medium(folder / image.file, image.sha256) for image in self.images)
+        first = QuestionImage(file=self.image, sha256=self.image_sha256)
+        images = self.images or [first]
+        return tuple(Medium(folder / image.file, image.sha256) for image in images)
 
 
 class QuestionSetCard(Record):

@@ -42,18 +42,12 @@ class TableRow(NamedTuple):
     """The image's file name as it is recorded: below the local folder, or without folders."""
     read: Callable[[], bytes]
     """Gives the image's bytes."""
-    read_all: Callable[[], list[bytes]] = list
-    """Gives the bytes of all images in a cell that holds a list."""
-    renderer: str = ""
-    """What draws its pages of PDFs, if it names some."""
 
     def source(self) -> dict[str, str]:
         """Return where it came from, as an entry keeps it."""
         source = {"row": str(self.number)}
         if self.file:
             source["file"] = self.file
-        if self.renderer:
-            source["renderer"] = self.renderer
         return source
 
 

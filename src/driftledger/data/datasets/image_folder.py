@@ -30,7 +30,7 @@ from driftledger.data.datasets.decode import FORMATS, NOTHING_LEFT
 from driftledger.data.datasets.pages import (
     DPI,
     Resolution,
-    count_pages,
+    open_pdf,
     page_of,
     read_image,
     renderer,
@@ -103,7 +103,8 @@ class ImageFolder(DatasetProvider):
             if page_of(file)[1] is None:
                 yield file, path
             else:
-                total = count_pages(path, file)
+                with open_pdf(path, file) as document:
+                    total = len(document)
                 for page in range(1, total + 1):
                     yield f"{file}#{page:0{len(str(total))}}", path
 

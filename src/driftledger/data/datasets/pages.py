@@ -15,8 +15,8 @@ from driftledger.data.datasets.base import read_file
 
 DPI = 150
 """Pixels per inch where the settings name no other number: A4 has 1241×1754 pixels."""
-MOST_PAGES = 2_000
-"""Pages of a file, where each becomes a sample."""
+MOST_PAGES = 10_000
+"""Pages of a file."""
 Resolution = Annotated[int, Field(ge=36, le=600)]
 """Pixels per inch of a page."""
 
@@ -39,20 +39,31 @@ def page_of(name: str) -> tuple[str, str | None]:
 def renderer(dpi: int) -> str:
     """Return what draws pages, as entries note it: the library, its version and the resolution."""
     pdfium = import_extra("pypdfium2")
-    versions = f"pypdfium2 {pdfium.PYPDFIUM_INFO}, PDFium {pdfium.PDFIUM_INFO}"
-    return f"{versions}, {dpi} dpi"
+    return f"pypdfium2 {pdfium.PYPDFIUM_INFO}, PDFium {pdfium.PDFIUM_INFO}, {dpi} dpi"
 
 
-def count_pages(path: Path, name: str) -> int:
-    """Return the number of pages of a PDF that errors call ``name``; DataError if it has too many
-    or cannot be read."""
-    with _opened(path, name) as document:
-        total = len(document)
-    if total > MOST_PAGES:
-        raise DataError(
-            f"{name} has {total:,} pages, and at most {MOST_PAGES:,} are read; cut it into parts"
-        )
-    return total
+@contextmanager
+def open_pdf(path: Path, name: str) -> Iterator[Any]:
+    """Open a PDF that errors call ``name``, with what is filled into its forms.
+
+    Raises:
+        DataError: it cannot be read, or has too many pages.
+        MissingExtraError: ``pypdfium2`` is not installed.
+    """
+    pdfium = import_extra("pypdfium2")
+    try:
+        with pdfium.PdfDocument(read_file(path, name)) as document:
+            if len(document) > MOST_PAGES:
+                raise DataError(
+                    f"{name} is of a PDF with over {MOST_PAGES:,} pages; cut it into parts"
+                )
+            document.init_forms()
+            yield document
+    except pdfium.PdfiumError as error:
+        trouble = f"cannot be read as a PDF ({error!s:.200}); replace or remove it"
+        if error.err_code == pdfium.raw.FPDF_ERR_PASSWORD:
+            trouble = "is encrypted; save it without a password"
+        raise DataError(f"{name} {trouble}") from None
 
 
 def read_image(
@@ -75,7 +86,7 @@ def read_image(
         raise DataError(
             f"{name} names no page of the PDF; write one, counted from 1, as in report.pdf#3"
         )
-    with _opened(path, name) as document:
+    with open_pdf(path, name) as document:
         if int(page) > len(document):
             raise DataError(
                 f"{name} is beyond the last of {len(document):,} pages; correct the number"
@@ -89,19 +100,3 @@ def read_image(
                 "read; lower pdf_dpi, or remove it"
             )
         return png_bytes(sheet.render(scale=dpi / _POINTS).to_pil())
-
-
-@contextmanager
-def _opened(path: Path, name: str) -> Iterator[Any]:
-    """Open a PDF, with what is filled into its forms."""
-    pdfium = import_extra("pypdfium2")
-    data = read_file(path, name)
-    try:
-        with pdfium.PdfDocument(data) as document:
-            document.init_forms()
-            yield document
-    except pdfium.PdfiumError as error:
-        trouble = f"cannot be read as a PDF ({error!s:.200}); replace or remove it"
-        if error.err_code == pdfium.raw.FPDF_ERR_PASSWORD:
-            trouble = "is encrypted; save it without a password"
-        raise DataError(f"{name} {trouble}") from None

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from itertools import count
 
 from driftledger.core.errors import DataError, first_few
 from driftledger.core.types import Medium
@@ -23,21 +22,16 @@ def numbered(texts: Sequence[str], images: int, name: str) -> list[str]:
     Raises:
         DataError: not every image has a place, or a place has no image.
     """
-    places = _PLACE.findall("\n".join(texts))
-    order = count(1)
-
-    def number(place: re.Match[str]) -> str:
-        return f"<image {place[1] or next(order)}>"
-
-    written = [_PLACE.sub(number, text) for text in texts]
-    found = {*_PLACE.findall("\n".join(written))}
-    is_mixed = "" in places and any(places)
-    if is_mixed or (places and found != {*map(str, range(1, images + 1))}):
+    numbers = _PLACE.findall("\n".join(texts))
+    if not any(numbers):
+        numbers = [str(number) for number in range(1, len(numbers) + 1)]
+    if numbers and {*numbers} != {str(number) for number in range(1, images + 1)}:
         raise DataError(
-            f"{name} has {images:,} images and places for {first_few(sorted(found))} (write "
+            f"{name} has {images:,} images and places for {first_few(sorted(numbers))} (write "
             f"<image> for each, or <image 1> to <image {images}>)"
         )
-    return written
+    order = iter(numbers)
+    return [_PLACE.sub(lambda _: f"<image {next(order)}>", text) for text in texts]
 
 
 def with_images(text: str, images: Sequence[Medium]) -> tuple[str | Medium, ...]:
@@ -45,16 +39,14 @@ def with_images(text: str, images: Sequence[Medium]) -> tuple[str | Medium, ...]
 
     Blank pieces of text are left out, since services refuse them.
     """
-    numbers = {str(number): image for number, image in enumerate(images, 1)}
-    front = [
-        image for number, image in numbers.items() if f"<image {number}>" not in text
+    by_place = {f"<image {number}>": image for number, image in enumerate(images, 1)}
+    parts: list[str | Medium] = [
+        image for place, image in by_place.items() if place not in text
     ]
-    pieces: list[str | Medium] = []
-    for piece in re.split(rf"(<image (?:{'|'.join(numbers)})>)", text):
-        image = numbers.get(piece[7:-1]) if piece.startswith("<image ") else None
-        if image is not None or piece.strip():
-            pieces.append(image or piece)
-    return (*front, *pieces)
+    for piece in re.split(r"(<image [0-9]+>)", text):
+        if piece.strip():
+            parts.append(by_place.get(piece, piece))
+    return tuple(parts)
 
 
 def without_places(text: str) -> str:

@@ -7,8 +7,9 @@ that a table read wrongly is refused and never scored.
 import re
 import string
 from abc import ABC
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from itertools import chain, takewhile
 from pathlib import Path, PurePosixPath
@@ -155,14 +156,12 @@ class ColumnQuestions(QuestionProvider, ABC):
         image: str,
         total: int,
         subset: str | None = None,
-        images: Sequence[Callable[[], bytes]] = (),
     ) -> SourceQuestion:
         """Read a row as a question.
 
         Args:
             image: what identifies its image, if no column does.
             total: how many rows the table has; numbers have as many digits.
-            images: readers of its images, if it may have several.
 
         Raises:
             DataError: a cell holds something of another kind than it should.
@@ -223,8 +222,14 @@ class ColumnQuestions(QuestionProvider, ABC):
             capabilities=tuple(capabilities),
             category=text("category"),
             source=row.source(),
-            images=tuple(images),
         )
+
+
+def _name_of(path: str) -> str:
+    """Return an image's path as it is recorded; empty where the cell holds the image."""
+    if not path or image_in(path) is not None:
+        return ""
+    return printable(PurePosixPath(path).as_posix())
 
 
 _BETWEEN = re.compile(r";(?!base64,)")
@@ -243,13 +248,11 @@ def _listed(cells: Cells, columns: Sequence[str], where: str) -> list[str]:
         with suppress(ValueError):  # it is not JSON
             listed = load_json(listed.encode(), finite=False)
     if isinstance(listed, str):
-        listed = [path.strip() for path in _BETWEEN.split(listed)]
+        listed = [*map(str.strip, _BETWEEN.split(listed))]
     if not isinstance(listed, list | tuple):
         listed = [listed]
     texts = [as_text(each, where) or "" for each in listed]
-    while len(texts) > 1 and not texts[-1].strip():
-        texts.pop()
-    return texts or [""]
+    return [text for text in texts if text.strip()] or [""]
 
 
 def _options(cells: Cells, columns: Sequence[str], place: str) -> tuple[str, ...]:
@@ -309,49 +312,42 @@ class QuestionTable(ColumnQuestions):
             columns = self.columns_of(rules, table.name, table.columns, subset)
             several = self.several_images(table.columns)
             for number, (place, cells) in enumerate(table.rows):
-                names = []
+                paths = self._written(table, place, cells)
+                names = [*map(_name_of, paths)]
+                readers = [partial(self._read, folder, path, place) for path in paths]
                 ids = []
-                readers = []
-                drawn = ""
-                for path in self._written(table, place, cells):
-                    image = image_in(path)
-                    if image is not None:
-                        ids.append(sha256_bytes(image))
-                        readers.append(partial(bytes, image))
-                        continue
-                    posix = PurePosixPath(path).as_posix() if path.strip() else ""
-                    names.append(printable(posix))
-                    ids.append(names[-1])
-                    readers.append(partial(self._read, folder, path, place))
-                    if page_of(path)[1] is not None:
-                        drawn = renderer(self.pdf_dpi)
-                row = TableRow(
-                    number,
-                    place,
-                    cells,
-                    file="; ".join(names),
-                    read=readers[0],
-                    renderer=drawn,
-                )
-                yield self.question(
+                drawn = {}
+                for name, read in zip(names, readers, strict=True):
+                    ids.append(name or sha256_bytes(read()))
+                    if page_of(name)[1] is not None:
+                        drawn = {"renderer": renderer(self.pdf_dpi)}
+                file_names = "; ".join(filter(None, names))
+                row = TableRow(number, place, cells, file_names, read=readers[0])
+                question = self.question(
                     row,
                     columns,
                     image="; ".join(ids),
                     total=len(table.rows),
                     subset=subset,
-                    images=readers if several else (),
+                )
+                yield replace(
+                    question,
+                    images=tuple(readers) if several else (),
+                    source=question.source | drawn,
                 )
 
     def _written(self, table: Table, place: str, cells: Cells) -> list[str]:
         """Return what a row writes of its images; one empty text where it writes nothing."""
         if several := self.several_images(table.columns):
             return _listed(cells, several, f"{place} in images")
-        return [as_text(cells.get(self.image_column), f"{place} in image") or ""]
+        text = as_text(cells.get(self.image_column), f"{place} in image") or ""
+        return [text if text.strip() else ""]
 
     def _read(self, folder: Path, path: str, place: str) -> bytes:
-        """Return the bytes of an image, or of a page as one; none where no path is written."""
-        if not path.strip():
-            return b""
+        """Return the bytes of an image, or of a page as one; none where nothing is written."""
+        image = image_in(path)
+        if image is not None or not path:
+            return image or b""
         name, page = page_of(path)
         return read_image(
             inside(folder, name, place),
@@ -371,7 +367,7 @@ class QuestionTable(ColumnQuestions):
                 with suppress(DataError):  # the build reports what is no text
                     paths.update(self._written(table, place, cells))
             found = dict[tuple[str, Path], None]()
-            for path in sorted(filter(str.strip, paths)):
+            for path in sorted(filter(None, paths)):
                 name, page = page_of(path)
                 drawn = "" if page is None else f" at {self.pdf_dpi} dpi"
                 with suppress(DataError):  # the build reports all missing images
@@ -412,24 +408,28 @@ class HuggingFaceQuestions(HubTable, ColumnQuestions):
         texts = chain(*columns.values())
         parts = list[Iterator[TableRow]]()
         for column in several or (self.image_column,):
-            others = [] if parts else [name for name in texts if name not in several]
-            setting = "columns.images" if several else "columns.image"
-            parts.append(
-                self.rows(
-                    loaded, self.split, column, others, setting, lists=bool(several)
-                )
+            part = self.rows(
+                loaded,
+                self.split,
+                column,
+                [] if parts else [name for name in texts if name not in several],
+                "columns.images" if several else "columns.image",
+                lists=bool(several),
             )
+            parts.append(part)
         for rows in zip(*parts, strict=True):
             # Images are told apart by their bytes, because a path of the hub's is one on this
             # machine.
-            images = [*chain.from_iterable(row.read_all() for row in rows)] or [b""]
-            while len(images) > 1 and not images[-1]:
-                images.pop()
+            images = []
+            for row in rows:
+                data = row.read()
+                images += data if isinstance(data, list) else [data]
+            images = [image for image in images if image] or [b""]
             readers = [partial(bytes, image) for image in images]
-            yield self.question(
+            question = self.question(
                 rows[0]._replace(read=readers[0]),
                 columns,
                 image="; ".join(map(sha256_bytes, images)),
                 total=len(loaded),
-                images=readers if several else (),
             )
+            yield replace(question, images=tuple(readers) if several else ())
