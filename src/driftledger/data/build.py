@@ -264,10 +264,9 @@ def _entry(
     question: SourceQuestion, rules: QuestionRules, stored: Sequence["_Stored"]
 ) -> QuestionEntry:
     answer, refusal = rules.stored(question)
-    texts = [question.question, *question.options]
+    texts = numbered(question)
     images = []
     if question.images:
-        texts = numbered(texts, len(stored), question.name)
         images = [QuestionImage(file=file, sha256=sha) for file, sha, _ in stored]
     return QuestionEntry(
         id=question.id,

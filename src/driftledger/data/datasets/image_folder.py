@@ -5,7 +5,6 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import ClassVar, TypeAlias
@@ -74,23 +73,20 @@ class ImageFolder(DatasetProvider):
         for file, path in self._images(files):
             (top, *below) = file.split("/")
             name, page = page_of(file)
-            read = partial(
-                read_image,
-                path,
-                page,
-                file,
-                dpi=self.pdf_dpi or DPI,
-                max_pixels=self.max_pixels,
-            )
-            item = SourceItem(safe_id(file), file, read, source={"file": file})
+            source = {"file": file}
+            dpi = self.pdf_dpi or DPI
             if page is not None:
-                item.source["renderer"] = renderer(self.pdf_dpi or DPI)
-                item = replace(item, id=safe_id(f"{name[:-4]}-p{page}.pdf"))
+                name = f"{name[:-4]}-p{page}.pdf"
+                source["renderer"] = renderer(dpi)
+            read = partial(
+                read_image, path, page, file, dpi=dpi, max_pixels=self.max_pixels
+            )
+            item = partial(SourceItem, safe_id(name), file, read, source=source)
             if not self.labelled:
                 category = (top if below else UNCATEGORISED) if has_categories else None
-                yield replace(item, category=category)
+                yield item(category=category)
             elif top in _SETS and len(below) > 1:
-                yield replace(item, label=below[0], split=_SETS[top])
+                yield item(label=below[0], split=_SETS[top])
             else:
                 place = f"train/<label>/ or test/<label>/ of {str(self.path)!r}"
                 raise DataError(
@@ -102,11 +98,11 @@ class ImageFolder(DatasetProvider):
         for file, path in files.items():
             if page_of(file)[1] is None:
                 yield file, path
-            else:
-                with open_pdf(path, file) as document:
-                    total = len(document)
-                for page in range(1, total + 1):
-                    yield f"{file}#{page:0{len(str(total))}}", path
+                continue
+            with open_pdf(path, file) as document:
+                pages = range(1, len(document) + 1)
+            for page in pages:
+                yield f"{file}#{page:03}", path
 
     def source_digest(self) -> str:
         files, left_out = self.files()

@@ -82,14 +82,11 @@ def read_image(
     """
     if page is None:
         return read_file(path, name)
-    if not _NUMBER.fullmatch(page):
-        raise DataError(
-            f"{name} names no page of the PDF; write one, counted from 1, as in report.pdf#3"
-        )
     with open_pdf(path, name) as document:
-        if int(page) > len(document):
+        if not _NUMBER.fullmatch(page) or int(page) > len(document):
             raise DataError(
-                f"{name} is beyond the last of {len(document):,} pages; correct the number"
+                f"{name} names no page of the PDF, which has {len(document):,}; write a number "
+                "from 1 on, as in report.pdf#1"
             )
         sheet = document[int(page) - 1]
         width, height = sheet.get_size()

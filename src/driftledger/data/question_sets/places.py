@@ -3,32 +3,32 @@
 import re
 from collections.abc import Sequence
 
-from driftledger.core.errors import DataError, first_few
+from driftledger.core.errors import DataError
 from driftledger.core.types import Medium
+from driftledger.data.question_sets.base import SourceQuestion
 
 _PLACE = re.compile(r"<image(?: ?([0-9]+))?>")
 
 
-def numbered(texts: Sequence[str], images: int, name: str) -> list[str]:
-    """Return the texts of a question with a number in each place; unchanged if there are no places.
+def numbered(question: SourceQuestion) -> list[str]:
+    """Return a question and its options, with a number in each place of its several images.
 
-    >>> numbered(["Is <image> to the left of <image>?"], 2, "line 1")
-    ['Is <image 1> to the left of <image 2>?']
-
-    Args:
-        images: how many the question has.
-        name: what errors call the question.
+    Without places they are unchanged.
 
     Raises:
         DataError: not every image has a place, or a place has no image.
     """
-    numbers = _PLACE.findall("\n".join(texts))
-    if not any(numbers):
-        numbers = [str(number) for number in range(1, len(numbers) + 1)]
-    if numbers and {*numbers} != {str(number) for number in range(1, images + 1)}:
+    texts = [question.question, *question.options]
+    numbers = _PLACE.findall("\n".join(texts)) if question.images else []
+    if not numbers:
+        return texts
+    known = [str(number) for number, _ in enumerate(question.images, 1)]
+    if not any(numbers) and len(numbers) == len(known):
+        numbers = known
+    if {*numbers} != {*known}:
         raise DataError(
-            f"{name} has {images:,} images and places for {first_few(sorted(numbers))} (write "
-            f"<image> for each, or <image 1> to <image {images}>)"
+            f"{question.name} has {len(known):,} images and other places in its text (write "
+            f"<image> for each, or <image 1> to <image {len(known)}>)"
         )
     order = iter(numbers)
     return [_PLACE.sub(lambda _: f"<image {next(order)}>", text) for text in texts]

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from itertools import chain, takewhile
+from itertools import chain, count, takewhile
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -41,7 +41,7 @@ from driftledger.data.question_sets.base import (
     QuestionRules,
     SourceQuestion,
 )
-from driftledger.data.tables import Cells, Table, TableRow, as_text, read_table
+from driftledger.data.tables import Cells, TableRow, as_text, read_table
 
 Column = Annotated[str, Field(min_length=1)]
 
@@ -52,8 +52,8 @@ class ColumnQuestions(QuestionProvider, ABC):
     columns: dict[
         str, Column | Annotated[tuple[Column, ...], Field(min_length=2)] | None
     ] = Field(default_factory=dict)
-    """A field of questions → its column, where that has another name: ``options`` and ``images``
-    may have several, with one each, and null leaves a column out. What a benchmark does not need is
+    """A field of questions → its column, where that has another name: ``options`` and ``image`` may
+    have several, with one each, and null leaves a column out. What a benchmark does not need is
     read where the table has it."""
     answer_is: Literal["text", "letter"] = "text"
     """Whether the right option is named by its text, or by its letter (A is the first)."""
@@ -67,30 +67,22 @@ class ColumnQuestions(QuestionProvider, ABC):
     """How many ``questions``, ``images``, questions of a subset or of a category there must be, by
     their names."""
 
-    @property
-    def image_column(self) -> str:
-        return str(self.columns.get("image", "image"))
-
-    def several_images(self, available: Collection[str]) -> tuple[str, ...]:
-        """Return the columns of a table whose questions may have several images; else none.
-
-        They are named, or without a column ``image`` the one that holds lists, ``images``, or
-        ``image_1``, ``image_2`` and so on.
-        """
-        named = self.columns.get("images")
-        if named:
-            return (named,) if isinstance(named, str) else named
-        if {"image", "images"} & self.columns.keys() or "image" in available:
-            return ()
-        if "images" in available:
-            return ("images",)
-        columns = (f"image_{number}" for number in range(1, len(available) + 1))
-        return tuple(takewhile(available.__contains__, columns))
+    def image_columns(self, available: Collection[str]) -> tuple[str, ...]:
+        """Return the columns of the images of a table: as they are named, or else ``image``,
+        ``images``, or ``image_1``, ``image_2`` and so on."""
+        named = self.columns.get("image")
+        for name in ("image", "images"):
+            if named is None and name in available:
+                named = name
+        if isinstance(named, str):
+            return (named,)
+        numbers = (f"image_{number}" for number in count(1))
+        return named or tuple(takewhile(available.__contains__, numbers)) or ("image",)
 
     def check(self, rules: QuestionRules) -> None:
         fields = [*rules.needed, *rules.optional]
         for field, column in self.columns.items():
-            if field not in (*fields, "images"):
+            if field not in fields:
                 raise ConfigError(
                     f"columns: {unknown_name(f'field of {self.protocol}', field, fields)}"
                 )
@@ -98,12 +90,9 @@ class ColumnQuestions(QuestionProvider, ABC):
                 raise ConfigError(
                     f"columns.{field} is null, and {self.protocol} needs it; name a column"
                 )
-            if not isinstance(column, str | None) and field not in (
-                "options",
-                "images",
-            ):
+            if not isinstance(column, str | None) and field not in ("options", "image"):
                 raise ConfigError(
-                    f"columns.{field} names {len(column)} columns; only options and images may "
+                    f"columns.{field} names {len(column)} columns; only options and image may "
                     "have several"
                 )
         for setting, field in (("refusal", "refusal"), ("answer_is", "options")):
@@ -139,7 +128,7 @@ class ColumnQuestions(QuestionProvider, ABC):
                 continue
             named = self.columns.get(field, field)
             if field == "image":
-                named = self.several_images(available) or named
+                named = self.image_columns(available)
             names = (named,) if isinstance(named, str) else named or ()
             missing = [name for name in names if name not in available]
             if missing and (field in rules.needed or self.columns.get(field)):
@@ -227,32 +216,34 @@ class ColumnQuestions(QuestionProvider, ABC):
 
 def _name_of(path: str) -> str:
     """Return an image's path as it is recorded; empty where the cell holds the image."""
-    if not path or image_in(path) is not None:
+    if not path.strip() or image_in(path) is not None:
         return ""
     return printable(PurePosixPath(path).as_posix())
 
 
-_BETWEEN = re.compile(r";(?!base64,)")
+_BETWEEN = re.compile(r"\s*;(?!base64,)\s*")
 """What parts the images in a text, but not the head of a data URL."""
 
 
-def _listed(cells: Cells, columns: Sequence[str], where: str) -> list[str]:
-    """Return what a row writes of several images, in a cell each or in one cell.
+def _images_in(
+    cells: Cells, columns: Sequence[str], where: str
+) -> tuple[list[str], bool]:
+    """Return what a row writes of its images, and True if it is a list.
 
-    One cell holds a list, a list as JSON, or a text with ``;`` between.
+    A list has several columns, or is written as a list or as JSON, or in the column ``images`` with
+    ``;`` between.
     """
     listed: Any = [cells.get(column) for column in columns]
     if len(columns) == 1:
         [listed] = listed
-    if isinstance(listed, str):
-        with suppress(ValueError):  # it is not JSON
+    if isinstance(listed, str) and listed.startswith("["):
+        with suppress(ValueError):
             listed = load_json(listed.encode(), finite=False)
-    if isinstance(listed, str):
-        listed = [*map(str.strip, _BETWEEN.split(listed))]
-    if not isinstance(listed, list | tuple):
-        listed = [listed]
-    texts = [as_text(each, where) or "" for each in listed]
-    return [text for text in texts if text.strip()] or [""]
+    elif isinstance(listed, str) and columns == ("images",):
+        listed = _BETWEEN.split(listed)
+    is_list = isinstance(listed, list | tuple)
+    texts = [as_text(text, where) or "" for text in (listed if is_list else [listed])]
+    return [text for text in texts if text.strip()] or [""], is_list
 
 
 def _options(cells: Cells, columns: Sequence[str], place: str) -> tuple[str, ...]:
@@ -310,43 +301,36 @@ class QuestionTable(ColumnQuestions):
             if not table.rows:
                 continue
             columns = self.columns_of(rules, table.name, table.columns, subset)
-            several = self.several_images(table.columns)
+            of_images = columns.get("image", ("image",))
             for number, (place, cells) in enumerate(table.rows):
-                paths = self._written(table, place, cells)
+                paths, is_list = _images_in(cells, of_images, f"{place} in image")
+                readers = tuple(
+                    partial(self._read, folder, path, place) for path in paths
+                )
                 names = [*map(_name_of, paths)]
-                readers = [partial(self._read, folder, path, place) for path in paths]
                 ids = []
                 drawn = {}
                 for name, read in zip(names, readers, strict=True):
                     ids.append(name or sha256_bytes(read()))
                     if page_of(name)[1] is not None:
                         drawn = {"renderer": renderer(self.pdf_dpi)}
-                file_names = "; ".join(filter(None, names))
-                row = TableRow(number, place, cells, file_names, read=readers[0])
+                together = "; ".join(filter(None, names))
                 question = self.question(
-                    row,
+                    TableRow(number, place, cells, together, read=readers[0]),
                     columns,
                     image="; ".join(ids),
                     total=len(table.rows),
                     subset=subset,
                 )
+                source = question.source | drawn
                 yield replace(
-                    question,
-                    images=tuple(readers) if several else (),
-                    source=question.source | drawn,
+                    question, images=readers if is_list else (), source=source
                 )
-
-    def _written(self, table: Table, place: str, cells: Cells) -> list[str]:
-        """Return what a row writes of its images; one empty text where it writes nothing."""
-        if several := self.several_images(table.columns):
-            return _listed(cells, several, f"{place} in images")
-        text = as_text(cells.get(self.image_column), f"{place} in image") or ""
-        return [text if text.strip() else ""]
 
     def _read(self, folder: Path, path: str, place: str) -> bytes:
         """Return the bytes of an image, or of a page as one; none where nothing is written."""
         image = image_in(path)
-        if image is not None or not path:
+        if image is not None or not path.strip():
             return image or b""
         name, page = page_of(path)
         return read_image(
@@ -362,17 +346,17 @@ class QuestionTable(ColumnQuestions):
         for subset, file, folder in self._parts:
             files.append((subset or "", file))
             table = read_table(file)
-            paths = set[str]()
-            for place, cells in table.rows:
+            of_images = self.image_columns(table.columns)
+            named = set[tuple[str, str]]()
+            for _, cells in table.rows:
                 with suppress(DataError):  # the build reports what is no text
-                    paths.update(self._written(table, place, cells))
-            found = dict[tuple[str, Path], None]()
-            for path in sorted(filter(None, paths)):
-                name, page = page_of(path)
-                drawn = "" if page is None else f" at {self.pdf_dpi} dpi"
+                    for path in _images_in(cells, of_images, "")[0]:
+                        name, page = page_of(path)
+                        drawn = "" if page is None else f" at {self.pdf_dpi} dpi"
+                        named.add((name, drawn))
+            for name, drawn in sorted(named):
                 with suppress(DataError):  # the build reports all missing images
-                    found[printable(name) + drawn, inside(folder, name, "")] = None
-            files.extend(found)
+                    files.append((printable(name) + drawn, inside(folder, name, "")))
         return digest_files(files)
 
     def source(self) -> dict[str, str]:
@@ -404,32 +388,32 @@ class HuggingFaceQuestions(HubTable, ColumnQuestions):
     def questions(self, rules: QuestionRules) -> Iterator[SourceQuestion]:
         [loaded] = self.load(self.split)
         columns = self.columns_of(rules, self.path, loaded.features)
-        several = self.several_images(loaded.features)
-        texts = chain(*columns.values())
-        parts = list[Iterator[TableRow]]()
-        for column in several or (self.image_column,):
+        of_images = columns.pop("image", ("image",))
+        texts = [*chain(*columns.values())]
+        parts = []
+        for name in of_images:
             part = self.rows(
                 loaded,
                 self.split,
-                column,
-                [] if parts else [name for name in texts if name not in several],
-                "columns.images" if several else "columns.image",
-                lists=bool(several),
+                name,
+                texts,
+                "columns.image",
+                lists=len(of_images) == 1,
             )
             parts.append(part)
         for rows in zip(*parts, strict=True):
             # Images are told apart by their bytes, because a path of the hub's is one on this
             # machine.
-            images = []
-            for row in rows:
-                data = row.read()
-                images += data if isinstance(data, list) else [data]
-            images = [image for image in images if image] or [b""]
-            readers = [partial(bytes, image) for image in images]
+            data = [row.read() for row in rows]
+            is_list = len(data) > 1 or isinstance(data[0], list)
+            if len(data) == 1 and is_list:
+                [data] = data
+            images = [*filter(None, data)] or [b""]
+            readers = tuple(partial(bytes, image) for image in images)
             question = self.question(
                 rows[0]._replace(read=readers[0]),
                 columns,
                 image="; ".join(map(sha256_bytes, images)),
                 total=len(loaded),
             )
-            yield replace(question, images=tuple(readers) if several else ())
+            yield replace(question, images=readers if is_list else ())
