@@ -179,6 +179,16 @@ class Chat:
                     "its text would be read as control tokens of the chat format"
                 )
         rendered, as_string = self._rendered(turns)
+        for at, turn in enumerate(turns):
+            # stable: images first, then texts
+            parts = sorted(turn.parts, key=lambda part: isinstance(part, str))
+            moved = [*turns[:at], Turn(turn.role, tuple(parts)), *turns[at + 1 :]]
+            with suppress(*_template_errors()):
+                if moved != turns and self._render(moved, as_string) == rendered:
+                    raise ConfigError(
+                        f"{self.title}: its chat template moves images in a text to the front; "
+                        "take the places of images out of the questions"
+                    )
         places: list[tuple[int, int]] = []
         for at, turn in enumerate(turns):
             for place, part in enumerate(turn.parts):
