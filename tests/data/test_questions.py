@@ -6,6 +6,7 @@ import datetime
 import io
 import json
 import os
+import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -27,6 +28,8 @@ from driftledger.core.strict import explain
 from driftledger.data.question_sets.base import SourceQuestion
 from driftledger.data.question_sets.table import QuestionTable
 from driftledger.data.records import QuestionEntry, QuestionSetCard, read_questions
+from driftledger_check.bundle import Folder
+from driftledger_check.links import _data
 from tests.data.question_sets.sources import (
     BEYOND,
     MME,
@@ -126,6 +129,11 @@ WHOLE: dict[str, tuple[str, list[SourceQuestion], str]] = {
         "mm_vet",
         [source(VET), source(VET, 1, read=partial(png, 9))],
         "row 1 has the image_id 'a.png' of row 0",
+    ),
+    "too many images": (
+        "mm_vet",
+        [source(VET, images=(partial(png, 0),) * 10_000)],
+        "row 0 has 10,000 images, and at most 256 are read (remove some)",
     ),
     "no image": (
         "mm_sap",
@@ -724,3 +732,38 @@ def test_images_in_base64_are_read_and_told_apart_by_their_bytes(spelt, tmp_path
     ] * 2
     assert {entry.source["row"] for entry in entries} == {"0", "1", "2", "3"}
     assert all("file" not in entry.source for entry in entries)
+
+
+@pytest.mark.parametrize("case", cases(__file__, "several"), ids=str)
+def test_the_images_of_a_question(case, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pypdfium2", None)
+    folder = images(tmp_path / "in", "a.png", "b.png", "c.png")
+    (tmp_path / "secret.png").write_bytes(png(9))
+    (folder / "link.png").symlink_to(tmp_path / "secret.png")
+    row = {key: value for key, value in VET.items() if key != "image"}
+    file = jsonl(folder, row | case.get("row", {}))
+    if "csv" in case:
+        file = folder / "questions.csv"
+        file.write_text(case["csv"])
+    columns = case.get("columns", {})
+    if "says" in case:
+        said = refused_table(file, DriftledgerError, "mm_vet", columns=columns)  # type: ignore[type-abstract]
+        assert case["says"] in said
+        return
+    [entry] = read(file, tmp_path, "mm_vet", columns=columns)
+    built = tmp_path / "built"
+    reds = [medium.open().getpixel((0, 0))[0] for medium in entry.media(built)]
+    assert "".join("abc"[red] for red in reds) == case["shows"]
+    assert (entry.question, not entry.images) == (case["stored"], "single" in case)
+    assert entry.source["file"] == "; ".join(f"{name}.png" for name in case["shows"])
+    names = {"images/0.png": {"sha256": entry.image_sha256}}
+    names |= {image.file: {"sha256": image.sha256} for image in entry.images}
+    held = {"questions.jsonl"}
+    in_check = Folder("built", names, held, lambda name: (built / name).read_bytes())
+    lines = [*_data(in_check)]
+    assert len(lines) > len(names)
+    assert {line.status for line in lines} == {"reproduced"}
+    made = table(file, "mm_vet", columns=columns)
+    before = made.source_digest()
+    (folder / f"{case['shows'][-1]}.png").write_bytes(png(77))
+    assert made.source_digest() != before

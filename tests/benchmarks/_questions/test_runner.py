@@ -9,7 +9,6 @@ from driftledger.benchmarks._questions.spec import is_readable, permutation, ren
 from driftledger.benchmarks.mme.spec import MME as MME_SPEC
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.traces import shots_in
 from driftledger.collect.call import NotStoredError
 from driftledger.collect.plan import Plan
 from driftledger.collect.store import CallStore
@@ -17,7 +16,6 @@ from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import ConfigError, StoreError
 from driftledger.core.files import read_json, write_json, write_jsonl
 from driftledger.core.types import Outcome
-from driftledger.data.question_sets.places import with_images
 from driftledger.data.records import QuestionImage, read_questions
 from driftledger.reports.site.units import files_of
 from tests.benchmarks._questions.asking import (
@@ -216,39 +214,29 @@ def test_several_images_stand_in_their_places(name, tmp_path):
     exam = EXAMS[name](tmp_path)
     spec = benchmark(name)
     folder = exam.folder(spec.data)
-    several = [
+    images = [
         QuestionImage(file=f"images/{number}.png", sha256=digit * 64)
         for number, digit in enumerate("ab")
     ]
+    places = "Is <image 2> <image 1> and <image 2>?"
     entries = [
         entry.model_copy(
-            update={
-                "images": several,
-                "question": f"Is <image 2> <image 1> and <image 2>? {entry.question}",
-            }
+            update={"images": images, "question": f"{places} {entry.question}"}
         )
         for entry in read_questions(folder)
     ]
     write_jsonl(folder / "questions.jsonl", entries)
-    first = next(spec.steps(exam.collecting())).calls[0][1]
-    [turn] = first.turns
+    [turn] = next(spec.steps(exam.collecting())).calls[0][1].turns
     shown = [part if isinstance(part, str) else part.sha256[0] for part in turn.parts]
     assert shown[:5] == ["Is ", "b", "a", " and ", "b"]
-    assert shown[5].startswith("? ")
-    assert with_images(" What? <image 9>", entries[0].media(folder)[:1]) == (
-        entries[0].media(folder)[0],
-        " What? ",
-        "<image 9>",
-    )
     scored = exam.collect().score()
     assert checked(exam, scored) == []
     if name != "mme":
-        assert {row.cluster for row in scored.rows} == {sha256_of(["a" * 64, "b" * 64])}
+        assert scored.rows[0].cluster == sha256_of(["a" * 64, "b" * 64])
     folders = {stage.name: exam.folder(stage) for stage in spec.stages}
     trace = next(spec.traces(folders, scored.score, scored.rows))
-    assert [shot.file.name for shot in shots_in(trace.inputs)] == ["0.png", "1.png"]
     assert [file.name for file in files_of(trace)] == ["0.png", "1.png"]
-    refusing = replace(exam, model=LooksAtOne())
+    refusing = replace(exam, model=LooksAtOne()).collecting()
     says = "^seer looks at one image, and question q0 of exam has 2; take the model"
     with pytest.raises(ConfigError, match=says):
-        list(spec.steps(refusing.collecting()))
+        list(spec.steps(refusing))

@@ -38,6 +38,9 @@ def with_images(text: str, images: Sequence[Medium]) -> tuple[str | Medium, ...]
     """Return a text with images in its numbered places; those without a place stand in front.
 
     Blank pieces of text are left out, since services refuse them.
+
+    >>> with_images("What? <image 9>", ["one"]), with_images("Is <image 2> <image 1>?", ["a", "b"])
+    (('one', 'What? ', '<image 9>'), ('Is ', 'b', 'a', '?'))
     """
     by_place = {f"<image {number}>": image for number, image in enumerate(images, 1)}
     parts: list[str | Medium] = [
