@@ -156,8 +156,7 @@ class QuestionEntry(Record):
 
     @property
     def cluster(self) -> str:
-        """What questions about exactly the same images share: the SHA-256 of the one image, or that
-        of the sorted list of several."""
+        """The SHA-256 of its image, or of the sorted list of several: equal for the same images."""
         digests = sorted({image.sha256 for image in self.images})
         return sha256_of(digests) if len(digests) > 1 else self.image_sha256
 

@@ -161,12 +161,12 @@ class QuestionBenchmark(OneCall):
             if len(about) == 1:
                 inputs = _put_as(about[0].question, about[0].options)
             shots = [Shot(medium.path) for medium in about[0].media(folder)]
-            shown = {"images": shots} if len(shots) > 1 else {"image": shots[0]}
+            shown = shots if len(shots) > 1 else shots[0]
             truth = {"right": [_right(entry) for entry in about]}
             yield Trace(
                 unit=row.unit,
                 name="question" if len(about) == 1 else "questions",
-                inputs={**inputs, **shown},
+                inputs={**inputs, "image": shown},
                 outputs={"read as": sorted(readings), **truth},
                 outcome=row.outcome,
                 steps=steps,

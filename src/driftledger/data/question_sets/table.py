@@ -221,6 +221,8 @@ def _name_of(path: str) -> str:
     return printable(PurePosixPath(path).as_posix())
 
 
+_LISTS = ("images", "image_1")
+"""Columns that are read as lists, even of one image."""
 _BETWEEN = re.compile(r"\s*;(?!base64,)\s*")
 """What parts the images in a text, but not the head of a data URL."""
 
@@ -230,8 +232,8 @@ def _images_in(
 ) -> tuple[list[str], bool]:
     """Return what a row writes of its images, and True if it is a list.
 
-    A list has several columns, or is written as a list or as JSON, or in the column ``images`` with
-    ``;`` between.
+    A list has several columns, or is written as a list or as JSON, or in a column of :data:`_LISTS`
+    with ``;`` between.
     """
     listed: Any = [cells.get(column) for column in columns]
     if len(columns) == 1:
@@ -239,7 +241,7 @@ def _images_in(
     if isinstance(listed, str) and listed.startswith("["):
         with suppress(ValueError):
             listed = load_json(listed.encode(), finite=False)
-    elif isinstance(listed, str) and columns == ("images",):
+    elif isinstance(listed, str) and columns[0] in _LISTS:
         listed = _BETWEEN.split(listed)
     is_list = isinstance(listed, list | tuple)
     texts = [as_text(text, where) or "" for text in (listed if is_list else [listed])]
@@ -350,7 +352,8 @@ class QuestionTable(ColumnQuestions):
             named = set[tuple[str, str]]()
             for _, cells in table.rows:
                 with suppress(DataError):  # the build reports what is no text
-                    for path in _images_in(cells, of_images, "")[0]:
+                    paths, _ = _images_in(cells, of_images, "")
+                    for path in filter(_name_of, paths):
                         name, page = page_of(path)
                         drawn = "" if page is None else f" at {self.pdf_dpi} dpi"
                         named.add((name, drawn))
@@ -408,6 +411,7 @@ class HuggingFaceQuestions(HubTable, ColumnQuestions):
             is_list = len(data) > 1 or isinstance(data[0], list)
             if len(data) == 1 and is_list:
                 [data] = data
+            is_list = is_list or of_images[0] in _LISTS
             images = [*filter(None, data)] or [b""]
             readers = tuple(partial(bytes, image) for image in images)
             question = self.question(
