@@ -556,13 +556,9 @@ def _data(folder: Folder) -> Lines:
 
 
 def _without_extras(question: Json) -> dict[str, Any]:
-    content = {
+    return {
         key: value for key, value in question.items() if key not in _QUESTION_EXTRAS
     }
-    if "images" in content:
-        hashes = field(content["images"], "sha256")
-        content["images"] = [{"sha256": sha256} for sha256 in hashes]
-    return content
 
 
 def _leaks(listing: Sequence[Json]) -> dict[str, str]:

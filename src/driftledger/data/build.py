@@ -265,14 +265,12 @@ def _entry(
 ) -> QuestionEntry:
     answer, refusal = rules.stored(question)
     texts = numbered(question)
-    images = []
-    if question.images:
-        images = [QuestionImage(file=file, sha256=sha) for file, sha, _ in stored]
+    images = [each.image for each in stored]
     return QuestionEntry(
         id=question.id,
-        image=stored[0].file,
-        image_sha256=stored[0].sha256,
-        images=images,
+        image=images[0].file,
+        image_sha256=images[0].sha256,
+        images=images if question.images else [],
         image_id=question.image_id,
         question=texts[0],
         options=texts[1:],
@@ -283,16 +281,14 @@ def _entry(
         capabilities=list(question.capabilities),
         category=question.category,
         source=question.source,
-        notes=[*dict.fromkeys(chain(*(image.notes for image in stored)))],
+        notes=[*dict.fromkeys(chain(*(each.notes for each in stored)))],
     )
 
 
 class _Stored(NamedTuple):
     """A stored image of a question set."""
 
-    file: str
-    """Below the question set's folder."""
-    sha256: str
+    image: QuestionImage
     notes: list[str]
 
 
@@ -305,8 +301,8 @@ class _Images:
     """SHA-256 of a file at its source → its image."""
     files: dict[str, str] = field(default_factory=dict)
     """SHA-256 of a picture → where it is stored."""
-    by_id: dict[str, tuple[str, list[str]]] = field(default_factory=dict)
-    """``image_id`` → its first question, and the SHA-256 of its pictures."""
+    by_id: dict[str, tuple[str, list[QuestionImage]]] = field(default_factory=dict)
+    """``image_id`` → its first question, and its images."""
 
     def put(self, question: SourceQuestion) -> list[_Stored]:
         """Store a question's images."""
@@ -318,28 +314,27 @@ class _Images:
             )
         stored = []
         for number, read in enumerate(readers, 1):
-            which = f", image {number}," if len(readers) > 1 else ""
-            stored.append(self._put(question.name + which, read()))
-        own = (question.name, [each.sha256 for each in stored])
-        first, pictures = self.by_id.setdefault(question.image_id, own)
-        if pictures != own[1]:
+            data = read()
+            source = sha256_bytes(data)
+            if source not in self.stored:
+                which = f", image {number}," if len(readers) > 1 else ""
+                image, notes = decode(data, question.name + which, MAX_PIXELS)
+                png = png_bytes(image)
+                sha256 = sha256_bytes(png)
+                if sha256 not in self.files:
+                    self.files[sha256] = f"images/{len(self.files)}.png"
+                    (self.folder / self.files[sha256]).write_bytes(png)
+                file = QuestionImage(file=self.files[sha256], sha256=sha256)
+                self.stored[source] = _Stored(file, notes)
+            stored.append(self.stored[source])
+        own = (question.name, [each.image for each in stored])
+        first, images = self.by_id.setdefault(question.image_id, own)
+        if images != own[1]:
             shared = f"the image_id {question.image_id!r:.80} of {first}"
             raise DataError(
                 f"{question.name} has {shared}, and another image (correct one)"
             )
         return stored
-
-    def _put(self, name: str, data: bytes) -> _Stored:
-        source = sha256_bytes(data)
-        if source not in self.stored:
-            image, notes = decode(data, name, MAX_PIXELS)
-            png = png_bytes(image)
-            sha256 = sha256_bytes(png)
-            if sha256 not in self.files:
-                self.files[sha256] = f"images/{len(self.files)}.png"
-                (self.folder / self.files[sha256]).write_bytes(png)
-            self.stored[source] = _Stored(self.files[sha256], sha256, notes=notes)
-        return self.stored[source]
 
 
 def _question_set_card(

@@ -43,13 +43,9 @@ def with_images(text: str, images: Sequence[Medium]) -> tuple[str | Medium, ...]
     (('one', 'What? ', '<image 9>'), ('Is ', 'b', 'a', '?'))
     """
     by_place = {f"<image {number}>": image for number, image in enumerate(images, 1)}
-    parts: list[str | Medium] = [
-        image for place, image in by_place.items() if place not in text
-    ]
-    for piece in re.split(r"(<image [0-9]+>)", text):
-        if piece.strip():
-            parts.append(by_place.get(piece, piece))
-    return tuple(parts)
+    front = (image for place, image in by_place.items() if place not in text)
+    pieces = filter(str.strip, re.split(r"(<image [0-9]+>)", text))
+    return (*front, *(by_place.get(piece, piece) for piece in pieces))
 
 
 def without_places(text: str) -> str:

@@ -76,7 +76,7 @@ class ColumnQuestions(QuestionProvider, ABC):
                 named = name
         if isinstance(named, str):
             return (named,)
-        numbers = (f"image_{number}" for number in count(1))
+        numbers = map("image_{}".format, count(1))
         return named or tuple(takewhile(available.__contains__, numbers)) or ("image",)
 
     def check(self, rules: QuestionRules) -> None:
@@ -118,13 +118,9 @@ class ColumnQuestions(QuestionProvider, ABC):
             ConfigError: a column is named or needed, and the table does not have it.
         """
         columns = {}
-        constant = set()
-        if subset:
-            constant.add("subset")
-        if self.refusal is not None:
-            constant.add("refusal")
+        constant = {"subset": subset, "refusal": self.refusal}
         for field in (*rules.needed, *rules.optional):
-            if field in constant:
+            if constant.get(field):
                 continue
             named = self.columns.get(field, field)
             if field == "image":
@@ -311,11 +307,8 @@ class QuestionTable(ColumnQuestions):
                 )
                 names = [*map(_name_of, paths)]
                 ids = []
-                drawn = {}
                 for name, read in zip(names, readers, strict=True):
                     ids.append(name or sha256_bytes(read()))
-                    if page_of(name)[1] is not None:
-                        drawn = {"renderer": renderer(self.pdf_dpi)}
                 together = "; ".join(filter(None, names))
                 question = self.question(
                     TableRow(number, place, cells, together, read=readers[0]),
@@ -324,10 +317,9 @@ class QuestionTable(ColumnQuestions):
                     total=len(table.rows),
                     subset=subset,
                 )
-                source = question.source | drawn
-                yield replace(
-                    question, images=readers if is_list else (), source=source
-                )
+                if any(page_of(name)[1] is not None for name in names):
+                    question.source["renderer"] = renderer(self.pdf_dpi)
+                yield replace(question, images=readers if is_list else ())
 
     def _read(self, folder: Path, path: str, place: str) -> bytes:
         """Return the bytes of an image, or of a page as one; none where nothing is written."""
