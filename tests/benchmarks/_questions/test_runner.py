@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -17,6 +19,8 @@ from driftledger.core.errors import ConfigError, StoreError
 from driftledger.core.files import read_json, write_json, write_jsonl
 from driftledger.core.types import Outcome
 from driftledger.data.records import QuestionImage, read_questions
+from driftledger.ledger.images import _uses
+from driftledger.ledger.lineage import Folder
 from driftledger.reports.site.units import files_of
 from tests.benchmarks._questions.asking import (
     MME,
@@ -236,6 +240,20 @@ def test_several_images_stand_in_their_places(name, tmp_path):
     folders = {stage.name: exam.folder(stage) for stage in spec.stages}
     trace = next(spec.traces(folders, scored.score, scored.rows))
     assert [file.name for file in files_of(trace)] == ["0.png", "1.png"]
+    away = SimpleNamespace(
+        contents=SimpleNamespace(within=lambda *_: None), lineages=()
+    )
+    file = folder / "questions.jsonl"
+    uses = [
+        *_uses(
+            cast(Any, away),
+            "b" * 64,
+            Folder(path="d", out="d", md5="m"),
+            file,
+            file.name,
+        )
+    ]
+    assert {use["file"] for use in uses} == {"images/1.png"}
     refusing = replace(exam, model=LooksAtOne()).collecting()
     says = "^seer looks at one image, and question q0 of exam has 2; take the model"
     with pytest.raises(ConfigError, match=says):

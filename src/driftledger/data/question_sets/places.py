@@ -27,7 +27,7 @@ def numbered(question: SourceQuestion) -> list[str]:
         numbers = known
     if {*numbers} != {*known}:
         raise DataError(
-            f"{question.name} has {len(known):,} images and other places in its text (write "
+            f"{question.name} has {len(known):,} images, and its text has other places (write "
             f"<image> for each, or <image 1> to <image {len(known)}>)"
         )
     order = iter(numbers)
