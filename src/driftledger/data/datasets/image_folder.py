@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
+from itertools import chain, starmap
 from pathlib import Path
 from typing import ClassVar, TypeAlias
 
@@ -29,7 +30,7 @@ from driftledger.data.datasets.decode import FORMATS, NOTHING_LEFT
 from driftledger.data.datasets.pages import (
     DPI,
     Resolution,
-    open_pdf,
+    images_in,
     page_of,
     read_image,
     renderer,
@@ -70,18 +71,18 @@ class ImageFolder(DatasetProvider):
     def items(self) -> Iterator[SourceItem]:
         files, _ = self.files()
         has_categories = any("/" in file for file in files)
-        for file, path in self._images(files):
-            (top, *below) = file.split("/")
-            name, page = page_of(file)
-            source = {"file": file}
+        for name, path in chain.from_iterable(starmap(images_in, files.items())):
+            (top, *below) = name.split("/")
+            file, page = page_of(name)
+            source = {"file": name}
             dpi = self.pdf_dpi or DPI
             if page is not None:
-                name = f"{name[:-4]}-p{page}.pdf"
+                file = f"{file[:-4]}-p{page}.pdf"
                 source["renderer"] = renderer(dpi)
             read = partial(
-                read_image, path, page, file, dpi=dpi, max_pixels=self.max_pixels
+                read_image, path, page, name, dpi=dpi, max_pixels=self.max_pixels
             )
-            item = partial(SourceItem, safe_id(name), file, read, source=source)
+            item = partial(SourceItem, safe_id(file), name, read, source=source)
             if not self.labelled:
                 category = (top if below else UNCATEGORISED) if has_categories else None
                 yield item(category=category)
@@ -90,19 +91,8 @@ class ImageFolder(DatasetProvider):
             else:
                 place = f"train/<label>/ or test/<label>/ of {str(self.path)!r}"
                 raise DataError(
-                    f"{file} is not in the folder of a class; move it into {place}, or remove it"
+                    f"{name} is not in the folder of a class; move it into {place}, or remove it"
                 )
-
-    def _images(self, files: ByName) -> Iterator[tuple[str, Path]]:
-        """Yield the names and files of images, and of each page of a PDF."""
-        for file, path in files.items():
-            if page_of(file)[1] is None:
-                yield file, path
-                continue
-            with open_pdf(path, file) as document:
-                pages = range(1, len(document) + 1)
-            for page in pages:
-                yield f"{file}#{page:03}", path
 
     def source_digest(self) -> str:
         files, left_out = self.files()

@@ -66,6 +66,17 @@ def open_pdf(path: Path, name: str) -> Iterator[Any]:
         raise DataError(f"{name} {trouble}") from None
 
 
+def images_in(file: str, path: Path) -> Iterator[tuple[str, Path]]:
+    """Yield a file's name and place, or those of each page of a PDF; errors as of
+    :func:`open_pdf`."""
+    if page_of(file)[1] is None:
+        yield file, path
+    else:
+        with open_pdf(path, file) as document:
+            pages = range(1, len(document) + 1)
+        yield from ((f"{file}#{page:03}", path) for page in pages)
+
+
 def read_image(
     path: Path, page: str | None, name: str, *, dpi: int, max_pixels: int
 ) -> bytes:
