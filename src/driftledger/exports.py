@@ -16,7 +16,7 @@ from driftledger import __version__
 from driftledger.benchmarks.base import Benchmark, Metric
 from driftledger.benchmarks.registry import benchmarks
 from driftledger.benchmarks.score import SPREAD, Row, base_key
-from driftledger.benchmarks.traces import Shot, Shown, Trace, shots_in
+from driftledger.benchmarks.traces import Shot, Shown, Trace
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import (
     Json,
@@ -306,12 +306,12 @@ def _sample(trace: Trace, name: str) -> Any:
 
 def _content(model: Any, shown: Mapping[str, Shown]) -> list[Any]:
     texts = {
-        name: value for name, value in shown.items() if not [*shots_in({name: value})]
+        name: value for name, value in shown.items() if not isinstance(value, Shot)
     }
     text = "\n\n".join(
         f"{name}: {'; '.join(_texts({name: value}))}" for name, value in texts.items()
     )
-    files = [each.file for each in shots_in(shown)]
+    files = [each.file for each in shown.values() if isinstance(each, Shot)]
     parts = [
         model.ContentAudio(audio=data_url(file), format="wav")
         if kind_of(file) == "sound"

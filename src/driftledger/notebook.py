@@ -17,7 +17,7 @@ from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.registry import FIRST
 from driftledger.benchmarks.registry import benchmark as benchmark_of
 from driftledger.benchmarks.score import ROWS, Row, Score
-from driftledger.benchmarks.traces import Shot, Trace, shots_in
+from driftledger.benchmarks.traces import Shot, Trace
 from driftledger.core.canonical import Json
 from driftledger.core.errors import DriftledgerError, LedgerError, StoreError
 from driftledger.core.files import read_jsonl
@@ -95,7 +95,7 @@ def chain_steps(score: Score, trace: Trace) -> Iterator[dict[str, Any]]:
         "outcome": str(Outcome.OK),
         "image": None,
     }
-    original = next(shots_in(trace.inputs))
+    original = next(each for each in trace.inputs.values() if isinstance(each, Shot))
     rows = {
         trace.start: {**names, "step": trace.start, **empty, "image": original.file}
     }

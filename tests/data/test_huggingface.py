@@ -302,26 +302,18 @@ def test_images_in_a_table_are_told_apart_by_their_bytes_or_as_a_column_says(tmp
     assert ids == ["count/0", "count/0", "count/1", "count/1"]
 
 
-def test_a_question_has_images_in_a_list_or_in_numbered_columns(tmp_path):
+def test_a_question_has_images_in_a_list(tmp_path):
     files = [{"bytes": png(red), "path": None} for red in range(3)]
-    numbered = {"image_1": [files[0], files[2]], "image_2": [files[1], None]}
     row = {"question": "<image>?", "answer": "x", "capabilities": "ocr"}
-    for name, cells in (("1", numbered), ("2", {"images": [files[:2], files[2:]]})):
-        (tmp_path / name).mkdir()
-        rows = pandas.DataFrame([row | {"question": "x"}, row]).assign(**cells)
-        rows.to_parquet(tmp_path / name / "test.parquet")
-        set_ = HuggingFaceQuestions(protocol="mm_vet", path=str(tmp_path / name))
-        build_set("mine", set_, tmp_path / "built")
-        entries = read_questions(tmp_path / "built")
-        assert [entry.question for entry in entries] == ["x", "<image 1>?"]
-        reds = [
-            [
-                medium.open().getpixel((0, 0))[0]
-                for medium in entry.media(tmp_path / "built")
-            ]
-            for entry in entries
-        ]
-        assert reds == [[0, 1], [2]]
+    rows = pandas.DataFrame([row | {"question": "x"}, row])
+    rows["images"] = [files[:2], files[2:]]
+    rows.to_parquet(tmp_path / "test.parquet")
+    set_ = HuggingFaceQuestions(protocol="mm_vet", path=str(tmp_path))
+    build_set("mine", set_, tmp_path / "built")
+    entries = read_questions(tmp_path / "built")
+    assert [entry.question for entry in entries] == ["x", "<image 1>?"]
+    media = entries[0].media(tmp_path / "built")
+    assert [medium.open().getpixel((0, 0))[0] for medium in media] == [0, 1]
 
 
 def test_without_the_library_what_pip_installs_is_named(tmp_path, monkeypatch):

@@ -502,7 +502,7 @@ class Benchmark(ABC):
             component = components.get(role)
             if component is None:
                 absent = SimpleNamespace(
-                    fingerprint=each.fingerprint, spec={}, longest=0, takes_several=True
+                    fingerprint=each.fingerprint, spec={}, longest=0
                 )
                 absent.model_dump = partial(dict[str, Any], each.settings)
                 component = cast(Component, absent)

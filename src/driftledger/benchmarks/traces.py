@@ -3,7 +3,7 @@
 MLflow's trace view and the pages of the report are made of the same.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -30,13 +30,6 @@ def shot(file: Path) -> "dict[str, Shown]":
 Shown: TypeAlias = (
     "str | int | float | bool | Shot | Sequence[Shown] | Mapping[str, Shown] | None"
 )
-
-
-def shots_in(values: Mapping[str, Shown]) -> Iterator[Shot]:
-    """Yield the images and sounds among values, and those in lists of them."""
-    for value in values.values():
-        listed = value if isinstance(value, list | tuple) else [value]
-        yield from (each for each in listed if isinstance(each, Shot))
 
 
 class Option(NamedTuple):

@@ -179,9 +179,6 @@ class Model(Component):
     """Providers of components that understand this model although :attr:`Component.understands`
     doesn't name it: its user vouches for that."""
 
-    takes_several: ClassVar[bool] = True
-    """Whether a turn may show it several images; False in a model that looks at one alone."""
-
     @property
     def longest(self) -> int | None:
         """The most tokens of a reply by its own settings; None if nothing limits it."""

@@ -23,7 +23,7 @@ from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.media import ANY_MEDIUM, Kind
 from driftledger.core.types import Conversation, Outcome, Result
 from driftledger.data.datasets.base import reached
-from driftledger.data.question_sets.places import without_places
+from driftledger.data.question_sets.places import PLACE
 from driftledger.data.sheets import LONGEST_CELL, is_cut
 from driftledger.data.tables import not_text, read_table
 
@@ -346,7 +346,7 @@ def _is_filled(value: Any) -> bool:
 
 
 def _words(text: str) -> str:
-    plain = unicodedata.normalize("NFKC", without_places(text))
+    plain = unicodedata.normalize("NFKC", PLACE.sub(" ", text))
     return " ".join(re.findall(r"\w+", plain.casefold()))
 
 

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
 
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import DataError, first_few, unknown_name
@@ -43,9 +42,6 @@ from driftledger.data.records import (
     dataset_digest,
     questions_digest,
 )
-
-MOST_IMAGES = 256
-"""Images of a question."""
 
 
 def build(name: str, dataset: DatasetProvider, target: Path) -> DatasetCard:
@@ -223,15 +219,19 @@ def build_questions(
         for question in provider.kept_questions(rules):
             # without the images
             by_image.setdefault(question.image_id, []).append(
-                replace(question, read=bytes, images=())
+                replace(question, read=bytes)
             )
             problem = _problem(question, rules, ids)
             if problem:
                 problems.append(problem)
             try:
-                stored = images.put(question)
+                read = question.read() or b""
+                files = read if isinstance(read, list) else [read]
+                stored, notes = images.put(question, files)
                 if not problems:
-                    entries.append(_entry(question, rules, stored))
+                    entries.append(
+                        _entry(question, rules, stored, notes, is_list=files is read)
+                    )
             except DataError as error:
                 problems.append(str(error))
         if not by_image:
@@ -261,16 +261,21 @@ def _problem(
 
 
 def _entry(
-    question: SourceQuestion, rules: QuestionRules, stored: Sequence["_Stored"]
+    question: SourceQuestion,
+    rules: QuestionRules,
+    stored: list[QuestionImage],
+    notes: list[str],
+    *,
+    is_list: bool,
 ) -> QuestionEntry:
     answer, refusal = rules.stored(question)
-    texts = numbered(question)
-    images = [each.image for each in stored]
+    images = stored if is_list else []
+    texts = numbered(question, len(images))
     return QuestionEntry(
         id=question.id,
-        image=images[0].file,
-        image_sha256=images[0].sha256,
-        images=images if question.images else [],
+        image=stored[0].file,
+        image_sha256=stored[0].sha256,
+        images=images,
         image_id=question.image_id,
         question=texts[0],
         options=texts[1:],
@@ -281,15 +286,8 @@ def _entry(
         capabilities=list(question.capabilities),
         category=question.category,
         source=question.source,
-        notes=[*dict.fromkeys(chain(*(each.notes for each in stored)))],
+        notes=notes,
     )
-
-
-class _Stored(NamedTuple):
-    """A stored image of a question set."""
-
-    image: QuestionImage
-    notes: list[str]
 
 
 @dataclass
@@ -297,27 +295,23 @@ class _Images:
     """The images of a question set: decoded once per file, and stored once per picture."""
 
     folder: Path
-    stored: dict[str, _Stored] = field(default_factory=dict)
-    """SHA-256 of a file at its source → its image."""
+    stored: dict[str, tuple[QuestionImage, list[str]]] = field(default_factory=dict)
+    """SHA-256 of a file at its source → its image, and what was repaired."""
     files: dict[str, str] = field(default_factory=dict)
     """SHA-256 of a picture → where it is stored."""
     by_id: dict[str, tuple[str, list[QuestionImage]]] = field(default_factory=dict)
     """``image_id`` → its first question, and its images."""
 
-    def put(self, question: SourceQuestion) -> list[_Stored]:
-        """Store a question's images."""
-        readers = question.images or (question.read,)
-        if len(readers) > MOST_IMAGES:
-            raise DataError(
-                f"{question.name} has {len(readers):,} images, and at most {MOST_IMAGES} are read "
-                "(remove some)"
-            )
+    def put(
+        self, question: SourceQuestion, files: Sequence[bytes]
+    ) -> tuple[list[QuestionImage], list[str]]:
+        """Store the images of a question; return them, and what was repaired."""
         stored = []
-        for number, read in enumerate(readers, 1):
-            data = read()
+        repaired = []
+        for number, data in enumerate(files, 1):
             source = sha256_bytes(data)
             if source not in self.stored:
-                which = f", image {number}," if len(readers) > 1 else ""
+                which = f", image {number}," if len(files) > 1 else ""
                 image, notes = decode(data, question.name + which, MAX_PIXELS)
                 png = png_bytes(image)
                 sha256 = sha256_bytes(png)
@@ -325,16 +319,18 @@ class _Images:
                     self.files[sha256] = f"images/{len(self.files)}.png"
                     (self.folder / self.files[sha256]).write_bytes(png)
                 file = QuestionImage(file=self.files[sha256], sha256=sha256)
-                self.stored[source] = _Stored(file, notes)
-            stored.append(self.stored[source])
-        own = (question.name, [each.image for each in stored])
+                self.stored[source] = (file, notes)
+            file, notes = self.stored[source]
+            stored.append(file)
+            repaired += notes
+        own = (question.name, stored)
         first, images = self.by_id.setdefault(question.image_id, own)
-        if images != own[1]:
+        if images != stored:
             shared = f"the image_id {question.image_id!r:.80} of {first}"
             raise DataError(
                 f"{question.name} has {shared}, and another image (correct one)"
             )
-        return stored
+        return stored, repaired
 
 
 def _question_set_card(

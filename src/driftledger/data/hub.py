@@ -282,7 +282,7 @@ class HubTable(Provider, ABC):
             )
             raise ConfigError(f"{self.path}: {sentence}")
         media = table.select_columns([files]).cast_column(files, undecoded)
-        paths: list[str | None] = []
+        paths: list[Any] = []
         for chunk in media.data.column(files).chunks:
             paths += [None] * len(chunk) if is_list else chunk.field("path").to_pylist()
         texts = table.select_columns(names)
@@ -320,15 +320,16 @@ class HubTable(Provider, ABC):
             )
 
     def _read(self, media: Any, number: int, files: str, place: str) -> Any:
-        """Return the bytes in a row; of a list, a list."""
+        """Return the bytes of the file in a row, or of each in a list."""
         cell = media[number][files]
         if isinstance(cell, list):
-            return [self._bytes(each or {}, place) for each in cell]
-        return self._bytes(cell or {}, place)
+            return [self._bytes(each, place) for each in cell]
+        return self._bytes(cell, place)
 
-    def _bytes(self, cell: dict[str, Any], place: str) -> bytes:
+    def _bytes(self, cell: dict[str, Any] | None, place: str) -> bytes:
         """Return the bytes in a cell, or those of the file that it names; refuse a file elsewhere
         on this disk."""
+        cell = cell or {}
         data = cell.get("bytes")
         path = cell.get("path")
         if data is not None or not path:

@@ -156,9 +156,9 @@ class QuestionEntry(Record):
 
     @property
     def cluster(self) -> str:
-        """The SHA-256 of its image, or of the sorted list of several: equal for the same images."""
-        digests = sorted({image.sha256 for image in self.images})
-        return sha256_of(digests) if len(digests) > 1 else self.image_sha256
+        """The SHA-256 of its image, or those of several: equal for the same images."""
+        several = "+".join(sorted(image.sha256 for image in self.images))
+        return several or self.image_sha256
 
     def media(self, folder: Path) -> tuple[Medium, ...]:
         """Return its images in order, in the question set's folder."""

@@ -6,7 +6,6 @@ replies are read again. A reply in which nothing could be read counts as a wrong
 in no denominator, as ``unread`` says. A call that failed is in no denominator.
 """
 
-import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
@@ -15,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftledger_check import strict_json
 from driftledger_check.bundle import Json, ScoreFiles, field
 from driftledger_check.compute.stats import (
     Ids,
@@ -193,11 +191,9 @@ class Graded:
 
 
 def _cluster(question: Json) -> str:
-    """Name the images of a question: by the hash of one, or of the sorted list of several."""
-    hashes = sorted({image["sha256"] for image in question.get("images", ())})
-    if len(hashes) < 2:
-        return str(question["image_sha256"])
-    return hashlib.sha256(strict_json.canonical(hashes)).hexdigest()
+    """Return the hashes of a question's images: equal for questions about the same ones."""
+    hashes = sorted(image["sha256"] for image in question.get("images", ()))
+    return "+".join(hashes) or str(question["image_sha256"])
 
 
 def _recorded(rows: Iterable[Json]) -> dict[str, list[Grade]]:

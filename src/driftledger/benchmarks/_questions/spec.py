@@ -32,7 +32,6 @@ from driftledger.benchmarks.settings import Section, holding
 from driftledger.benchmarks.traces import Option, Shot, Shown, Step, Trace, values_of
 from driftledger.collect.call import Ask
 from driftledger.core.canonical import Json, sha256_of
-from driftledger.core.errors import ConfigError
 from driftledger.core.files import read_json
 from driftledger.core.grouping import grouped
 from driftledger.core.types import Conversation, Medium, Outcome, Subject, Turn
@@ -160,13 +159,14 @@ class QuestionBenchmark(OneCall):
             }
             if len(about) == 1:
                 inputs = _put_as(about[0].question, about[0].options)
-            shots = [Shot(medium.path) for medium in about[0].media(folder)]
-            shown = shots if len(shots) > 1 else shots[0]
+            for number, medium in enumerate(about[0].media(folder), 1):
+                name = f"image {number}" if number > 1 else "image"
+                inputs[name] = Shot(medium.path)
             truth = {"right": [_right(entry) for entry in about]}
             yield Trace(
                 unit=row.unit,
                 name="question" if len(about) == 1 else "questions",
-                inputs={**inputs, "image": shown},
+                inputs=inputs,
                 outputs={"read as": sorted(readings), **truth},
                 outcome=row.outcome,
                 steps=steps,
@@ -303,29 +303,19 @@ def question_stages(
 def question_call(
     collecting: Collecting, question: QuestionEntry, variant: int = 0
 ) -> tuple[Ask, list[int]]:
-    """Return the call for one question, and its option ids in the order that this variant shows.
-
-    Raises:
-        ConfigError: the question has several images, and the model takes one.
-    """
-    model = collecting.model()
-    images = question.media(collecting.data)
-    if len(images) > 1 and not model.takes_several:
-        raise ConfigError(
-            f"{collecting.keys['model']} looks at one image, and question {question.id} of "
-            f"{collecting.on} has {len(images)}; take the model or the question set out of run"
-        )
+    """Return the call for one question, and its option ids in the order that this variant shows."""
     order = permutation(
         collecting.protocol["seed"], question.id, variant, len(question.options)
     )
     shown = [question.options[option] for option in order]
     text = rendered(collecting.protocol["prompt"], question.question, shown)
     context = Subject(question.id, variant + 1, collecting.on)
+    images = question.media(collecting.data)
     parts: tuple[str | Medium, ...] = (*images, text)
     if question.images:
         parts = with_images(text, images)
     conversation = Conversation((Turn("user", parts),), context, options=tuple(shown))
-    return Ask(model, "answer", conversation, context), order
+    return Ask(collecting.model(), "answer", conversation, context), order
 
 
 def permutation(seed: int, question: str, variant: int, options: int) -> list[int]:

@@ -6,12 +6,10 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
-from itertools import chain, starmap
 from pathlib import Path
 from typing import ClassVar, TypeAlias
 
 from PIL import Image
-from pydantic import Field
 
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import DataError, first_few
@@ -27,14 +25,6 @@ from driftledger.data.datasets.base import (
     unreadable,
 )
 from driftledger.data.datasets.decode import FORMATS, NOTHING_LEFT
-from driftledger.data.datasets.pages import (
-    DPI,
-    Resolution,
-    images_in,
-    page_of,
-    read_image,
-    renderer,
-)
 
 UNCATEGORISED = "uncategorised"
 
@@ -52,9 +42,8 @@ class ImageFolder(DatasetProvider):
 
     Without subfolders no sample has a category. With them, images beside the subfolders form the
     category ``uncategorised``, so that every sample is in some category's mean. Hidden files are
-    ignored. Files without the suffix of a format that is read are left out, and named; with
-    ``pdf_dpi``, each page of a PDF is a sample. With ``labelled`` it is a dataset with a support
-    and a test set.
+    ignored. Files without the suffix of a format that is read are left out, and named. With
+    ``labelled`` it is a dataset with a support and a test set.
     """
 
     provider: ClassVar[str] = "image_folder"
@@ -65,33 +54,31 @@ class ImageFolder(DatasetProvider):
     labelled: bool = False
     """Whether it holds ``train/<label>/`` (or ``support/<label>/``) and ``test/<label>/``, and
     nothing else."""
-    pdf_dpi: Resolution | None = Field(default=None, exclude_if=lambda dpi: dpi is None)
-    """Pixels per inch of each page of a PDF, which becomes a sample; None leaves PDFs out."""
 
     def items(self) -> Iterator[SourceItem]:
         files, _ = self.files()
         has_categories = any("/" in file for file in files)
-        for name, path in chain.from_iterable(starmap(images_in, files.items())):
-            (top, *below) = name.split("/")
-            file, page = page_of(name)
-            source = {"file": name}
-            dpi = self.pdf_dpi or DPI
-            if page is not None:
-                file = f"{file[:-4]}-p{page}.pdf"
-                source["renderer"] = renderer(dpi)
-            read = partial(
-                read_image, path, page, name, dpi=dpi, max_pixels=self.max_pixels
-            )
-            item = partial(SourceItem, safe_id(file), name, read, source=source)
+        for file, path in files.items():
+            (top, *below) = file.split("/")
+            read = partial(read_file, path, file)
             if not self.labelled:
                 category = (top if below else UNCATEGORISED) if has_categories else None
-                yield item(category=category)
+                yield SourceItem(
+                    safe_id(file), file, read, category=category, source={"file": file}
+                )
             elif top in _SETS and len(below) > 1:
-                yield item(label=below[0], split=_SETS[top])
+                yield SourceItem(
+                    safe_id(file),
+                    file,
+                    read,
+                    label=below[0],
+                    split=_SETS[top],
+                    source={"file": file},
+                )
             else:
                 place = f"train/<label>/ or test/<label>/ of {str(self.path)!r}"
                 raise DataError(
-                    f"{name} is not in the folder of a class; move it into {place}, or remove it"
+                    f"{file} is not in the folder of a class; move it into {place}, or remove it"
                 )
 
     def source_digest(self) -> str:
@@ -105,10 +92,7 @@ class ImageFolder(DatasetProvider):
 
     def is_read(self, name: str) -> bool:
         """Return whether a file has the suffix of a format that is read."""
-        suffix = Path(name).suffix.lower()
-        if suffix == ".pdf":
-            return self.pdf_dpi is not None
-        return Image.registered_extensions().get(suffix) in FORMATS
+        return Image.registered_extensions().get(Path(name).suffix.lower()) in FORMATS
 
     def blank(self) -> list[str]:
         """Return the files of which a conversion leaves nothing to see, without reading the others.

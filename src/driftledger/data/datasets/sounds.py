@@ -177,8 +177,6 @@ class SoundFolder(SoundDataset, ImageFolder):
     provider: ClassVar[str] = "sound_folder"
     formats: ClassVar[tuple[str, ...]] = FORMATS
 
-    pdf_dpi: None = Field(default=None, exclude=True)
-
     def is_read(self, name: str) -> bool:
         return Path(name).suffix.lower() in FORMATS
 

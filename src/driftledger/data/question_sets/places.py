@@ -7,31 +7,31 @@ from driftledger.core.errors import DataError
 from driftledger.core.types import Medium
 from driftledger.data.question_sets.base import SourceQuestion
 
-_PLACE = re.compile(r"<image(?: ?([0-9]+))?>")
+PLACE = re.compile(r"<image ?([0-9]*)>")
 
 
-def numbered(question: SourceQuestion) -> list[str]:
-    """Return a question and its options, with a number in each place of its several images.
+def numbered(question: SourceQuestion, images: int) -> list[str]:
+    """Return a question and its options with a number in each place of its list of images.
 
-    Without places they are unchanged.
+    Without places, or a list, they are unchanged.
 
     Raises:
         DataError: not every image has a place, or a place has no image.
     """
     texts = [question.question, *question.options]
-    numbers = _PLACE.findall("\n".join(texts)) if question.images else []
-    if not numbers:
+    numbers = PLACE.findall("\n".join(texts))
+    if not images or not numbers:
         return texts
-    known = [str(number) for number, _ in enumerate(question.images, 1)]
-    if not any(numbers) and len(numbers) == len(known):
+    known = [str(number) for number in range(1, images + 1)]
+    if numbers == [""] * images:
         numbers = known
     if {*numbers} != {*known}:
         raise DataError(
-            f"{question.name} has {len(known):,} images, and its text has other places (write "
-            f"<image> for each, or <image 1> to <image {len(known)}>)"
+            f"{question.name} has {images} images, and its text has other places (write "
+            f"<image> for each, or <image 1> to <image {images}>)"
         )
     order = iter(numbers)
-    return [_PLACE.sub(lambda _: f"<image {next(order)}>", text) for text in texts]
+    return [PLACE.sub(lambda _: f"<image {next(order)}>", text) for text in texts]
 
 
 def with_images(text: str, images: Sequence[Medium]) -> tuple[str | Medium, ...]:
@@ -42,12 +42,9 @@ def with_images(text: str, images: Sequence[Medium]) -> tuple[str | Medium, ...]
     >>> with_images("What? <image 9>", ["one"]), with_images("Is <image 2> <image 1>?", ["a", "b"])
     (('one', 'What? ', '<image 9>'), ('Is ', 'b', 'a', '?'))
     """
-    by_place = {f"<image {number}>": image for number, image in enumerate(images, 1)}
-    front = (image for place, image in by_place.items() if place not in text)
+    by_place: dict[str, str | Medium] = {
+        f"<image {number}>": image for number, image in enumerate(images, 1)
+    }
+    front = [image for place, image in by_place.items() if place not in text]
     pieces = filter(str.strip, re.split(r"(<image [0-9]+>)", text))
     return (*front, *(by_place.get(piece, piece) for piece in pieces))
-
-
-def without_places(text: str) -> str:
-    """Return a text without its places, as it is compared."""
-    return _PLACE.sub(" ", text)

@@ -9,9 +9,9 @@ import string
 from abc import ABC
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from copy import copy
 from functools import partial
-from itertools import chain, count, takewhile
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -22,19 +22,13 @@ from driftledger.core.errors import ConfigError, DataError, unknown_name
 from driftledger.core.files import load_json
 from driftledger.core.media import image_in
 from driftledger.data.datasets.base import (
-    MAX_PIXELS,
     digest_files,
     inside,
     printable,
     reached,
+    read_file,
 )
-from driftledger.data.datasets.pages import (
-    DPI,
-    Resolution,
-    page_of,
-    read_image,
-    renderer,
-)
+from driftledger.data.datasets.pages import file_and_page, page_png
 from driftledger.data.hub import HubTable
 from driftledger.data.question_sets.base import (
     QuestionProvider,
@@ -52,9 +46,9 @@ class ColumnQuestions(QuestionProvider, ABC):
     columns: dict[
         str, Column | Annotated[tuple[Column, ...], Field(min_length=2)] | None
     ] = Field(default_factory=dict)
-    """A field of questions → its column, where that has another name: ``options`` and ``image`` may
-    have several, with one each, and null leaves a column out. What a benchmark does not need is
-    read where the table has it."""
+    """A field of questions → its column, where that has another name: ``options`` may have several,
+    with one option each, and null leaves a column out. What a benchmark does not need is read where
+    the table has it."""
     answer_is: Literal["text", "letter"] = "text"
     """Whether the right option is named by its text, or by its letter (A is the first)."""
     refusal: str | None = Field(default=None, pattern=r"\S")
@@ -67,17 +61,12 @@ class ColumnQuestions(QuestionProvider, ABC):
     """How many ``questions``, ``images``, questions of a subset or of a category there must be, by
     their names."""
 
-    def image_columns(self, available: Collection[str]) -> tuple[str, ...]:
-        """Return the columns of the images of a table: as they are named, or else ``image``,
-        ``images``, or ``image_1``, ``image_2`` and so on."""
+    def image_column(self, available: Collection[str]) -> str:
+        """Return the column of images: as it is named, or else ``image``, or else ``images``."""
         named = self.columns.get("image")
-        for name in ("image", "images"):
-            if named is None and name in available:
-                named = name
-        if isinstance(named, str):
-            return (named,)
-        numbers = map("image_{}".format, count(1))
-        return named or tuple(takewhile(available.__contains__, numbers)) or ("image",)
+        if named is None and "image" not in available and "images" in available:
+            return "images"
+        return str(named or "image")
 
     def check(self, rules: QuestionRules) -> None:
         fields = [*rules.needed, *rules.optional]
@@ -90,10 +79,9 @@ class ColumnQuestions(QuestionProvider, ABC):
                 raise ConfigError(
                     f"columns.{field} is null, and {self.protocol} needs it; name a column"
                 )
-            if not isinstance(column, str | None) and field not in ("options", "image"):
+            if not isinstance(column, str | None) and field != "options":
                 raise ConfigError(
-                    f"columns.{field} names {len(column)} columns; only options and image may "
-                    "have several"
+                    f"columns.{field} names {len(column)} columns; only options may have several"
                 )
         for setting, field in (("refusal", "refusal"), ("answer_is", "options")):
             if setting in self.model_fields_set and field not in fields:
@@ -124,7 +112,7 @@ class ColumnQuestions(QuestionProvider, ABC):
                 continue
             named = self.columns.get(field, field)
             if field == "image":
-                named = self.image_columns(available)
+                named = self.image_column(available)
             names = (named,) if isinstance(named, str) else named or ()
             missing = [name for name in names if name not in available]
             if missing and (field in rules.needed or self.columns.get(field)):
@@ -210,38 +198,8 @@ class ColumnQuestions(QuestionProvider, ABC):
         )
 
 
-def _name_of(path: str) -> str:
-    """Return an image's path as it is recorded; empty where the cell holds the image."""
-    if not path.strip() or image_in(path) is not None:
-        return ""
-    return printable(PurePosixPath(path).as_posix())
-
-
-_LISTS = ("images", "image_1")
-"""Columns that are read as lists, even of one image."""
 _BETWEEN = re.compile(r"\s*;(?!base64,)\s*")
 """What parts the images in a text, but not the head of a data URL."""
-
-
-def _images_in(
-    cells: Cells, columns: Sequence[str], where: str
-) -> tuple[list[str], bool]:
-    """Return what a row writes of its images, and True if it is a list.
-
-    A list has several columns, or is written as a list or as JSON, or in a column of :data:`_LISTS`
-    with ``;`` between.
-    """
-    listed: Any = [cells.get(column) for column in columns]
-    if len(columns) == 1:
-        [listed] = listed
-    if isinstance(listed, str) and listed.startswith("["):
-        with suppress(ValueError):
-            listed = load_json(listed.encode(), finite=False)
-    elif isinstance(listed, str) and columns[0] in _LISTS:
-        listed = _BETWEEN.split(listed)
-    is_list = isinstance(listed, list | tuple)
-    texts = [as_text(text, where) or "" for text in (listed if is_list else [listed])]
-    return [text for text in texts if text.strip()] or [""], is_list
 
 
 def _options(cells: Cells, columns: Sequence[str], place: str) -> tuple[str, ...]:
@@ -277,7 +235,7 @@ class QuestionTable(ColumnQuestions):
     images: Path | dict[str, Path] | None = None
     """The folder of the images, or one for each subset's file; without it, the file's. No image is
     read from outside of it."""
-    pdf_dpi: Resolution = Field(default=DPI, exclude_if=lambda dpi: dpi == DPI)
+    pdf_dpi: int = Field(default=150, ge=36, le=600, exclude_if=lambda dpi: dpi == 150)
     """Pixels per inch of pages, where an image is one: ``report.pdf#3``."""
 
     def check(self, rules: QuestionRules) -> None:
@@ -299,60 +257,75 @@ class QuestionTable(ColumnQuestions):
             if not table.rows:
                 continue
             columns = self.columns_of(rules, table.name, table.columns, subset)
-            of_images = columns.get("image", ("image",))
+            column = self.image_column(table.columns)
             for number, (place, cells) in enumerate(table.rows):
-                paths, is_list = _images_in(cells, of_images, f"{place} in image")
-                readers = tuple(
-                    partial(self._read, folder, path, place) for path in paths
-                )
-                names = [*map(_name_of, paths)]
+                paths, is_list = self._paths(cells, column, f"{place} in image")
                 ids = []
-                for name, read in zip(names, readers, strict=True):
-                    ids.append(name or sha256_bytes(read()))
-                together = "; ".join(filter(None, names))
-                question = self.question(
-                    TableRow(number, place, cells, together, read=readers[0]),
+                for path in paths:
+                    name = self._name(path)
+                    ids.append(name or sha256_bytes(image_in(path) or b""))
+                names = "; ".join(filter(None, map(self._name, paths)))
+                read = partial(self._read, folder, paths, place, is_list=is_list)
+                yield self.question(
+                    TableRow(number, place, cells, file=names, read=read),
                     columns,
                     image="; ".join(ids),
                     total=len(table.rows),
                     subset=subset,
                 )
-                if any(page_of(name)[1] is not None for name in names):
-                    question.source["renderer"] = renderer(self.pdf_dpi)
-                yield replace(question, images=readers if is_list else ())
-
-    def _read(self, folder: Path, path: str, place: str) -> bytes:
-        """Return the bytes of an image, or of a page as one; none where nothing is written."""
-        image = image_in(path)
-        if image is not None or not path.strip():
-            return image or b""
-        name, page = page_of(path)
-        return read_image(
-            inside(folder, name, place),
-            page,
-            f"{place}: {path!r:.200}",
-            dpi=self.pdf_dpi,
-            max_pixels=MAX_PIXELS,
-        )
 
     def source_digest(self) -> str:
         files = []
         for subset, file, folder in self._parts:
             files.append((subset or "", file))
             table = read_table(file)
-            of_images = self.image_columns(table.columns)
-            named = set[tuple[str, str]]()
+            column = self.image_column(table.columns)
+            named = set[str]()
             for _, cells in table.rows:
-                with suppress(DataError):  # the build reports what is no text
-                    paths, _ = _images_in(cells, of_images, "")
-                    for path in filter(_name_of, paths):
-                        name, page = page_of(path)
-                        drawn = "" if page is None else f" at {self.pdf_dpi} dpi"
-                        named.add((name, drawn))
-            for name, drawn in sorted(named):
+                with suppress(DataError):  # the build reports what is not text
+                    paths, _ = self._paths(cells, column, file.name)
+                    for path in filter(self._name, paths):
+                        named.add(file_and_page(path)[0])
+            for path in sorted(named):
                 with suppress(DataError):  # the build reports all missing images
-                    files.append((printable(name) + drawn, inside(folder, name, "")))
+                    files.append((printable(path), inside(folder, path, file.name)))
         return digest_files(files)
+
+    def _paths(self, cells: Cells, column: str, where: str) -> tuple[list[str], bool]:
+        """Return what a row writes of its images, and True if it is a list.
+
+        In a column ``images`` that the settings don't name, a text has ``;`` between its images.
+        """
+        cell = cells.get(column)
+        if isinstance(cell, list | tuple):
+            return [as_text(path, where) or "" for path in cell], True
+        text = as_text(cell, where) or ""
+        if column == "images" and "image" not in self.columns:
+            return _BETWEEN.split(text.strip()), True
+        return [text], False
+
+    def _name(self, path: str) -> str:
+        """Return a path as it is recorded; empty for an image in base64, and for nothing."""
+        if not path.strip() or image_in(path):
+            return ""
+        drawn = f" at {self.pdf_dpi} dpi" if file_and_page(path)[1] else ""
+        return printable(PurePosixPath(path).as_posix()) + drawn
+
+    def _read(
+        self, folder: Path, paths: Sequence[str], place: str, *, is_list: bool
+    ) -> bytes | list[bytes]:
+        """Return the bytes of each image; none where nothing is written."""
+        images = []
+        for path in paths:
+            data = image_in(path) or b""
+            if self._name(path):
+                file, page = file_and_page(path)
+                name = f"{place}: {path!r:.200}"
+                data = read_file(inside(folder, file, place), name)
+                if page:
+                    data = page_png(data, page, name, dpi=self.pdf_dpi)
+            images.append(data)
+        return images if is_list else images[0]
 
     def source(self) -> dict[str, str]:
         names = [printable(file.name) for _, file, _ in self._parts]
@@ -383,33 +356,21 @@ class HuggingFaceQuestions(HubTable, ColumnQuestions):
     def questions(self, rules: QuestionRules) -> Iterator[SourceQuestion]:
         [loaded] = self.load(self.split)
         columns = self.columns_of(rules, self.path, loaded.features)
-        of_images = columns.pop("image", ("image",))
-        texts = [*chain(*columns.values())]
-        parts = []
-        for name in of_images:
-            part = self.rows(
-                loaded,
-                self.split,
-                name,
-                texts,
-                "columns.image",
-                lists=len(of_images) == 1,
-            )
-            parts.append(part)
-        for rows in zip(*parts, strict=True):
+        for row in self.rows(
+            loaded,
+            self.split,
+            self.image_column(loaded.features),
+            chain(*columns.values()),
+            "columns.image",
+            lists=True,
+        ):
             # Images are told apart by their bytes, because a path of the hub's is one on this
             # machine.
-            data = [row.read() for row in rows]
-            is_list = len(data) > 1 or isinstance(data[0], list)
-            if len(data) == 1 and is_list:
-                [data] = data
-            is_list = is_list or of_images[0] in _LISTS
-            images = [*filter(None, data)] or [b""]
-            readers = tuple(partial(bytes, image) for image in images)
-            question = self.question(
-                rows[0]._replace(read=readers[0]),
+            data = row.read()
+            images = data if isinstance(data, list) else [data]
+            yield self.question(
+                row._replace(read=partial(copy, data)),
                 columns,
                 image="; ".join(map(sha256_bytes, images)),
                 total=len(loaded),
             )
-            yield replace(question, images=readers if is_list else ())

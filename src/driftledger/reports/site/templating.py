@@ -9,7 +9,6 @@ from markupsafe import Markup, escape
 from driftledger import __version__
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Score
-from driftledger.benchmarks.traces import shots_in
 from driftledger.core.text import for_terminal
 from driftledger.reports.cells import Cell, Cells, ReportTable, interval
 from driftledger.reports.leaderboard import by_kind
@@ -86,7 +85,6 @@ def environment(parts: Parts) -> Environment:
         href,
         interval,
         number_of,
-        shots_in,
         strips_of,
         texts_of,
         title_of,

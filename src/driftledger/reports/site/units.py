@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from driftledger.benchmarks.base import Benchmark, Metric
-from driftledger.benchmarks.traces import Shot, Shown, Step, Trace, shots_in
+from driftledger.benchmarks.traces import Shot, Shown, Step, Trace
 
 PROMPT = "prompt"
 DESCRIPTION = "description"
@@ -53,12 +53,17 @@ Strips: TypeAlias = dict[str, dict[str, StepColumn]]
 
 def files_of(trace: Trace) -> Iterator[Path]:
     """Yield the files of all images in a trace."""
-    values = [trace.inputs, trace.outputs]
+    for values in (trace.inputs, trace.outputs):
+        yield from _files(values)
     for step in trace.steps:
-        values += [step.inputs, step.outputs]
-    for each in values:
-        for shot in shots_in(each):
-            yield shot.file
+        yield from _files(step.inputs)
+        yield from _files(step.outputs)
+
+
+def _files(values: Mapping[str, Shown]) -> Iterator[Path]:
+    for value in values.values():
+        if isinstance(value, Shot):
+            yield value.file
 
 
 def number_of(spec: Benchmark, title: str, value: float) -> UnitNumber:

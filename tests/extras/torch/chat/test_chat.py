@@ -265,16 +265,3 @@ def test_a_template_that_takes_one_image_says_so(llava, images, kind, why):
         .respond([Conversation.ask("Describe it.", images[0])])[0]
         .outcome.goes_on
     )
-
-
-def test_images_stand_in_a_text_unless_the_template_moves_them(llava, images):
-    between = Conversation((Turn("user", (images[0], "Is it", images[1], "?")),))
-    write_template(llava, BEFORE + " %}" + AFTER)
-    prompt = model(llava).loaded.chat.prompt(between)
-    assert (prompt.text.strip(), prompt.images) == (
-        "<image>Is it<image>?",
-        (*images[:2],),
-    )
-    texts = BEFORE + " and false %}" + AFTER
-    write_template(llava, (BEFORE + " %}" + AFTER).replace("['text']", "['x']") + texts)
-    assert "moves images in a text to the front" in refused(llava, between)
