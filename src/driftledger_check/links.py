@@ -539,6 +539,8 @@ def _data(folder: Folder) -> Lines:
                 strict=True,
             )
         )
+        for row in listing:
+            media |= {image["file"]: image["sha256"] for image in row.get("images", ())}
     categories = Counter(row.get("category") for row in listing)
     del categories[None]
     expected = {

@@ -301,6 +301,20 @@ def test_images_in_a_table_are_told_apart_by_their_bytes_or_as_a_column_says(tmp
     assert ids == ["count/0", "count/0", "count/1", "count/1"]
 
 
+def test_a_question_has_images_in_a_list(tmp_path):
+    files = [{"bytes": png(red), "path": None} for red in range(3)]
+    row = {"question": "<image>?", "answer": "x", "capabilities": "ocr"}
+    rows = pandas.DataFrame([row | {"question": "x"}, row])
+    rows["images"] = [files[:2], files[2:]]
+    rows.to_parquet(tmp_path / "test.parquet")
+    set_ = HuggingFaceQuestions(protocol="mm_vet", path=str(tmp_path))
+    build_set("mine", set_, tmp_path / "built")
+    entries = read_questions(tmp_path / "built")
+    assert [entry.question for entry in entries] == ["x", "<image 1>?"]
+    media = entries[0].media(tmp_path / "built")
+    assert [medium.open().getpixel((0, 0))[0] for medium in media] == [0, 1]
+
+
 def test_without_the_library_what_pip_installs_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(

@@ -27,6 +27,8 @@ from driftledger.core.strict import explain
 from driftledger.data.question_sets.base import SourceQuestion
 from driftledger.data.question_sets.table import QuestionTable
 from driftledger.data.records import QuestionEntry, QuestionSetCard, read_questions
+from driftledger_check.bundle import Folder
+from driftledger_check.links import _data
 from tests.data.question_sets.sources import (
     BEYOND,
     MME,
@@ -716,3 +718,27 @@ def test_images_in_base64_are_read_and_told_apart_by_their_bytes(spelt, tmp_path
     ] * 2
     assert {entry.source["row"] for entry in entries} == {"0", "1", "2", "3"}
     assert all("file" not in entry.source for entry in entries)
+
+
+@pytest.mark.parametrize("case", cases(__file__, "several"), ids=str)
+def test_the_images_of_a_question(case, tmp_path):
+    folder = images(tmp_path / "in", "a.png", "b.png", "c.png")
+    file = folder / case["file"]
+    file.write_text(case.get("csv") or json.dumps(case["row"]))
+    made = table(file, "mm_vet", columns=case["columns"])
+    built = tmp_path / "built"
+    build_set("mine", made, built)
+    [entry] = read_questions(built)
+    names = {}
+    for image in (built / "images").iterdir():
+        names[f"images/{image.name}"] = {"sha256": sha256_bytes(image.read_bytes())}
+    in_check = Folder("", names, [], read=lambda name: (built / name).read_bytes())
+    assert {line.status for line in _data(in_check)} == {"reproduced"}
+    media = entry.media(built)
+    reds = ["abc"[medium.open().getpixel((0, 0))[0]] for medium in media]
+    assert "".join(reds) == case["shows"]
+    assert (entry.question, not entry.images) == (case["stored"], case["single"])
+    assert entry.source["file"] == "; ".join(f"{name}.png" for name in reds)
+    before = made.source_digest()
+    (folder / f"{reds[-1]}.png").write_bytes(png(77))
+    assert made.source_digest() != before

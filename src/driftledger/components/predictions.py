@@ -23,6 +23,7 @@ from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.media import ANY_MEDIUM, Kind
 from driftledger.core.types import Conversation, Outcome, Result
 from driftledger.data.datasets.base import reached
+from driftledger.data.question_sets.places import PLACE
 from driftledger.data.sheets import LONGEST_CELL, is_cut
 from driftledger.data.tables import not_text, read_table
 
@@ -345,7 +346,8 @@ def _is_filled(value: Any) -> bool:
 
 
 def _words(text: str) -> str:
-    return " ".join(re.findall(r"\w+", unicodedata.normalize("NFKC", text).casefold()))
+    plain = unicodedata.normalize("NFKC", PLACE.sub(" ", text))
+    return " ".join(re.findall(r"\w+", plain.casefold()))
 
 
 _LETTER = re.compile(

@@ -86,6 +86,7 @@ EXTRAS = {
     ),
     **dict.fromkeys(("datasets", "huggingface_hub"), "huggingface"),
     "openpyxl": "xlsx",
+    "pypdfium2": "pdf",
     "soundfile": "sound",
     "bitsandbytes": "quantization",
     "sentence_transformers": "sentence",

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
 
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import DataError, first_few, unknown_name
@@ -27,6 +26,7 @@ from driftledger.data.question_sets.base import (
     QuestionRules,
     SourceQuestion,
 )
+from driftledger.data.question_sets.places import numbered
 from driftledger.data.records import (
     DATASET_CARD,
     QUESTION_SET_CARD,
@@ -36,6 +36,7 @@ from driftledger.data.records import (
     DatasetCard,
     Labels,
     QuestionEntry,
+    QuestionImage,
     QuestionSetCard,
     SampleEntry,
     dataset_digest,
@@ -216,7 +217,7 @@ def build_questions(
         ids = dict[str, str]()
         by_image: dict[str, list[SourceQuestion]] = {}
         for question in provider.kept_questions(rules):
-            # without the image
+            # without the images
             by_image.setdefault(question.image_id, []).append(
                 replace(question, read=bytes)
             )
@@ -224,11 +225,15 @@ def build_questions(
             if problem:
                 problems.append(problem)
             try:
-                stored = images.put(question)
+                read = question.read() or b""
+                files = read if isinstance(read, list) else [read]
+                stored, notes = images.put(question, files)
+                if not problems:
+                    entries.append(
+                        _entry(question, rules, stored, notes, is_list=files is read)
+                    )
             except DataError as error:
                 problems.append(str(error))
-            if not problems:
-                entries.append(_entry(question, rules, stored))
         if not by_image:
             raise DataError(
                 f"question set {name!r} has no questions; check where its settings point"
@@ -238,7 +243,7 @@ def build_questions(
         if problems:
             raise DataError(f"question set {name!r}: {first_few(problems)}")
         write_jsonl(folder / QUESTIONS, entries)
-        card = _question_set_card(name, provider, entries)
+        card = _question_set_card(name, provider, entries, len(images.files))
         write_json(folder / QUESTION_SET_CARD, card)
     return card
 
@@ -256,16 +261,24 @@ def _problem(
 
 
 def _entry(
-    question: SourceQuestion, rules: QuestionRules, image: "_Stored"
+    question: SourceQuestion,
+    rules: QuestionRules,
+    stored: list[QuestionImage],
+    notes: list[str],
+    *,
+    is_list: bool,
 ) -> QuestionEntry:
     answer, refusal = rules.stored(question)
+    images = stored if is_list else []
+    texts = numbered(question, len(images))
     return QuestionEntry(
         id=question.id,
-        image=image.file,
-        image_sha256=image.sha256,
+        image=stored[0].file,
+        image_sha256=stored[0].sha256,
+        images=images,
         image_id=question.image_id,
-        question=question.question,
-        options=list(question.options),
+        question=texts[0],
+        options=texts[1:],
         answer=answer,
         refusal=refusal,
         subset=question.subset,
@@ -273,17 +286,8 @@ def _entry(
         capabilities=list(question.capabilities),
         category=question.category,
         source=question.source,
-        notes=image.notes,
+        notes=notes,
     )
-
-
-class _Stored(NamedTuple):
-    """A stored image of a question set."""
-
-    file: str
-    """Below the question set's folder."""
-    sha256: str
-    notes: list[str]
 
 
 @dataclass
@@ -291,43 +295,53 @@ class _Images:
     """The images of a question set: decoded once per file, and stored once per picture."""
 
     folder: Path
-    stored: dict[str, _Stored] = field(default_factory=dict)
-    """SHA-256 of a file at its source → its image."""
+    stored: dict[str, tuple[QuestionImage, list[str]]] = field(default_factory=dict)
+    """SHA-256 of a file at its source → its image, and what was repaired."""
     files: dict[str, str] = field(default_factory=dict)
     """SHA-256 of a picture → where it is stored."""
-    by_id: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """``image_id`` → its first question, and the SHA-256 of its picture."""
+    by_id: dict[str, tuple[str, list[QuestionImage]]] = field(default_factory=dict)
+    """``image_id`` → its first question, and its images."""
 
-    def put(self, question: SourceQuestion) -> _Stored:
-        """Store a question's image."""
-        data = question.read()
-        source = sha256_bytes(data)
-        if source not in self.stored:
-            image, notes = decode(data, question.name, MAX_PIXELS)
-            png = png_bytes(image)
-            sha256 = sha256_bytes(png)
-            if sha256 not in self.files:
-                self.files[sha256] = f"images/{len(self.files)}.png"
-                (self.folder / self.files[sha256]).write_bytes(png)
-            self.stored[source] = _Stored(self.files[sha256], sha256, notes=notes)
-        stored = self.stored[source]
-        own = (question.name, stored.sha256)
-        first, sha256 = self.by_id.setdefault(question.image_id, own)
-        if sha256 != stored.sha256:
+    def put(
+        self, question: SourceQuestion, files: Sequence[bytes]
+    ) -> tuple[list[QuestionImage], list[str]]:
+        """Store the images of a question; return them, and what was repaired."""
+        stored = []
+        repaired = []
+        for number, data in enumerate(files, 1):
+            source = sha256_bytes(data)
+            if source not in self.stored:
+                which = f", image {number}," if len(files) > 1 else ""
+                image, notes = decode(data, question.name + which, MAX_PIXELS)
+                png = png_bytes(image)
+                sha256 = sha256_bytes(png)
+                if sha256 not in self.files:
+                    self.files[sha256] = f"images/{len(self.files)}.png"
+                    (self.folder / self.files[sha256]).write_bytes(png)
+                file = QuestionImage(file=self.files[sha256], sha256=sha256)
+                self.stored[source] = (file, notes)
+            file, notes = self.stored[source]
+            stored.append(file)
+            repaired += notes
+        own = (question.name, stored)
+        first, images = self.by_id.setdefault(question.image_id, own)
+        if images != stored:
             shared = f"the image_id {question.image_id!r:.80} of {first}"
             raise DataError(
                 f"{question.name} has {shared}, and another image (correct one)"
             )
-        return stored
+        return stored, repaired
 
 
 def _question_set_card(
-    name: str, provider: QuestionProvider, entries: Sequence[QuestionEntry]
+    name: str,
+    provider: QuestionProvider,
+    entries: Sequence[QuestionEntry],
+    images: int,
 ) -> QuestionSetCard:
     where = f"question set {name!r}"
     subsets = _counts(entry.subset for entry in entries)
     categories = _counts(entry.category for entry in entries)
-    images = len({entry.image_sha256 for entry in entries})
     # which a provider without a table has no settings for
     groups = getattr(provider, "groups", {})
     expected = {} if provider.first else getattr(provider, "expect", {})

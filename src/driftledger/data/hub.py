@@ -240,13 +240,21 @@ class HubTable(Provider, ABC):
         return loaded
 
     def rows(
-        self, table: Any, split: str, files: str, columns: Iterable[str], setting: str
+        self,
+        table: Any,
+        split: str,
+        files: str,
+        columns: Iterable[str],
+        setting: str,
+        *,
+        lists: bool = False,
     ) -> Iterator[TableRow]:
         """Read the rows of a split with these columns, class labels by name.
 
         Args:
             files: the column of images or sounds, which ``setting`` names. A file is read when its
                 row asks for it.
+            lists: whether that column may hold lists; a row then reads a list of bytes.
         """
         names = [column for column in dict.fromkeys(columns) if column != files]
         for column in (files, *names):
@@ -257,6 +265,11 @@ class HubTable(Provider, ABC):
         datasets = import_extra("datasets")
         feature = table.features[files]
         kind = datasets.Audio if self.medium == "sound" else datasets.Image
+        undecoded = kind(decode=False)
+        is_list = lists and hasattr(feature, "feature")
+        if is_list:
+            feature = feature.feature
+            undecoded = datasets.List(undecoded)
         is_bytes = "binary" in str(getattr(feature, "dtype", ""))
         is_file = (
             isinstance(feature, dict) and "bytes" in feature
@@ -268,10 +281,10 @@ class HubTable(Provider, ABC):
                 f"{setting}"
             )
             raise ConfigError(f"{self.path}: {sentence}")
-        media = table.select_columns([files]).cast_column(files, kind(decode=False))
-        paths = []
+        media = table.select_columns([files]).cast_column(files, undecoded)
+        paths: list[Any] = []
         for chunk in media.data.column(files).chunks:
-            paths += chunk.field("path").to_pylist()
+            paths += [None] * len(chunk) if is_list else chunk.field("path").to_pylist()
         texts = table.select_columns(names)
         labels = {}
         for column in names:
@@ -303,13 +316,20 @@ class HubTable(Provider, ABC):
                 place,
                 cells,
                 file,
-                partial(self._bytes, media, number, files, place),
+                partial(self._read, media, number, files, place),
             )
 
-    def _bytes(self, media: Any, number: int, files: str, place: str) -> bytes:
-        """Return the bytes in a row, or those of the file that it names; refuse a file elsewhere on
-        this disk."""
-        cell = media[number][files] or {}
+    def _read(self, media: Any, number: int, files: str, place: str) -> Any:
+        """Return the bytes of the file in a row, or of each in a list."""
+        cell = media[number][files]
+        if isinstance(cell, list):
+            return [self._bytes(each, place) for each in cell]
+        return self._bytes(cell, place)
+
+    def _bytes(self, cell: dict[str, Any] | None, place: str) -> bytes:
+        """Return the bytes in a cell, or those of the file that it names; refuse a file elsewhere
+        on this disk."""
+        cell = cell or {}
         data = cell.get("bytes")
         path = cell.get("path")
         if data is not None or not path:

@@ -12,7 +12,7 @@ from pydantic import Field
 from driftledger.core.canonical import Json, sha256_of
 from driftledger.core.errors import first_few
 from driftledger.core.files import Record, read_jsonl
-from driftledger.core.strict import Id, Name, RelativePath, Words
+from driftledger.core.strict import Id, Name, RelativePath, Strict, Words
 from driftledger.core.types import Medium, Sample, Split
 
 SAMPLES = "samples.jsonl"
@@ -115,14 +115,27 @@ def read_samples(folder: Path) -> list[Sample]:
     return samples
 
 
+class QuestionImage(Strict):
+    """One of the images of a question."""
+
+    file: RelativePath
+    """Below the question set's folder."""
+    sha256: str
+
+
 class QuestionEntry(Record):
     """A line of ``questions.jsonl``: one question, with the options in the order of their
     source."""
 
     id: Id
     image: RelativePath
-    """Below the question set's folder."""
+    """Below the question set's folder; the first of several."""
     image_sha256: str
+    images: list[QuestionImage] = Field(
+        default_factory=list, exclude_if=lambda images: not images
+    )
+    """All images of a question that may have several, in order: they stand where its texts have
+    ``<image 2>``, or else in front."""
     image_id: Words
     """Equal for questions about the same image at the source; images of two ids may look alike."""
     question: Words
@@ -140,6 +153,18 @@ class QuestionEntry(Record):
     """Where it came from: row and file name, as far as they are known."""
     notes: list[str] = Field(default_factory=list)
     """What was repaired when its image was read, e.g. ``rotated upright as its EXIF tag says``."""
+
+    @property
+    def cluster(self) -> str:
+        """The SHA-256 of its image, or those of several: equal for the same images."""
+        several = "+".join(sorted(image.sha256 for image in self.images))
+        return several or self.image_sha256
+
+    def media(self, folder: Path) -> tuple[Medium, ...]:
+        """Return its images in order, in the question set's folder."""
+        first = QuestionImage(file=self.image, sha256=self.image_sha256)
+        images = self.images or [first]
+        return tuple(Medium(folder / image.file, image.sha256) for image in images)
 
 
 class QuestionSetCard(Record):
@@ -163,7 +188,7 @@ class QuestionSetCard(Record):
     )
     """Group name → its categories, which are averaged in it."""
     blank: list[Id] = Field(default_factory=list, exclude_if=lambda blank: not blank)
-    """Ids of the questions in whose image a conversion left nothing to see."""
+    """Ids of the questions in an image of which a conversion left nothing to see."""
     digest: str
     """SHA-256 over every question's content and its image's hash, in order."""
 
@@ -172,7 +197,7 @@ def questions_digest(entries: Sequence[QuestionEntry]) -> str:
     """Return the digest of these questions, in order.
 
     It is over what a score can depend on: everything but where they came from and how they are
-    stored.
+    stored; the files of several images are numbered by their order.
     """
     left_out = {"schema_", "image", "source", "notes"}
     return sha256_of(

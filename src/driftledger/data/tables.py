@@ -40,8 +40,8 @@ class TableRow(NamedTuple):
     cells: Cells
     file: str | None
     """The image's file name as it is recorded: below the local folder, or without folders."""
-    read: Callable[[], bytes]
-    """Gives the image's bytes."""
+    read: Callable[[], Any]
+    """Gives the image's bytes, or those of each in a list."""
 
     def source(self) -> dict[str, str]:
         """Return where it came from, as an entry keeps it."""

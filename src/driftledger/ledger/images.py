@@ -124,9 +124,8 @@ def _uses(
         if digest.encode() not in line:
             continue
         entry = parse_json(line, kind.line, f"{folder.path}/{name}").to_dict()
-        images = [
-            each for each in entry.get("results", [entry]) if digest in each.values()
-        ]
+        listed = entry.get("results") or entry.get("images") or [entry]
+        images = [each for each in listed if digest in each.values()]
         if images:
             card = (
                 {}

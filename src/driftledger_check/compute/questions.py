@@ -74,7 +74,7 @@ class Graded:
         self.questions = files.data.rows("questions.jsonl")
         self.units = field(self.questions, "id")
         self.groups = [ALL] * len(self.units)
-        self.images = field(self.questions, "image_sha256")
+        self.images = [_cluster(question) for question in self.questions]
         [folder] = files.collected.values()
         answers = [record for record in read_records(folder) if record.step]
         recorded = _recorded(files.rows)
@@ -188,6 +188,12 @@ class Graded:
             int(counted.sum()),
             total=read.size,
         )
+
+
+def _cluster(question: Json) -> str:
+    """Return the hashes of a question's images: equal for questions about the same ones."""
+    hashes = sorted(image["sha256"] for image in question.get("images", ()))
+    return "+".join(hashes) or str(question["image_sha256"])
 
 
 def _recorded(rows: Iterable[Json]) -> dict[str, list[Grade]]:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
+from unittest.mock import Mock
 
 import pytest
 
@@ -16,7 +17,18 @@ from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import StoreError
 from driftledger.core.files import read_json, write_json
 from driftledger.core.types import Outcome
-from tests.benchmarks._questions.asking import MME, SAP, VET, Exam, Grades, Says, exam
+from driftledger.ledger.images import _uses
+from driftledger.reports.site.units import files_of
+from tests.benchmarks._questions.asking import (
+    MME,
+    SAP,
+    VET,
+    Exam,
+    Grades,
+    Says,
+    checked,
+    exam,
+)
 from tests.support.ledgers import record, result
 
 EXAMS = {
@@ -191,3 +203,27 @@ def test_a_protocol_that_no_settings_may_have_is_not_followed(tmp_path):
     )
     with pytest.raises(ValueError, match="less than or equal to 100"):
         judged.follow()
+
+
+@pytest.mark.parametrize("name", EXAMS)
+def test_several_images_stand_in_their_places(name, tmp_path):
+    exam = EXAMS[name](tmp_path)
+    spec = benchmark(name)
+    file = exam.folder(spec.data) / "questions.jsonl"
+    images = (
+        '"images":[{"file":"images/a.png","sha256":"A"},{"file":"b.png","sha256":"B"}],'
+    )
+    text = images + '"question":"Is <image 2> <image 1> and <image 2>? '
+    file.write_text(file.read_text().replace('"question":"', text))
+    [turn] = next(spec.steps(exam.collecting())).calls[0][1].turns
+    shown = [getattr(part, "sha256", part) for part in turn.parts]
+    assert shown[:5] == ["Is ", "B", "A", " and ", "B"]
+    scored = exam.collect().score()
+    assert checked(exam, scored) == []
+    assert name == "mme" or scored.rows[0].cluster == "A+B"
+    folders = {stage.name: exam.folder(stage) for stage in spec.stages}
+    trace = next(spec.traces(folders, scored.score, scored.rows))
+    assert [file.name for file in files_of(trace)] == ["a.png", "b.png"]
+    away = Mock(lineages=(), **{"contents.within.return_value": None})
+    uses = _uses(away, "B", Mock(path="d"), file, "questions.jsonl")
+    assert {use["file"] for use in uses} == {"b.png"}

@@ -41,8 +41,9 @@ from driftledger.collect.call import Ask
 from driftledger.core.canonical import Json, sha256_of
 from driftledger.core.files import read_json
 from driftledger.core.grouping import grouped
-from driftledger.core.types import Conversation, Medium, Outcome, Subject
+from driftledger.core.types import Conversation, Medium, Outcome, Subject, Turn
 from driftledger.data.question_sets.base import QuestionRules
+from driftledger.data.question_sets.places import with_images
 from driftledger.data.records import (
     QUESTION_SET_CARD,
     QuestionEntry,
@@ -165,11 +166,14 @@ class QuestionBenchmark(OneCall):
             }
             if len(about) == 1:
                 inputs = _put_as(about[0].question, about[0].options)
+            for number, medium in enumerate(about[0].media(folder), 1):
+                name = f"image {number}" if number > 1 else "image"
+                inputs[name] = Shot(medium.path)
             truth = {"right": [_right(entry) for entry in about]}
             yield Trace(
                 unit=row.unit,
                 name="question" if len(about) == 1 else "questions",
-                inputs={**inputs, "image": Shot(folder / about[0].image)},
+                inputs=inputs,
                 outputs={"read as": sorted(readings), **truth},
                 outcome=row.outcome,
                 steps=steps,
@@ -263,7 +267,7 @@ def question_row(
     return Row(
         unit=question.id,
         group="all",
-        cluster=question.image_sha256,
+        cluster=question.cluster,
         outcome=joint_outcome(readings["outcomes"]),
         values=values,
         extra=extra | readings,
@@ -310,11 +314,14 @@ def question_call(
     order = permutation(
         collecting.protocol["seed"], question.id, variant, len(question.options)
     )
-    image = Medium(collecting.data / question.image, question.image_sha256)
     shown = [question.options[option] for option in order]
     text = rendered(collecting.protocol["prompt"], question.question, shown)
     context = Subject(question.id, variant + 1, collecting.on)
-    conversation = Conversation.ask(text, image, context, options=shown)
+    images = question.media(collecting.data)
+    parts: tuple[str | Medium, ...] = (*images, text)
+    if question.images:
+        parts = with_images(text, images)
+    conversation = Conversation((Turn("user", parts),), context, options=tuple(shown))
     return Ask(collecting.model(), "answer", conversation, context), order
 
 

@@ -298,7 +298,7 @@ class MMSAP(QuestionBenchmark):
                 -1 if question.answer is None else int(question.answer)
             )
             refusals.append(question.refusal)
-            images.append(question.image_sha256)
+            images.append(question.cluster)
             subsets.append(question.subset or "")
             subtasks.append(f"{question.subset}: {question.subtask}")
         correct = np.array(right_options)

@@ -434,7 +434,7 @@ class MMVet(QuestionBenchmark):
         )
         known = np.nan_to_num(grades)
         sums = np.rint(STEPS * known).astype(np.int64).sum(axis=1)
-        images = [question.image_sha256 for question in questions]
+        images = [question.cluster for question in questions]
         most = STEPS * counted.sum(axis=1)
         estimate = share_interval(sums, most, images, given.section.confidence)
         ends = interval_ends({"total": estimate}, PERCENT)

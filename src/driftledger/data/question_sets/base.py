@@ -13,8 +13,11 @@ from driftledger.data.datasets.base import Provider, first_of
 
 @dataclass(frozen=True, slots=True)
 class SourceQuestion:
-    """One question at its source. ``read`` gives the image file's bytes; errors call the question
-    ``name``.
+    """One question at its source. ``read`` gives the image file's bytes, or a list of those of
+    several images; errors call the question ``name``.
+
+    Images of a list stand where the question and its options have ``<image>`` or ``<image 2>``, or
+    else in front.
 
     The benchmark says which other fields a question has: :class:`QuestionRules`.
     """
@@ -22,8 +25,8 @@ class SourceQuestion:
     id: str
     name: str
     image_id: str
-    """Equal for questions about the same image."""
-    read: Callable[[], bytes]
+    """Equal for questions about the same image, or the same images."""
+    read: Callable[[], bytes | list[bytes]]
     question: str
     options: tuple[str, ...] = ()
     answer: str | None = None

@@ -4,10 +4,12 @@ Nothing is guessed: a column is found by its name, and an answer is read as the 
 that a table read wrongly is refused and never scored.
 """
 
+import re
 import string
 from abc import ABC
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from functools import partial
 from itertools import chain
 from pathlib import Path, PurePosixPath
@@ -26,6 +28,7 @@ from driftledger.data.datasets.base import (
     reached,
     read_file,
 )
+from driftledger.data.datasets.pages import file_and_page, page_png
 from driftledger.data.hub import HubTable
 from driftledger.data.question_sets.base import (
     QuestionProvider,
@@ -58,9 +61,12 @@ class ColumnQuestions(QuestionProvider, ABC):
     """How many ``questions``, ``images``, questions of a subset or of a category there must be, by
     their names."""
 
-    @property
-    def image_column(self) -> str:
-        return str(self.columns.get("image", "image"))
+    def image_column(self, available: Collection[str]) -> str:
+        """Return the column of images: as it is named, or else ``image``, or else ``images``."""
+        named = self.columns.get("image")
+        if named is None and "image" not in available and "images" in available:
+            return "images"
+        return str(named or "image")
 
     def check(self, rules: QuestionRules) -> None:
         fields = [*rules.needed, *rules.optional]
@@ -100,15 +106,13 @@ class ColumnQuestions(QuestionProvider, ABC):
             ConfigError: a column is named or needed, and the table does not have it.
         """
         columns = {}
-        constant = set()
-        if subset:
-            constant.add("subset")
-        if self.refusal is not None:
-            constant.add("refusal")
+        constant = {"subset": subset, "refusal": self.refusal}
         for field in (*rules.needed, *rules.optional):
-            if field in constant:
+            if constant.get(field):
                 continue
             named = self.columns.get(field, field)
+            if field == "image":
+                named = self.image_column(available)
             names = (named,) if isinstance(named, str) else named or ()
             missing = [name for name in names if name not in available]
             if missing and (field in rules.needed or self.columns.get(field)):
@@ -194,6 +198,10 @@ class ColumnQuestions(QuestionProvider, ABC):
         )
 
 
+_BETWEEN = re.compile(r"\s*;(?!base64,)\s*")
+"""What parts the images in a text, but not the head of a data URL."""
+
+
 def _options(cells: Cells, columns: Sequence[str], place: str) -> tuple[str, ...]:
     """Return the options in one cell each, or in the one cell that holds a list.
 
@@ -227,6 +235,8 @@ class QuestionTable(ColumnQuestions):
     images: Path | dict[str, Path] | None = None
     """The folder of the images, or one for each subset's file; without it, the file's. No image is
     read from outside of it."""
+    pdf_dpi: int = Field(default=150, ge=36, le=600, exclude_if=lambda dpi: dpi == 150)
+    """Pixels per inch of pages, where an image is one: ``report.pdf#3``."""
 
     def check(self, rules: QuestionRules) -> None:
         super().check(rules)
@@ -247,26 +257,19 @@ class QuestionTable(ColumnQuestions):
             if not table.rows:
                 continue
             columns = self.columns_of(rules, table.name, table.columns, subset)
+            column = self.image_column(table.columns)
             for number, (place, cells) in enumerate(table.rows):
-                path = as_text(cells.get(self.image_column), f"{place} in image") or ""
-                image = image_in(path)
-                if image is not None:
-                    name = None
-                    image_id = sha256_bytes(image)
-                    read = partial(bytes, image)
-                else:
-                    name = (
-                        printable(PurePosixPath(path).as_posix())
-                        if path.strip()
-                        else ""
-                    )
-                    image_id = name
-                    read = partial(_image_bytes, folder, path, place)
-                row = TableRow(number, place, cells, file=name, read=read)
+                paths, is_list = self._paths(cells, column, f"{place} in image")
+                ids = []
+                for path in paths:
+                    name = self._name(path)
+                    ids.append(name or sha256_bytes(image_in(path) or b""))
+                names = "; ".join(filter(None, map(self._name, paths)))
+                read = partial(self._read, folder, paths, place, is_list=is_list)
                 yield self.question(
-                    row,
+                    TableRow(number, place, cells, file=names, read=read),
                     columns,
-                    image=image_id,
+                    image="; ".join(ids),
                     total=len(table.rows),
                     subset=subset,
                 )
@@ -275,15 +278,54 @@ class QuestionTable(ColumnQuestions):
         files = []
         for subset, file, folder in self._parts:
             files.append((subset or "", file))
-            paths = set()
-            for _, cells in read_table(file).rows:
-                path = cells.get(self.image_column)
-                if isinstance(path, str) and path.strip() and image_in(path) is None:
-                    paths.add(path)
-            for path in sorted(paths):
+            table = read_table(file)
+            column = self.image_column(table.columns)
+            named = set[str]()
+            for _, cells in table.rows:
+                with suppress(DataError):  # the build reports what is not text
+                    paths, _ = self._paths(cells, column, file.name)
+                    for path in filter(self._name, paths):
+                        named.add(file_and_page(path)[0])
+            for path in sorted(named):
                 with suppress(DataError):  # the build reports all missing images
                     files.append((printable(path), inside(folder, path, file.name)))
         return digest_files(files)
+
+    def _paths(self, cells: Cells, column: str, where: str) -> tuple[list[str], bool]:
+        """Return what a row writes of its images, and True if it is a list.
+
+        In a column ``images`` that the settings don't name, a text has ``;`` between its images.
+        """
+        cell = cells.get(column)
+        if isinstance(cell, list | tuple):
+            return [as_text(path, where) or "" for path in cell], True
+        text = as_text(cell, where) or ""
+        if column == "images" and "image" not in self.columns:
+            return _BETWEEN.split(text.strip()), True
+        return [text], False
+
+    def _name(self, path: str) -> str:
+        """Return a path as it is recorded; empty for an image in base64, and for nothing."""
+        if not path.strip() or image_in(path):
+            return ""
+        drawn = f" at {self.pdf_dpi} dpi" if file_and_page(path)[1] else ""
+        return printable(PurePosixPath(path).as_posix()) + drawn
+
+    def _read(
+        self, folder: Path, paths: Sequence[str], place: str, *, is_list: bool
+    ) -> bytes | list[bytes]:
+        """Return the bytes of each image; none where nothing is written."""
+        images = []
+        for path in paths:
+            data = image_in(path) or b""
+            if self._name(path):
+                file, page = file_and_page(path)
+                name = f"{place}: {path!r:.200}"
+                data = read_file(inside(folder, file, place), name)
+                if page:
+                    data = page_png(data, page, name, dpi=self.pdf_dpi)
+            images.append(data)
+        return images if is_list else images[0]
 
     def source(self) -> dict[str, str]:
         names = [printable(file.name) for _, file, _ in self._parts]
@@ -306,13 +348,6 @@ class QuestionTable(ColumnQuestions):
             yield subset, file, folder
 
 
-def _image_bytes(folder: Path, path: str, place: str) -> bytes:
-    """Return the bytes of an image; none where no path is written."""
-    if not path.strip():
-        return b""
-    return read_file(inside(folder, path, place), f"{place}: {path!r:.200}")
-
-
 class HuggingFaceQuestions(HubTable, ColumnQuestions):
     """Questions from one split of a dataset."""
 
@@ -324,16 +359,18 @@ class HuggingFaceQuestions(HubTable, ColumnQuestions):
         for row in self.rows(
             loaded,
             self.split,
-            self.image_column,
+            self.image_column(loaded.features),
             chain(*columns.values()),
             "columns.image",
+            lists=True,
         ):
             # Images are told apart by their bytes, because a path of the hub's is one on this
             # machine.
             data = row.read()
+            images = data if isinstance(data, list) else [data]
             yield self.question(
-                row._replace(read=partial(bytes, data)),
+                row._replace(read=partial(copy, data)),
                 columns,
-                image=sha256_bytes(data),
+                image="; ".join(map(sha256_bytes, images)),
                 total=len(loaded),
             )
