@@ -382,6 +382,7 @@ class Collector:
         )
         cost = sum(result.usage.cost or 0.0 for result in results if result.usage)
         units.progress.count(name, len(results), cost)
+        units.progress.note(component.fingerprint, results)
 
 
 class Shard(NamedTuple):

@@ -68,6 +68,7 @@ from driftledger.project.project import Project
 from driftledger.project.resolve import resolve
 from driftledger.project.settings import read_yaml
 from driftledger.reports.cells import Cell, ReportTable, interval
+from driftledger.tracking.live import counts_of, shown_live
 
 if TYPE_CHECKING:
     from driftledger.reports.scores import Parts
@@ -140,7 +141,7 @@ def run(
     began = time.monotonic()
     former: dict[str, str] = {}
     try:
-        with _only_one_run(project.root), stops_as_exits():
+        with _only_one_run(project), stops_as_exits(), shown_live(project):
             if again:
                 former = ask_again(project, again)
                 project = replace(project)
@@ -185,17 +186,20 @@ def _require_project(project: Project) -> None:
 
 
 @contextmanager
-def _only_one_run(root: Path) -> Iterator[None]:
+def _only_one_run(project: Project) -> Iterator[None]:
     """Hold the lock of the checkout's run.
 
     Raises:
-        ConfigError: another run is under way.
+        ConfigError: another run is under way; its calls so far are printed.
     """
-    log = root / STATE / LOG
+    log = project.root / STATE / LOG
     log.parent.mkdir(parents=True, exist_ok=True)
     try:
         lock = FileLock(log.with_name(RUN_LOCK)).acquire(timeout=0)
     except Timeout:
+        for entry, counts in counts_of(project).items():
+            texts = [f"{round(value, 2):,} {name}" for name, value in counts.items()]
+            print(for_line(f"{entry}: {', '.join(texts)}"), flush=True)
         raise ConfigError(
             f"another 'driftledger run' is under way here; its log is {log}"
         ) from None

@@ -17,14 +17,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from filelock import FileLock
+
 from driftledger.core.databases import wait_until_free
 from driftledger.core.errors import ConfigError, LedgerError
-from driftledger.core.paths import main_checkout
+from driftledger.core.paths import STATE, main_checkout
 from driftledger.core.text import shortened
 from driftledger.tracking.view import PAGES
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
+    from mlflow.entities import Experiment
 
     from driftledger.project.settings import Tracking
 
@@ -40,6 +43,7 @@ ENVIRONMENT = {
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
     "MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR": "1",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
+    "MLFLOW_SYSTEM_METRICS_SAMPLING_INTERVAL": "60",
     "MLFLOW_ASYNC_TRACE_LOGGING_MAX_WORKERS": "1",
     "MLFLOW_ASYNC_TRACE_LOGGING_MAX_SPAN_BATCH_SIZE": "500",
 }
@@ -218,6 +222,54 @@ def artifact_location(tracking: "Tracking") -> str | None:
             "bucket that all who track reach"
         )
     return place
+
+
+def lock_of(root: Path, tracking: "Tracking") -> FileLock:
+    """Return the lock of those who write to the store, from all clones if it is a SQLite file."""
+    lock = main_checkout(root) / STATE / "locks" / "track.lock"
+    file = sqlite_file(tracking_uri(tracking))
+    if file is not None and os.access(file, os.W_OK):
+        lock = file.with_name(f"{file.name}.lock")
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    return FileLock(lock)
+
+
+def experiment_of(client: "MlflowClient", tracking: "Tracking") -> "Experiment":
+    """Return the project's experiment, created if it is missing.
+
+    Raises:
+        LedgerError: it is deleted.
+    """
+    name = tracking.experiment
+    experiment = client.get_experiment_by_name(name)
+    if experiment is not None and experiment.lifecycle_stage != "active":
+        raise LedgerError(
+            f"the MLflow experiment {name!r} is deleted; restore it, or set another "
+            "tracking.experiment"
+        )
+    location = artifact_location(tracking)
+    if experiment and location and _is_moved(experiment.artifact_location, location):
+        former = f"{name} (before {location} was its place)"
+        client.rename_experiment(experiment.experiment_id, former)
+        experiment = None
+    if experiment is None:
+        created = client.create_experiment(name, location)
+        experiment = client.get_experiment(created)
+    return experiment
+
+
+def _is_moved(before: str, now: str) -> bool:
+    """Return True if an experiment keeps its files where the checkout was before it was moved or
+    copied.
+
+    MLflow would write there. Its runs are made again in a new experiment.
+    """
+    return (
+        before != now
+        and before.startswith("file:")
+        and before.endswith("/mlartifacts")
+        and now.startswith("file:")
+    )
 
 
 def _unusable(uri: str, error: BaseException | str) -> LedgerError:
