@@ -30,11 +30,16 @@ LOST = Result("", Outcome.FAILED, error="503")
 def live(tmp_path, store, monkeypatch) -> Project:
     """A project whose store is a real SQLite file, and whose entries are noted."""
     make_small(tmp_path)
+    params = tmp_path / "params.yaml"
+    text = params.read_text().replace("sqlite:///mlflow.db", store.uri)
+    params.write_text(text)
     monkeypatch.setenv("MLFLOW_TRACKING_URI", store.uri)
     noted = {"models": {"gpt": SERVICE}, "generators": {"painter": PAINTER}}
     write_json(tmp_path / "data/resolved.json", noted)
     (tmp_path / STATE).mkdir(exist_ok=True)
-    return Project(tmp_path)
+    project = Project(tmp_path)
+    assert project.settings.tracking.uri == store.uri
+    return project
 
 
 def make_calls(project, fingerprint, *results) -> None:
