@@ -176,8 +176,7 @@ def ask(
     collecting: Collecting, collector: Collector, counts: Path | None = None
 ) -> list[CollectedRecord]:
     """Make every call that is not stored yet, show the progress, and add to a file of counts."""
-    title = collecting.title
-    with Progress(title, total=collecting.calls, counts=counts) as progress:
+    with Progress(collecting.title, collecting.calls, counts=counts) as progress:
         return collecting.run(
             lambda planned: collector.run((each.steps() for each in planned), progress)
         )

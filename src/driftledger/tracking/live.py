@@ -3,61 +3,42 @@
 A thread of its own writes it, so that no trouble with MLflow reaches the calls.
 """
 
-import platform
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from importlib.util import find_spec
+from functools import cache
 from itertools import count
 from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 from filelock import Timeout
 
-from driftledger.collect.progress import COUNTS, Counts, read_counts
-from driftledger.core.canonical import sha256_of
+from driftledger.collect.progress import COUNTS, read_counts
 from driftledger.core.errors import DriftledgerError
 from driftledger.core.paths import STATE
 from driftledger.core.text import say
 from driftledger.project.project import Project
-from driftledger.tracking.store import all_pages, experiment_of, lock_of, opened
+from driftledger.tracking.store import experiment_of, id_of, lock_of, opened
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
 LIVE = "driftledger.live"
 """Tag: the checkout whose calls a run shows."""
-SEEN = "driftledger.seen"
-"""Tag: when a run got its last point, in seconds."""
 MARK = "live"
 """A file in the folder of the checkout's state while MLflow may have such a run."""
 PERIOD = 60.0
-"""Seconds between points."""
-FIRST = 10.0
-"""Seconds until the first point: a run with few calls does without."""
+"""Seconds before each point."""
 PATIENCE = 10.0
 """Seconds for which the end waits for MLflow."""
-SILENT = 600
-"""Seconds without a point after which other clones remove a run."""
-
-
-def counts_of(project: Project) -> Counts:
-    """Return what the run under way has counted so far by entry, as ``driftledger plan`` names
-    it."""
-    names = {}
-    for section in ("generators", "models"):
-        for name, fingerprint in project.noted().get(section, {}).items():
-            names[fingerprint] = f"{section}.{name}"
-    counts = read_counts(project.root / STATE / COUNTS)
-    return {names.get(key, key[:12]): values for key, values in counts.items()}
 
 
 @contextmanager
-def shown_live(project: Project, period: float = PERIOD) -> Iterator[None]:
+def shown_live(project: Project) -> Iterator[None]:
     """Count calls from 0, and show the counts in MLflow during the block."""
     (project.root / STATE / COUNTS).unlink(missing_ok=True)
     ended = Event()
-    thread = Thread(target=_show, args=(project, ended, period), daemon=True)
+    thread = Thread(target=_show, args=(project, ended), daemon=True)
     thread.start()
     try:
         yield
@@ -66,79 +47,63 @@ def shown_live(project: Project, period: float = PERIOD) -> Iterator[None]:
         thread.join(PATIENCE)
 
 
-def _show(project: Project, ended: Event, period: float) -> None:
-    """Write a point each period, and remove the run in the end, or what a kill has left.
+def _show(project: Project, ended: Event) -> None:
+    """Write a point each period, and remove the run in the end, also that of a killed process.
 
-    The first trouble is said, and each period is a new try.
+    Each period is a new try, and each trouble is said once.
     """
     mark = project.root / STATE / MARK
     tracking = project.settings.tracking
+    say_once = cache(say)
     run_id = ""
-    is_in_trouble = False
-    for step in count():
-        is_over = ended.wait(period if run_id else min(FIRST, period))
-        counts = {} if is_over else counts_of(project)
+    for minute in count():
+        is_over = ended.wait(PERIOD)
+        counts = read_counts(mark.with_name(COUNTS))
         try:
-            if counts or mark.exists():
-                # while 'track' writes, there is no point
+            if mark.exists() if is_over else counts:
                 with (
-                    suppress(Timeout),
+                    suppress(Timeout),  # while 'track' writes, there is no point
                     lock_of(project.root, tracking).acquire(timeout=PATIENCE),
                     opened(tracking, create=True) as client,
                 ):
-                    if not (counts and run_id):
-                        mark.touch()
-                        run_id = _replace(client, project, again=bool(counts))
-                    if counts:
-                        _add_point(client, run_id, step, counts=counts)
-                    else:
+                    import mlflow
+
+                    mark.touch()
+                    run_id = run_id or _replace(client, project)
+                    if is_over:
+                        client.delete_run(run_id)
                         mark.unlink()
+                    else:
+                        metrics = {**counts, **_system_metrics()}
+                        mlflow.log_metrics(metrics, minute, run_id=run_id)
         except (DriftledgerError, OSError) as error:
-            if not is_in_trouble:
-                reason = str(error).partition(";")[0]
-                say(f"no progress is shown in MLflow, the calls go on: {reason}")
-            is_in_trouble = True
+            say_once(f"no progress is shown in MLflow, the calls go on: {error}")
         if is_over:
             return
 
 
-def _replace(client: "MlflowClient", project: Project, *, again: bool) -> str:
-    """Remove the run of this checkout, and those of others that have fallen silent; return the id
-    of a new one.
-
-    Args:
-        again: whether there is to be a new one.
-    """
-    import mlflow
-
-    if mlflow.active_run():
-        mlflow.end_run()
+def _replace(client: "MlflowClient", project: Project) -> str:
+    """Remove what is left of this checkout, and return the id of a new run."""
     experiment = experiment_of(client, project.settings.tracking).experiment_id
-    checkout = sha256_of([platform.node(), str(project.root.resolve())])[:16]
-    for run in all_pages(client.search_runs, [experiment], f"tags.`{LIVE}` LIKE '%'"):
-        silent = time.time() - float(run.data.tags[SEEN])
-        if run.data.tags[LIVE] == checkout or silent > SILENT:
-            client.delete_run(run.info.run_id)
-    if not again:
-        return ""
-    # listed under "Evaluation runs"
-    tags = {LIVE: checkout, SEEN: str(time.time()), "mlflow.runType": "genai_evaluate"}
-    title = time.strftime("running · %Y-%m-%d %H:%M")
-    run_id: str = client.create_run(experiment, run_name=title, tags=tags).info.run_id
-    if find_spec("psutil"):
-        # by its id: 'mlflow run' names another one in the environment
-        mlflow.start_run(run_id, log_system_metrics=True)
-    return run_id
+    checkout = id_of(project.root.resolve())
+    for run in client.search_runs([experiment], f"tags.`{LIVE}` = '{checkout}'"):
+        client.delete_run(run.info.run_id)
+    new = client.create_run(
+        experiment,
+        # listed under "Evaluation runs"
+        tags={LIVE: checkout, "mlflow.runType": "genai_evaluate"},
+        run_name=time.strftime("running · %Y-%m-%d %H:%M"),
+    )
+    return str(new.info.run_id)
 
 
-def _add_point(
-    client: "MlflowClient", run_id: str, step: int, *, counts: Counts
-) -> None:
-    from mlflow.entities import Metric, RunTag
+def _system_metrics() -> dict[str, float]:
+    """Measure the machine where psutil is installed; named as MLflow names it."""
+    with suppress(ImportError):
+        import psutil  # type: ignore[import-untyped]
 
-    now = time.time()
-    metrics = []
-    for entry, values in counts.items():
-        for name, value in values.items():
-            metrics.append(Metric(f"{name}/{entry}", value, int(now * 1000), step))
-    client.log_batch(run_id, metrics=metrics, tags=[RunTag(SEEN, str(now))])
+        return {
+            "system/cpu_utilization_percentage": psutil.cpu_percent(),
+            "system/system_memory_usage_percentage": psutil.virtual_memory().percent,
+        }
+    return {}

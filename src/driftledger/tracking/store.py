@@ -5,6 +5,7 @@ It is quick to give up, with one sentence without secrets."""
 import gc
 import logging
 import os
+import platform
 import re
 import signal
 import socket
@@ -19,6 +20,7 @@ from urllib.parse import urlsplit
 
 from filelock import FileLock
 
+from driftledger.core.canonical import sha256_of
 from driftledger.core.databases import wait_until_free
 from driftledger.core.errors import ConfigError, LedgerError
 from driftledger.core.paths import STATE, main_checkout
@@ -43,7 +45,6 @@ ENVIRONMENT = {
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "1",
     "MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR": "1",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
-    "MLFLOW_SYSTEM_METRICS_SAMPLING_INTERVAL": "60",
     "MLFLOW_ASYNC_TRACE_LOGGING_MAX_WORKERS": "1",
     "MLFLOW_ASYNC_TRACE_LOGGING_MAX_SPAN_BATCH_SIZE": "500",
 }
@@ -224,6 +225,11 @@ def artifact_location(tracking: "Tracking") -> str | None:
     return place
 
 
+def id_of(checkout: Path) -> str:
+    """Return what tells a checkout's runs from those of others at the same store."""
+    return sha256_of([platform.node(), str(checkout)])[:16]
+
+
 def lock_of(root: Path, tracking: "Tracking") -> FileLock:
     """Return the lock of those who write to the store, from all clones if it is a SQLite file."""
     lock = main_checkout(root) / STATE / "locks" / "track.lock"
@@ -248,28 +254,19 @@ def experiment_of(client: "MlflowClient", tracking: "Tracking") -> "Experiment":
             "tracking.experiment"
         )
     location = artifact_location(tracking)
-    if experiment and location and _is_moved(experiment.artifact_location, location):
-        former = f"{name} (before {location} was its place)"
-        client.rename_experiment(experiment.experiment_id, former)
-        experiment = None
+    if experiment and location:
+        before = experiment.artifact_location
+        files = before.startswith("file:") and before.endswith("/mlartifacts")
+        if files and location.startswith("file:") and location != before:
+            # MLflow would write where the checkout was before it was moved or copied; its runs are
+            # made again in a new experiment
+            former = f"{name} (before {location} was its place)"
+            client.rename_experiment(experiment.experiment_id, former)
+            experiment = None
     if experiment is None:
         created = client.create_experiment(name, location)
         experiment = client.get_experiment(created)
     return experiment
-
-
-def _is_moved(before: str, now: str) -> bool:
-    """Return True if an experiment keeps its files where the checkout was before it was moved or
-    copied.
-
-    MLflow would write there. Its runs are made again in a new experiment.
-    """
-    return (
-        before != now
-        and before.startswith("file:")
-        and before.endswith("/mlartifacts")
-        and now.startswith("file:")
-    )
 
 
 def _unusable(uri: str, error: BaseException | str) -> LedgerError:
@@ -422,8 +419,9 @@ def serve(tracking: "Tracking", port: int | None) -> Iterator[str]:
         str(free),
         "--workers",
         "1",
+        "--uvicorn-opts",
+        "--log-level warning",
     ]
-    command += ["--uvicorn-opts", "--log-level warning"]
     sys.stdout.flush()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     process = subprocess.Popen(

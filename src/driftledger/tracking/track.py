@@ -9,7 +9,6 @@ repaired.
 import json
 import math
 import os
-import platform
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -21,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from driftledger.benchmarks.base import ROLES, Kind, Tracked
 from driftledger.benchmarks.score import Row
 from driftledger.components.base import ComponentCard
-from driftledger.core.canonical import canonical_json, md5_file, sha256_of
+from driftledger.core.canonical import canonical_json, md5_file
 from driftledger.core.errors import LedgerError, first_few
 from driftledger.core.files import read_jsonl
 from driftledger.core.paths import main_checkout
@@ -46,6 +45,7 @@ from driftledger.tracking.content import (
 from driftledger.tracking.store import (
     all_pages,
     experiment_of,
+    id_of,
     lock_of,
     opened,
     sqlite_file,
@@ -146,7 +146,7 @@ class _Push:
         self._runs = sorted(runs, key=_worth)
         # one without a generator is in several runs
         self._rows_of = cache(lambda path: read_jsonl(root / path, Row))
-        self._writer = sha256_of([platform.node(), str(main_checkout(root))])[:16]
+        self._writer = id_of(main_checkout(root))
         experiment = experiment_of(client, tracking)
         self._experiment_id = experiment.experiment_id
         self._experiment_tags = experiment.tags
