@@ -311,17 +311,14 @@ def test_only_one_run_at_a_time_and_only_in_a_project_of_dvc(
     seen = dvc()
     lock = project.root / STATE / "run.lock"
     lock.parent.mkdir(parents=True)
-    write_json(project.root / "data/resolved.json", {"models": {"gpt": "a" * 64}})
-    counts = {"calls": 1240, "failures": 3, "tokens": 18600, "usd": 1.204}
-    write_json(project.root / STATE / COUNTS, {"a" * 64: counts})
+    counts = {"calls/models.gpt": 1240, "usd/models.gpt": 1.204}
+    write_json(project.root / STATE / COUNTS, counts)
     with (
         FileLock(lock),
         pytest.raises(ConfigError, match="another 'driftledger run' is under way"),
     ):
         run(project)
-    assert capfd.readouterr().out == (
-        "models.gpt: 1,240 calls, 3 failures, 18,600 tokens, 1.2 usd\n"
-    )
+    assert capfd.readouterr().err == "calls/models.gpt: 1,240\nusd/models.gpt: 1.2\n"
     (project.root / ".dvc").rename(tmp_path / "dvc")
     with pytest.raises(
         ConfigError, match="is not a DVC project; 'driftledger init' makes it one"

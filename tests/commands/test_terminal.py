@@ -1,11 +1,13 @@
 """What commands print fits where it is printed, and hostile text does nothing there."""
 
 import re
+from types import SimpleNamespace
 
 import pytest
 
 from driftledger.collect.progress import Progress
 from driftledger.commands.terminal import BAD, facts, line, lines, show, table
+from driftledger.core.types import Result, Usage
 from tests.support.terminal import fitting, printed
 
 WORDS = "word " * 60
@@ -58,12 +60,13 @@ def test_hostile_text_is_inert_everywhere(hostile):
 
 
 def test_in_a_file_progress_is_a_line_for_each_tenth(capsys):
+    eyes = SimpleNamespace(entry_name="eyes")
     with (
         Progress("GenCeption · a", 100) as first,
         Progress("fidelity · a", 6) as second,
     ):
         for _ in range(100):
-            first.count("eyes", 1, cost=0.5)
+            first.count(eyes, [Result("", usage=Usage(cost=0.5))])
             first.update()
         second.update(2)
     text = capsys.readouterr().err
