@@ -311,14 +311,13 @@ def test_only_one_run_at_a_time_and_only_in_a_project_of_dvc(
     seen = dvc()
     lock = project.root / STATE / "run.lock"
     lock.parent.mkdir(parents=True)
-    counts = {"calls/models.gpt": 1240, "usd/models.gpt": 1.204}
-    write_json(project.root / STATE / COUNTS, counts)
+    write_json(lock.with_name(COUNTS), {"calls/models.gpt": 1240, "usd/gpt": 1.204})
     with (
         FileLock(lock),
         pytest.raises(ConfigError, match="another 'driftledger run' is under way"),
     ):
         run(project)
-    assert capfd.readouterr().err == "calls/models.gpt: 1,240\nusd/models.gpt: 1.2\n"
+    assert capfd.readouterr().err == "calls/models.gpt: 1,240\nusd/gpt: 1.2\n"
     (project.root / ".dvc").rename(tmp_path / "dvc")
     with pytest.raises(
         ConfigError, match="is not a DVC project; 'driftledger init' makes it one"

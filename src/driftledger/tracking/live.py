@@ -63,7 +63,7 @@ def _show(project: Project, ended: Event) -> None:
             if mark.exists() if is_over else counts:
                 with (
                     suppress(Timeout),  # while 'track' writes, there is no point
-                    lock_of(project.root, tracking).acquire(timeout=PATIENCE),
+                    lock_of(project.root, tracking).acquire(PATIENCE),
                     opened(tracking, create=True) as client,
                 ):
                     import mlflow

@@ -234,7 +234,7 @@ def lock_of(root: Path, tracking: "Tracking") -> FileLock:
     """Return the lock of those who write to the store, from all clones if it is a SQLite file."""
     lock = main_checkout(root) / STATE / "locks" / "track.lock"
     file = sqlite_file(tracking_uri(tracking))
-    if file is not None and os.access(file, os.W_OK):
+    if file and os.access(file, os.W_OK):
         lock = file.with_name(f"{file.name}.lock")
     lock.parent.mkdir(parents=True, exist_ok=True)
     return FileLock(lock)
@@ -248,7 +248,7 @@ def experiment_of(client: "MlflowClient", tracking: "Tracking") -> "Experiment":
     """
     name = tracking.experiment
     experiment = client.get_experiment_by_name(name)
-    if experiment is not None and experiment.lifecycle_stage != "active":
+    if experiment and experiment.lifecycle_stage != "active":
         raise LedgerError(
             f"the MLflow experiment {name!r} is deleted; restore it, or set another "
             "tracking.experiment"
@@ -263,7 +263,7 @@ def experiment_of(client: "MlflowClient", tracking: "Tracking") -> "Experiment":
             former = f"{name} (before {location} was its place)"
             client.rename_experiment(experiment.experiment_id, former)
             experiment = None
-    if experiment is None:
+    if not experiment:
         created = client.create_experiment(name, location)
         experiment = client.get_experiment(created)
     return experiment
