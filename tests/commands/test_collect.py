@@ -12,6 +12,7 @@ import pytest
 
 from driftledger.benchmarks.registry import benchmark_names
 from driftledger.collect.features import FeatureStore
+from driftledger.collect.progress import COUNTS, read_counts
 from driftledger.commands.collect import (
     collect,
     collect_shard,
@@ -23,6 +24,7 @@ from driftledger.commands.collect import (
 from driftledger.commands.gc import remove_unused
 from driftledger.core.errors import ConfigError, ServiceError, StoreError
 from driftledger.core.files import INPUTS, Made, read_json
+from driftledger.core.paths import STATE
 from driftledger.core.types import Conversation, Outcome, Result
 from driftledger.project.project import Project
 from driftledger_demo.generators.painter import Painter
@@ -63,6 +65,8 @@ def test_what_is_planned_is_made_and_then_nothing_is_left(project):
     assert to_make(project)["models.regions_medium"] == before["models.regions_medium"]
     collect(project, ["regions_medium", "blind"])
     assert set(to_make(project).values()) == {0}
+    counts = read_counts(project.root / STATE / COUNTS)
+    assert counts["calls/models.blind"] == before["models.blind"]
 
 
 def test_failed_calls_are_planned_and_made_by_the_next_run(

@@ -1,11 +1,13 @@
 """What commands print fits where it is printed, and hostile text does nothing there."""
 
 import re
+from types import SimpleNamespace
 
 import pytest
 
-from driftledger.collect.progress import Progress
+from driftledger.collect.progress import Progress, read_counts
 from driftledger.commands.terminal import BAD, facts, line, lines, show, table
+from driftledger.core.types import Outcome, Result, Usage
 from tests.support.terminal import fitting, printed
 
 WORDS = "word " * 60
@@ -57,13 +59,16 @@ def test_hostile_text_is_inert_everywhere(hostile):
     assert len(printed(line(hostile)).splitlines()) == 1
 
 
-def test_in_a_file_progress_is_a_line_for_each_tenth(capsys):
+def test_in_a_file_progress_is_a_line_for_each_tenth(capsys, tmp_path):
+    eyes = SimpleNamespace(entry_name="eyes")
+    file = tmp_path / "counts"
+    call = Result("", Outcome.FAILED, usage=Usage(10, 5, cost=0.5))
     with (
-        Progress("GenCeption · a", 100) as first,
+        Progress("GenCeption · a", 100, counts=file) as first,
         Progress("fidelity · a", 6) as second,
     ):
         for _ in range(100):
-            first.count("eyes", 1, cost=0.5)
+            first.count(eyes, [call])
             first.update()
         second.update(2)
     text = capsys.readouterr().err
@@ -72,6 +77,7 @@ def test_in_a_file_progress_is_a_line_for_each_tenth(capsys):
     shown = [int(re.findall(r"(\d+)/100", row)[0]) for row in bars]
     assert shown == [0, 11, 22, 33, 44, 55, 66, 77, 88, 99, 100]
     assert bars[-1].endswith("eyes: 100, cost 50.00]")
+    assert [*read_counts(file).values()] == [100, 100, 1500, 50]
     last = [row for row in text.splitlines() if row.startswith("fidelity · a: ")][-1]
     assert " 2/6 " in last
 

@@ -1,11 +1,29 @@
-"""The progress bar of calls."""
+"""The progress bar of calls, and their counts for other processes."""
 
 import math
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 from tqdm import tqdm
+
+from driftledger.components.base import Component
+from driftledger.core.files import load_json, read_regular, write_json
+from driftledger.core.types import Outcome, Result, Usage
+
+COUNTS = "counts.json"
+"""In the folder of the checkout's state: what ``driftledger run`` has counted so far."""
+
+
+def read_counts(file: Path) -> Counter[str]:
+    """Read counts as MLflow's metrics are named, ``calls/models.gpt``; none without a file."""
+    with suppress(OSError, ValueError):
+        return Counter(load_json(read_regular(file)))
+    return Counter()
 
 
 def _write_line(text: str) -> None:
@@ -15,43 +33,61 @@ def _write_line(text: str) -> None:
 
 
 class Progress(tqdm):  # type: ignore[type-arg]  # tqdm is generic in its stubs only
-    """tqdm over the calls that are made at most, and how many each component has made; for no calls
+    """tqdm over the calls that are made at most, and how many each entry has made; for no calls
     nothing.
 
     In a file or a log it prints a whole line for each tenth.
     """
 
-    def __init__(self, description: str, total: int, unit: str = "call") -> None:
-        watched = sys.stderr.isatty()
-        lines = SimpleNamespace(write=_write_line, flush=sys.stderr.flush)
-        self._made = Counter[str]()
-        self._costs = Counter[str]()
+    def __init__(
+        self,
+        description: str,
+        total: int,
+        unit: str = "call",
+        *,
+        counts: Path | None = None,
+    ) -> None:
+        """Set up a bar.
+
+        Args:
+            counts: a file of counts to add to, for other processes.
+        """
+        self._counts = counts
+        self._sums = defaultdict[str, Counter[str]](Counter)
+        options: dict[str, Any] = {"dynamic_ncols": True, "ascii": False}
+        if not sys.stderr.isatty():
+            options = {
+                "file": SimpleNamespace(write=_write_line, flush=sys.stderr.flush),
+                "ascii": True,
+                "miniters": total // 10 + 1,
+                "mininterval": 0.0,
+                "maxinterval": math.inf,
+                "position": 0,  # another one is a line that the cursor has to move to
+            }
         super().__init__(
-            desc=description,
-            total=total,
-            unit=unit,
-            file=sys.stderr if watched else lines,
-            dynamic_ncols=watched,
-            miniters=None if watched else total // 10 + 1,
-            mininterval=0.1 if watched else 0.0,
-            maxinterval=10.0 if watched else math.inf,
-            position=None
-            if watched
-            else 0,  # another one is a line that the cursor has to move to
-            ascii=not watched,
-            disable=not total,
+            desc=description, total=total, unit=unit, disable=not total, **options
         )
 
-    def count(self, name: str, calls: int, cost: float = 0.0) -> None:
+    def count(self, component: Component, results: Iterable[Result]) -> None:
         """Add to the calls that a component has made, and to what they have cost."""
-        self._made[name] += calls
-        # a Counter of fractions works as well
-        self._costs[name] += cost  # type: ignore[assignment]
-        costs = {
-            each: f", cost {cost:.2f}" for each, cost in self._costs.items() if cost
-        }
-        counts = (
-            f"{each}: {calls}{costs.get(each, '')}"
-            for each, calls in self._made.items()
-        )
-        self.set_postfix_str("; ".join(counts), refresh=False)
+        entry = component.entry_name or component.provider
+        new = Counter[str]()
+        for result in results:
+            usage = result.usage or Usage()
+            new["calls"] += 1
+            new["failures"] += result.outcome is Outcome.FAILED
+            new["tokens"] += (usage.input_tokens or 0) + (usage.output_tokens or 0)
+            # a Counter of fractions works as well
+            new["usd"] += usage.cost or 0  # type: ignore[assignment]
+        self._sums[entry].update(new)
+        texts = []
+        for name, sums in self._sums.items():
+            cost = f", cost {sums['usd']:.2f}" if sums["usd"] else ""
+            texts.append(f"{name}: {sums['calls']}{cost}")
+        self.set_postfix_str("; ".join(texts), refresh=False)
+        if self._counts:
+            counts = read_counts(self._counts)
+            for name, value in new.items():
+                counts[f"{name}/{entry}"] += value
+            with suppress(OSError):  # a full disk
+                write_json(self._counts, +counts)

@@ -257,7 +257,7 @@ class Collector:
                 calls = [call for call, _ in missing.values()]
                 made = await self._workers.make(calls, units)
                 results = await self._put(zip(calls, made, strict=True))
-                self._count(units, calls[0].component, results)
+                units.progress.count(calls[0].component, results)
                 for (_, waiting), result in zip(missing.values(), results, strict=True):
                     if not waiting.done():
                         waiting.set_result(result)
@@ -313,7 +313,7 @@ class Collector:
                 [result] = await self._put(
                     [(call, await asyncio.to_thread(finished, call, reply))]
                 )
-            self._count(units, component, [result])
+            units.progress.count(component, [result])
             future.set_result(result)
             return result
         except BaseException as error:
@@ -371,17 +371,6 @@ class Collector:
         self._spent[fingerprint] = Spent(before.attempts + attempts, before.cost + cost)
         if at_once:
             await self._put()
-
-    def _count(
-        self, units: Units, component: Component, results: Sequence[Result]
-    ) -> None:
-        name = (
-            component.title
-            if isinstance(component, RemoteComponent)
-            else component.provider
-        )
-        cost = sum(result.usage.cost or 0.0 for result in results if result.usage)
-        units.progress.count(name, len(results), cost)
 
 
 class Shard(NamedTuple):

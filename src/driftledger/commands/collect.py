@@ -36,7 +36,7 @@ from driftledger.benchmarks.records import (
 from driftledger.benchmarks.usage import CallUsage, read_calls
 from driftledger.collect.call import NotStoredError
 from driftledger.collect.plan import Plan, PlannedCalls
-from driftledger.collect.progress import Progress
+from driftledger.collect.progress import COUNTS, Progress
 from driftledger.collect.run import Collector, Shard, part_of
 from driftledger.collect.store import CallStore, stores_in
 from driftledger.commands.stages import data
@@ -172,9 +172,11 @@ def collector_of(settings: Settings, store: CallStore, *, shards: int = 1) -> Co
     )
 
 
-def ask(collecting: Collecting, collector: Collector) -> list[CollectedRecord]:
-    """Make every call that is not stored yet, and show the progress."""
-    with Progress(collecting.title, total=collecting.calls) as progress:
+def ask(
+    collecting: Collecting, collector: Collector, counts: Path | None = None
+) -> list[CollectedRecord]:
+    """Make every call that is not stored yet, show the progress, and add to a file of counts."""
+    with Progress(collecting.title, collecting.calls, counts=counts) as progress:
         return collecting.run(
             lambda planned: collector.run((each.steps() for each in planned), progress)
         )
@@ -335,7 +337,8 @@ def _make(task: Task, collector: Collector, lock: Lock) -> None:
                 with suppress(StoreError):
                     _restore(task, collector.store)
             collecting = task.collecting()
-        collected = ask(collecting, collector)
+        counts = task.project.root / STATE / COUNTS
+        collected = ask(collecting, collector, counts)
         failures = task.spec.failures(collected)
         section = task.project.settings.section(task.spec.name)
         refuse_failures(failures, task.spec.name, section.min_coverage)

@@ -29,6 +29,7 @@ from rich.text import Text
 
 from driftledger.benchmarks.base import COVERAGE, RECORDS_OF, SCORES
 from driftledger.benchmarks.registry import benchmark
+from driftledger.collect.progress import COUNTS, read_counts
 from driftledger.commands.again import ask_again, show_what_changed
 from driftledger.commands.collect import (
     FAILED,
@@ -68,6 +69,7 @@ from driftledger.project.project import Project
 from driftledger.project.resolve import resolve
 from driftledger.project.settings import read_yaml
 from driftledger.reports.cells import Cell, ReportTable, interval
+from driftledger.tracking.live import shown_live
 
 if TYPE_CHECKING:
     from driftledger.reports.scores import Parts
@@ -140,7 +142,7 @@ def run(
     began = time.monotonic()
     former: dict[str, str] = {}
     try:
-        with _only_one_run(project.root), stops_as_exits():
+        with _only_one_run(project.root), stops_as_exits(), shown_live(project):
             if again:
                 former = ask_again(project, again)
                 project = replace(project)
@@ -189,13 +191,15 @@ def _only_one_run(root: Path) -> Iterator[None]:
     """Hold the lock of the checkout's run.
 
     Raises:
-        ConfigError: another run is under way.
+        ConfigError: another run is under way; its calls so far are printed.
     """
     log = root / STATE / LOG
     log.parent.mkdir(parents=True, exist_ok=True)
     try:
         lock = FileLock(log.with_name(RUN_LOCK)).acquire(timeout=0)
     except Timeout:
+        for name, value in read_counts(log.with_name(COUNTS)).items():
+            say(f"{name}: {round(value, 2):,}")
         raise ConfigError(
             f"another 'driftledger run' is under way here; its log is {log}"
         ) from None

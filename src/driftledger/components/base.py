@@ -39,6 +39,9 @@ class Component(Provided, ABC):
     kind: ClassVar[Kind]
     version: ClassVar[str]
 
+    entry_name: ClassVar[str] = ""
+    """``models.blind``, where it is an entry of a project."""
+
     code_is_identity: ClassVar[bool] = True
     """Whether the code of a class that does not come with driftledger is part of the fingerprint:
     it is, unless the code only looks up what has an identity of its own, such as weights or what

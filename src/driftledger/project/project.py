@@ -109,6 +109,8 @@ class Project:
         """
         if (section, name) not in self.components:
             component: Component = self.settings.build(section, name)
+            # where cached properties are kept
+            component.__dict__["entry_name"] = f"{section}.{name}"
             noted = self.noted().get(section, {}).get(name)
             try:
                 # a weight file or a branch has moved
@@ -120,7 +122,6 @@ class Project:
                 if (
                     isinstance(noted, str) and not self.asks
                 ):  # counting calls does not need it
-                    # where cached properties are kept
                     component.__dict__.update(fingerprint=noted, spec={})
                 else:
                     raise type(error)(f"{section}.{name} is needed: {error}") from None

@@ -5,6 +5,7 @@ It is quick to give up, with one sentence without secrets."""
 import gc
 import logging
 import os
+import platform
 import re
 import signal
 import socket
@@ -17,14 +18,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from filelock import FileLock
+
+from driftledger.core.canonical import sha256_of
 from driftledger.core.databases import wait_until_free
 from driftledger.core.errors import ConfigError, LedgerError
-from driftledger.core.paths import main_checkout
+from driftledger.core.paths import STATE, main_checkout
 from driftledger.core.text import shortened
 from driftledger.tracking.view import PAGES
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
+    from mlflow.entities import Experiment
 
     from driftledger.project.settings import Tracking
 
@@ -220,6 +225,50 @@ def artifact_location(tracking: "Tracking") -> str | None:
     return place
 
 
+def id_of(checkout: Path) -> str:
+    """Return what tells a checkout's runs from those of others at the same store."""
+    return sha256_of([platform.node(), str(checkout)])[:16]
+
+
+def lock_of(root: Path, tracking: "Tracking") -> FileLock:
+    """Return the lock of those who write to the store, from all clones if it is a SQLite file."""
+    lock = main_checkout(root) / STATE / "locks" / "track.lock"
+    file = sqlite_file(tracking_uri(tracking))
+    if file and os.access(file, os.W_OK):
+        lock = file.with_name(f"{file.name}.lock")
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    return FileLock(lock)
+
+
+def experiment_of(client: "MlflowClient", tracking: "Tracking") -> "Experiment":
+    """Return the project's experiment, created if it is missing.
+
+    Raises:
+        LedgerError: it is deleted.
+    """
+    name = tracking.experiment
+    experiment = client.get_experiment_by_name(name)
+    if experiment and experiment.lifecycle_stage != "active":
+        raise LedgerError(
+            f"the MLflow experiment {name!r} is deleted; restore it, or set another "
+            "tracking.experiment"
+        )
+    location = artifact_location(tracking)
+    if experiment and location:
+        before = experiment.artifact_location
+        files = before.startswith("file:") and before.endswith("/mlartifacts")
+        if files and location.startswith("file:") and location != before:
+            # MLflow would write where the checkout was before it was moved or copied; its runs are
+            # made again in a new experiment
+            former = f"{name} (before {location} was its place)"
+            client.rename_experiment(experiment.experiment_id, former)
+            experiment = None
+    if not experiment:
+        created = client.create_experiment(name, location)
+        experiment = client.get_experiment(created)
+    return experiment
+
+
 def _unusable(uri: str, error: BaseException | str) -> LedgerError:
     """Say which store cannot be used, why, without the credentials in its address, and what to
     do."""
@@ -370,8 +419,9 @@ def serve(tracking: "Tracking", port: int | None) -> Iterator[str]:
         str(free),
         "--workers",
         "1",
+        "--uvicorn-opts",
+        "--log-level warning",
     ]
-    command += ["--uvicorn-opts", "--log-level warning"]
     sys.stdout.flush()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     process = subprocess.Popen(

@@ -9,7 +9,6 @@ repaired.
 import json
 import math
 import os
-import platform
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -18,15 +17,13 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from filelock import FileLock
-
 from driftledger.benchmarks.base import ROLES, Kind, Tracked
 from driftledger.benchmarks.score import Row
 from driftledger.components.base import ComponentCard
-from driftledger.core.canonical import canonical_json, md5_file, sha256_of
+from driftledger.core.canonical import canonical_json, md5_file
 from driftledger.core.errors import LedgerError, first_few
 from driftledger.core.files import read_jsonl
-from driftledger.core.paths import STATE, main_checkout
+from driftledger.core.paths import main_checkout
 from driftledger.data.records import QUESTIONS, SAMPLES
 from driftledger.ledger.lineage import Run
 from driftledger.ledger.published import note_mlflow
@@ -47,7 +44,9 @@ from driftledger.tracking.content import (
 )
 from driftledger.tracking.store import (
     all_pages,
-    artifact_location,
+    experiment_of,
+    id_of,
+    lock_of,
     opened,
     sqlite_file,
     tracking_uri,
@@ -64,7 +63,6 @@ from driftledger.tracking.view import PAGES, VIEW_TAG, leaderboard
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
-    from mlflow.entities import Experiment
     from mlflow.entities import Run as MlflowRun
 
     from driftledger.project.settings import Tracking
@@ -112,12 +110,7 @@ def track(root: Path, runs: Sequence[Run], tracking: "Tracking") -> str:
     Raises:
         LedgerError: the MLflow store cannot be used; the next call does what is left to do.
     """
-    lock = main_checkout(root) / STATE / "locks" / "track.lock"
-    file = sqlite_file(tracking_uri(tracking))
-    if file is not None and os.access(file, os.W_OK):  # for all clones that write to it
-        lock = file.with_name(f"{file.name}.lock")
-    lock.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(lock), opened(tracking, create=True) as client:
+    with lock_of(root, tracking), opened(tracking, create=True) as client:
         return _Push(client, root, runs, tracking).push()
 
 
@@ -153,8 +146,8 @@ class _Push:
         self._runs = sorted(runs, key=_worth)
         # one without a generator is in several runs
         self._rows_of = cache(lambda path: read_jsonl(root / path, Row))
-        self._writer = sha256_of([platform.node(), str(main_checkout(root))])[:16]
-        experiment = self._experiment()
+        self._writer = id_of(main_checkout(root))
+        experiment = experiment_of(client, tracking)
         self._experiment_id = experiment.experiment_id
         self._experiment_tags = experiment.tags
         self._model_ids: dict[tuple[Kind, str], str] = {}
@@ -196,29 +189,6 @@ class _Push:
             f"{len(missing)} runs created, {len(self._runs) - len(missing)} unchanged"
         )
         return f"MLflow experiment {self._tracking.experiment!r}: {counts}"
-
-    def _experiment(self) -> "Experiment":
-        """Return the experiment, created if it is missing."""
-        name = self._tracking.experiment
-        experiment = self._client.get_experiment_by_name(name)
-        if experiment is not None and experiment.lifecycle_stage != "active":
-            raise LedgerError(
-                f"the MLflow experiment {name!r} is deleted; restore it, or set another "
-                "tracking.experiment"
-            )
-        location = artifact_location(self._tracking)
-        if (
-            experiment
-            and location
-            and _is_moved(experiment.artifact_location, location)
-        ):
-            former = f"{name} (before {location} was its place)"
-            self._client.rename_experiment(experiment.experiment_id, former)
-            experiment = None
-        if experiment is None:
-            created = self._client.create_experiment(name, location)
-            experiment = self._client.get_experiment(created)
-        return experiment
 
     def _finished(self) -> "dict[str, MlflowRun]":
         """Return fingerprint → finished run, also a replaced one, and delete what was cut short.
@@ -455,20 +425,6 @@ class _Push:
         for key, value in tags.items():
             if self._experiment_tags.get(key) != value:
                 self._client.set_experiment_tag(self._experiment_id, key, value)
-
-
-def _is_moved(before: str, now: str) -> bool:
-    """Return True if an experiment keeps its files where the checkout was before it was moved or
-    copied.
-
-    MLflow would write there. Its runs are made again in a new experiment.
-    """
-    return (
-        before != now
-        and before.startswith("file:")
-        and before.endswith("/mlartifacts")
-        and now.startswith("file:")
-    )
 
 
 def _title(run: Run) -> str:
