@@ -187,10 +187,7 @@ def evaluate(
     }
     kept = TemporaryDirectory(prefix="driftledger-")
     project = Project(Path(kept.name), own_code=True)
-    folder = Path(
-        store or os.environ.get(STORE) or user_cache_path("driftledger") / "calls"
-    )
-    raw["store"] = str(folder.expanduser().absolute())
+    raw["store"] = calls_folder(store)
     try:
         if spec.data is QUESTION_SET:
             raw["run"]["question_sets"] = raw["run"][benchmark] = [
@@ -231,6 +228,14 @@ def evaluate(
         for component in project.components.values():
             component.release()
     return FirstLook(project, benchmark, kept)
+
+
+def calls_folder(store: str | Path | None = None) -> str:
+    """Return the folder for finished calls without a project: the one that is given, that of the
+    environment, or one in the user's cache folder."""
+    cached = user_cache_path("driftledger") / "calls"
+    folder = Path(store or os.environ.get(STORE) or cached)
+    return str(folder.expanduser().absolute())
 
 
 def _say_the_price(planned: Iterable[PlannedCalls]) -> None:
