@@ -1,18 +1,19 @@
 """Scorers for ``mlflow.genai.evaluate``: how much of an image is in what your own app says of it.
 
-``inputs`` hold the image: a path, bytes, a Pillow image, or a text with a data URL or base64. Calls
-go through the store and the budgets of the project in the working folder, or, without one, through
-the store of :func:`driftledger.evaluate`. Each assessment carries the versions behind it, and
-``driftledger audit`` takes its id, or that of its trace.
+Names are those of ``params.yaml`` in the working folder, or else of the catalogue. Calls go through
+the store and the budgets of that project or, without one, through the store of
+:func:`driftledger.evaluate`. Each assessment carries the versions behind it, and ``driftledger
+audit`` takes its id, or that of its trace.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from functools import cache, partial
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from functools import cache
+from io import BytesIO
 from pathlib import Path
 from threading import Lock
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from mlflow.entities import AssessmentError, AssessmentSource, Feedback
@@ -23,74 +24,51 @@ from pydantic import PrivateAttr
 from driftledger.benchmarks.fidelity.spec import FidelityBenchmark
 from driftledger.benchmarks.registry import FIRST
 from driftledger.collect.call import Draw, Steps
-from driftledger.collect.features import (
-    FeatureStore,
-    encode_media,
-    encode_texts,
-    read_texts,
-)
+from driftledger.collect.features import FeatureStore, encode_media, encode_texts
 from driftledger.collect.progress import Progress
 from driftledger.collect.run import Collector
-from driftledger.commands.evaluate import calls_folder
-from driftledger.components.base import Component, Encoder, Generator
+from driftledger.components.base import Component, Encoder
 from driftledger.core.canonical import derive_seed, sha256_bytes
 from driftledger.core.errors import ConfigError, DataError, DriftledgerError
 from driftledger.core.files import load_yaml, read_bytes
 from driftledger.core.media import Medium, image_in, png_bytes
-from driftledger.core.types import Float32, Outcome, Result, Subject
+from driftledger.core.types import Float32, Result, Subject
 from driftledger.data.datasets.base import MAX_PIXELS, reached
 from driftledger.data.datasets.decode import decode
 from driftledger.metrics.drift import cosine_similarity
 from driftledger.metrics.structural import comparable, structural_similarity
 from driftledger.project.presets import OWN
-from driftledger.project.project import Project
-from driftledger.project.settings import PARAMS, parse_settings
+from driftledger.project.project import STORE, Project, calls_folder
+from driftledger.project.settings import PARAMS, parse_settings, read_yaml
 from driftledger.tracking.assessments import metadata_of
 
-PERCENT = 100
+_IMAGE = "a path, bytes, a Pillow image or a data URL"
+Measures: TypeAlias = dict[str, tuple[float, str]]
+"""Name of an assessment → its value, and how it came about."""
 
 
-class Measure(NamedTuple):
-    """The value of an assessment, and how it came about."""
+class ImageScorer(Scorer):
+    """Compares an image with what an app says of it, by what a generator draws from that.
 
-    value: float
-    rationale: str
-
-
-@dataclass(frozen=True)
-class Shown:
-    """An image, what the app said of it, and what was drawn from that."""
-
-    image: Medium
-    text: str
-    drawn: Medium | None
-
-
-class ImageScorer(Scorer):  # type: ignore[misc]  # MLflow's classes have no types
-    """Compares an image with what an app says of it, by an encoder and, where named, a generator.
-
-    An app that says nothing gets 0, as a model of GenCeption does. Where the app failed, or the
-    generator refused or lost the drawing, the assessment has an error in the place of a value.
+    An app that says nothing gets 0, as a model does. Where the app failed, or the generator refused
+    or lost the drawing, the assessment has an error in the place of a value.
     """
 
-    benchmark: ClassVar[str] = FIRST
-    """The benchmark whose section of ``params.yaml`` says how."""
     image: str = "image"
-    """The key of the image in ``inputs``."""
+    """The key of the image in ``inputs``: a path, bytes, a Pillow image or a data URL."""
     description: str = "description"
-    """The key of the description in ``outputs``, where these are not the text itself."""
+    """The key of the text in ``outputs``, where these are not the text itself."""
     seed: int = 1
     """What the generator's seeds are derived from, with the bytes of the image."""
     _project: Project = PrivateAttr()
     _encoder: Encoder = PrivateAttr()
-    _generator: Generator | None = PrivateAttr(default=None)
+    _generator: Any = PrivateAttr(default=None)
     _metadata: dict[str, str] = PrivateAttr()
-    _names: list[str] = PrivateAttr()
 
     def __init__(
         self,
-        encoder: str | Encoder,
-        generator: str | Generator | None = None,
+        generator: str | None,
+        encoder: str,
         *,
         understood: bool = False,
         **fields: Any,
@@ -98,345 +76,260 @@ class ImageScorer(Scorer):  # type: ignore[misc]  # MLflow's classes have no typ
         """Find the components.
 
         Args:
-            encoder: its name in ``params.yaml`` or the catalogue, or the component itself.
-            generator: likewise.
-            understood: the app speaks as the models do that these components were made for.
+            generator: None compares the description itself, by an encoder that reads texts, too.
+            understood: the app speaks as the only models do that the components understand.
 
         Raises:
             ConfigError: a name is unknown, or a component cannot do this.
         """
-        # a call to a service may take longer than MLflow's limit
+        # a service may take longer than MLflow waits
         super().__init__(**{"name": type(self).__name__.lower(), "timeout": 0} | fields)
-        self._project = _project_in(Path.cwd())
-        find = partial(_component, self._project, understood=understood)
-        name, self._encoder = find("encoders", encoder)
-        components = {"encoder": (name, self._encoder)}
-        if "image" not in self._encoder.media:
-            raise ConfigError(f"{name!r} has no image tower; name another encoder")
+        self._project = _project(Path.cwd(), generator, encoder)
+        self._encoder = self._project.component("encoders", encoder)
+        components: dict[str, Component] = {encoder: self._encoder}
         if generator is not None:
-            name, self._generator = find("generators", generator)
-            components["generator"] = (name, self._generator)
-            if "image" not in self._generator.media:
-                raise ConfigError(f"{name!r} draws no images; name another generator")
+            self._generator = self._project.component("generators", generator)
+            components[generator] = self._generator
         elif not self._encoder.reads:
             raise ConfigError(
-                f"{name!r} has no text tower, and no generator draws what the app says; name one, "
-                "or another encoder"
+                f"{encoder!r} reads no texts; name another encoder, or a generator"
             )
+        for name, component in components.items():
+            if component.understands and not understood:
+                raise ConfigError(
+                    f"{name!r} only works for models of {', '.join(component.understands)}; name "
+                    "another, or set understood=True if the app speaks as they do"
+                )
         self._metadata = metadata_of(components)
-        self._names = self.assessments()
 
-    def assessments(self) -> list[str]:
-        """Return the names of the assessments that each row gets."""
+    @property
+    def names(self) -> list[str]:
+        """The names of the assessments that each row gets."""
         return [self.name]
 
-    def measures(self, shown: Shown) -> Mapping[str, Measure]:
-        """Return the value of each assessment, by its name, as far as the drawing allows."""
+    def measures(self, image: Medium, text: str, drawn: Medium | None) -> Measures:
+        """Return the assessments of a description, without those of a drawing that is missing."""
         raise NotImplementedError
 
-    def __call__(self, *, inputs: Any, outputs: Any) -> list[Feedback]:
+    def __call__(  # type: ignore[override]  # MLflow gives what is named here alone
+        self, *, inputs: Any, outputs: Any
+    ) -> list[Feedback]:
         """Return the assessments of a row."""
         metadata = dict(self._metadata)
-        measures: Mapping[str, Measure] = {}
-        error = None
+        measures: Measures = {}
+        error: Exception | AssessmentError | None = None
+        text = outputs
+        if isinstance(outputs, Mapping):
+            text = outputs.get(self.description)
         try:
-            image = medium_of(inputs[self.image], f"inputs[{self.image!r}]")
-            metadata["image"] = image.sha256
-            text = _text_of(outputs, self.description)
-            if not text.strip():
-                metadata["outcome"] = Outcome.EMPTY
-                nothing = Measure(0.0, "the app said nothing of the image")
-                measures = dict.fromkeys(self._names, nothing)
-            else:
+            image = _medium(inputs.get(self.image), f"inputs[{self.image!r}]")
+            if not isinstance(text, str):
+                raise DataError(
+                    f"outputs are no text and have none under {self.description!r}"
+                )
+            if text.strip():
                 drawn = self._drawn(image, text, metadata)
-                if drawn.medium is None:
-                    error = AssessmentError(drawn.outcome, drawn.error)
-                measures = self.measures(Shown(image, text, drawn.medium))
+                measures = self.measures(image, text, drawn.medium)
+                error = AssessmentError(drawn.outcome, drawn.error)
+            else:
+                measures = dict.fromkeys(self.names, (0.0, "the app said nothing"))
         except DriftledgerError as wrong:
-            error = AssessmentError(type(wrong).__name__, str(wrong))
+            error = wrong
         feedbacks = []
-        for name in self._names:
-            measure = measures.get(name)
+        for name in self.names:
+            value, rationale = measures.get(name, (None, None))
             feedback = Feedback(
                 name=name,
-                value=measure.value if measure else None,
-                error=None if measure else error,
-                rationale=measure.rationale if measure else None,
+                value=value,
+                error=error if value is None else None,
+                rationale=rationale,
                 source=AssessmentSource("CODE", "driftledger"),
                 metadata=metadata,
             )
             feedbacks.append(feedback)
         return feedbacks
 
-    def view(self, shown: Shown) -> Float32 | None:
-        """Return the encoder's view of the drawing or, without a generator, of the description."""
+    def _drawn(self, image: Medium, text: str, metadata: dict[str, str]) -> Result:
+        """Draw a description, once for all scorers, and note the call."""
         if self._generator is None:
-            return encode_texts(self._encoder, [shown.text], self._features)
-        return None if shown.drawn is None else self.seen([shown.drawn])
+            return Result()
+        section: Any = self._project.settings.section(FIRST)
+        call = Draw(
+            self._generator,
+            section.generate_prompt.replace("{description}", text),
+            seed=derive_seed(self.seed, "", image.sha256, 1),
+            context=Subject(image.sha256[:12], 1),
+        )
+        drawn = _made(self._project, call)
+        metadata["call"] = call.key
+        metadata["outcome"] = drawn.outcome
+        if drawn.served_model:
+            metadata["served"] = drawn.served_model
+        return drawn
 
     def seen(self, media: Iterable[Medium]) -> Float32:
         """Return the encoder's view of images, n×d."""
         return encode_media(self._encoder, media, self._features)
 
+    def read(self, text: str) -> Float32:
+        """Return the encoder's view of a text, 1×d."""
+        return encode_texts(self._encoder, [text], self._features)
+
     @property
     def _features(self) -> FeatureStore:
         return FeatureStore(self._project.state / "features")
 
-    def _drawn(self, image: Medium, text: str, metadata: dict[str, str]) -> Result:
-        """Draw a description, once for all scorers, and note the call."""
-        if self._generator is None:
-            return Result()
-        section: Any = self._project.settings.section(self.benchmark)
-        prompt = section.generate_prompt.replace("{description}", text)
-        seed = derive_seed(self.seed, "", image.sha256, 1)
-        subject = Subject(image.sha256[:12], 1)
-        call = Draw(self._generator, prompt, seed, subject)
-
-        def steps() -> Steps[Result]:
-            return (yield call)
-
-        with _collector(self._project) as collector:
-            [drawn] = collector.run([steps()], Progress("", total=0))
-        metadata["call"] = call.key
-        metadata["outcome"] = drawn.outcome
-        if drawn.served_model:
-            metadata["generator_served"] = drawn.served_model
-        return drawn
-
 
 class Redrawn(ImageScorer):
-    """The cosine between an image and what a generator draws from the app's description of it.
+    """The cosine between an image and what was drawn from its description: GenCeption's s(1)."""
 
-    It is s(1) of GenCeption: 1 is the same, higher is better.
-    """
-
-    def __init__(
-        self, generator: str | Generator, encoder: str | Encoder, **how: Any
-    ) -> None:
-        super().__init__(encoder, generator, **how)
-
-    def measures(self, shown: Shown) -> Mapping[str, Measure]:
-        view = self.view(shown)
-        if view is None:
+    def measures(self, image: Medium, text: str, drawn: Medium | None) -> Measures:
+        if drawn is None:
             return {}
-        [value] = cosine_similarity(self.seen([shown.image]), view).tolist()
-        how = "the cosine between the image and what was drawn from its description"
-        return {self.name: Measure(value, how)}
+        cosine = _cosine(self.seen([image]), self.seen([drawn]))
+        return {self.name: (cosine, "the cosine between image and drawing")}
 
 
 class Fidelity(ImageScorer):
     """The metrics of the fidelity benchmark that one image has, 0 to 100, higher is better.
 
-    ``clip_s`` compares the image with its description, if the encoder reads texts. With a
-    generator, ``ssim`` and ``clip_s_i``, or ``image_similarity`` where the encoder reads none,
-    compare it with what was drawn.
+    With an encoder that reads texts, ``clip_s``; with a generator, ``ssim``, and ``clip_s_i`` or,
+    where the encoder reads no texts, ``image_similarity``.
     """
 
-    benchmark = FidelityBenchmark.name
-
-    def assessments(self) -> list[str]:
-        names = []
-        if self._encoder.reads:
-            names.append("clip_s")
+    @property
+    def names(self) -> list[str]:
+        names = ["clip_s"] if self._encoder.reads else []
         if self._generator is not None:
-            names += ["ssim", self._similarity]
+            names += ["ssim", "clip_s_i" if names else "image_similarity"]
         return names
 
-    @property
-    def _similarity(self) -> str:
-        return "clip_s_i" if self._encoder.reads else "image_similarity"
-
-    def measures(self, shown: Shown) -> Mapping[str, Measure]:
-        measures = {}
-        original = self.seen([shown.image])
-
-        def cosine(view: Float32, what: str) -> Measure:
-            [value] = cosine_similarity(original, view).tolist()
-            return Measure(
-                PERCENT * value, f"100 · the cosine between image and {what}"
-            )
-
+    def measures(self, image: Medium, text: str, drawn: Medium | None) -> Measures:
+        measures: Measures = {}
+        original = self.seen([image])
         if self._encoder.reads:
-            texts = [shown.text]
-            view = encode_texts(self._encoder, texts, self._features)
-            [reading] = read_texts(self._encoder, texts, self._features)
-            begun = ", of which the encoder read only the beginning"
-            what = f"description{begun if reading.cut else ''}"
-            measures["clip_s"] = cosine(view, what)
-        if shown.drawn is not None:
-            drawn = self.seen([shown.drawn])
-            measures[self._similarity] = cosine(drawn, "drawing")
-            section: Any = self._project.settings.section(self.benchmark)
-            side = section.ssim_side
-            one = comparable(shown.image.open(), side)
-            other = comparable(shown.drawn.open(), side)
-            ssim = PERCENT * structural_similarity(one, other)
-            how = f"100 · the structural similarity at {side} pixels a side"
-            measures["ssim"] = Measure(ssim, how)
+            cosine = 100 * _cosine(original, self.read(text))
+            how = "100 · the cosine between image and description"
+            measures["clip_s"] = (cosine, how)
+        if drawn is not None:
+            cosine = 100 * _cosine(original, self.seen([drawn]))
+            how = "100 · the cosine between image and drawing"
+            measures[self.names[-1]] = (cosine, how)
+            section: Any = self._project.settings.section(FidelityBenchmark.name)
+            lumas = [
+                comparable(each.open(), section.ssim_side) for each in (image, drawn)
+            ]
+            ssim = 100 * structural_similarity(*lumas)
+            measures["ssim"] = (ssim, f"at {section.ssim_side} pixels a side")
         return measures
 
 
 class Distinctive(ImageScorer):
-    """Whether an app's description leads back to its own image, among others.
+    """Whether a description leads back to its own image, among others.
 
-    It is 1 if the image is the nearest by cosine to the description or, with a generator, to what
-    was drawn from that; 1/n if n images are equally near, else 0. The mean over rows is the
-    accuracy of that retrieval.
+    It is 1 if the image is the nearest by cosine to the drawing or, without a generator, to the
+    description; 1/n if n images are equally near, else 0. The mean is the accuracy of retrieval.
     """
 
-    _features_of: dict[str, Float32] = PrivateAttr()
-    """SHA-256 of each image to tell apart → its features."""
+    _known: dict[str, Float32] = PrivateAttr()
 
     def __init__(
-        self,
-        encoder: str | Encoder,
-        generator: str | Generator | None = None,
-        *,
-        among: Iterable[Any],
-        **how: Any,
+        self, generator: str | None, encoder: str, *, among: Iterable[Any], **how: Any
     ) -> None:
-        """Encode the images to tell apart, as in ``inputs``; each row's own counts as one of them.
-
-        Raises:
-            ConfigError: as of :class:`ImageScorer`, or there are none.
-        """
-        super().__init__(encoder, generator, **how)
-        media = [medium_of(image, "an image of among") for image in among]
-        if not media:
-            raise ConfigError("among has no images; give those to tell apart")
+        """Encode the images to tell apart, as in ``inputs``; a row's own is always one of them."""
+        super().__init__(generator, encoder, **how)
+        media = [_medium(image, "an image of among") for image in among]
         digests = [medium.sha256 for medium in media]
-        self._features_of = dict(zip(digests, self.seen(media), strict=True))
+        self._known = dict(zip(digests, self.seen(media), strict=True))
 
-    def measures(self, shown: Shown) -> Mapping[str, Measure]:
-        view = self.view(shown)
-        if view is None:
+    def measures(self, image: Medium, text: str, drawn: Medium | None) -> Measures:
+        if drawn is None and self._generator is not None:
             return {}
-        features = dict(self._features_of)
-        if shown.image.sha256 not in features:
-            [features[shown.image.sha256]] = self.seen([shown.image])
-        names = [*features]
-        support = np.stack([*features.values()])
-        near = cosine_similarity(support, np.repeat(view, len(names), axis=0))
-        own = near[names.index(shown.image.sha256)]
-        nearer = int((near > own).sum())
-        equal = int((near == own).sum())
-        how = f"{nearer} of {len(names)} images are nearer to the description than its own"
-        if equal > 1:
-            how += f", and {equal - 1} equally near"
-        return {self.name: Measure(0.0 if nearer else 1 / equal, how)}
+        view = self.read(text) if drawn is None else self.seen([drawn])
+        known = {image.sha256: self.seen([image])[0]} | self._known
+        support = np.stack([*known.values()])
+        near = cosine_similarity(support, np.repeat(view, len(known), axis=0))
+        nearer = int((near > near[0]).sum())
+        equal = int((near == near[0]).sum())
+        how = f"{nearer} of {len(known)} images are nearer than its own"
+        return {self.name: (0.0 if nearer else 1 / equal, how)}
 
 
-def medium_of(given: Any, where: str) -> Medium:
-    """Return an image as a dataset would hold it: upright RGB.
+def _cosine(a: Float32, b: Float32) -> float:
+    return float(cosine_similarity(a, b)[0])
+
+
+def _medium(given: Any, where: str) -> Medium:
+    """Return an image as a dataset holds it: upright RGB.
 
     Raises:
-        ConfigError: it is missing, or no image can be made of its type.
-        DataError: it cannot be decoded, or has more than 50 million pixels.
+        ConfigError: its file is missing.
+        DataError: it is of another type, cannot be decoded, or has more than 50 million pixels.
     """
+    data = given
     if isinstance(given, Image.Image):
-        image = given.convert("RGB")
-    else:
-        data = image_in(given) if isinstance(given, str) else given
-        name = where
-        if data is None or isinstance(data, Path):
-            what = "a path of a file, bytes, a Pillow image or a data URL"
-            file = reached(Path(given), "file", f"{where} to {what}", "the image ")
-            name = str(file)
-            data = read_bytes(file)
-        if not isinstance(data, bytes):
-            what = type(given).__name__
-            raise DataError(
-                f"{where} is {what}, not a path, bytes, a Pillow image or a data URL"
-            )
-        image, _ = decode(data, name, MAX_PIXELS)
+        buffer = BytesIO()
+        given.save(buffer, "PNG")
+        data = buffer.getvalue()
+    elif isinstance(given, str):
+        data = image_in(given) or Path(given)
+    if isinstance(data, Path):
+        data = read_bytes(reached(data, "file", f"{where} to {_IMAGE}", "the image "))
+    if not isinstance(data, bytes):
+        raise DataError(f"{where} is {type(given).__name__}, not {_IMAGE}")
+    image, _ = decode(data, where, MAX_PIXELS)
     return Medium(Path("image.png"), sha256_bytes(png_bytes(image)), image)
 
 
-def _text_of(outputs: Any, key: str) -> str:
-    """Return the description in what an app returned.
-
-    Raises:
-        DataError: there is none: the app failed, or returned something else.
-    """
-    text = outputs.get(key) if isinstance(outputs, Mapping) else outputs
-    if not isinstance(text, str):
-        raise DataError(
-            f"outputs hold no description: return a text, or one under {key!r}"
-        )
-    return text
-
-
-def _project_in(folder: Path) -> Project:
-    """Return the project in a folder, or one without results that stands for the catalogue."""
-    file = folder / PARAMS
-    return _project(folder, read_bytes(file) if file.is_file() else None)
-
-
 @cache
-def _project(folder: Path, params: bytes | None) -> Project:
-    """Return the same project for the same settings, so that its components are loaded once."""
-    if params is None:
-        raw = load_yaml((OWN / "templates" / PARAMS).read_text(encoding="utf-8"))
-        raw["run"]["models"] = ["blind"]  # settings name one; it is not asked
-        raw["store"] = calls_folder()
-        given = parse_settings(raw, "mlflow")
-        return Project(folder, own_code=True, given=given, resolved={})
-    return Project(folder, own_code=True, resolved={})
+def _project(folder: Path, generator: str | None, encoder: str) -> Project:
+    """Return the project in a folder with what is named selected; components are loaded once.
 
-
-def _component(
-    project: Project, section: str, given: str | Component, *, understood: bool
-) -> tuple[str, Any]:
-    """Return the name of a component, and the component."""
-    component = given
-    name = str(given)
-    if isinstance(given, str):
-        component = project.component(section, given)
-    else:
-        name = given.provider
-    assert isinstance(component, Component)
-    if component.understands is not None and not understood:
-        models = ", ".join(sorted(component.understands))
-        raise ConfigError(
-            f"{name!r} only works for models of {models}; name another of {section}, or set "
-            "understood=True if the app speaks as they do"
-        )
-    return name, component
-
-
-@dataclass
-class _Desk:
-    """The open store and the collector of scorers at work in this process."""
-
-    collector: Collector
-    closing: ExitStack
-    users: int = 0
-
-
-_DESKS: dict[Path, _Desk] = {}
-_OPENING = Lock()
-
-
-@contextmanager
-def _collector(project: Project) -> Iterator[Collector]:
-    """Share a collector among the scorers at work, so that none makes a call that another makes.
-
-    The last one closes the store, for other processes.
+    Without one, the catalogue has the names.
     """
-    folder = project.state
-    with _OPENING:
-        if folder not in _DESKS:
-            closing = ExitStack()
-            store = closing.enter_context(project.store())
-            collector = closing.enter_context(Collector(store))
-            _DESKS[folder] = _Desk(collector, closing)
-        desk = _DESKS[folder]
+    raw = load_yaml((OWN / "templates" / PARAMS).read_text(encoding="utf-8"))
+    run = raw["run"]
+    raw["store"] = calls_folder()
+    if (folder / PARAMS).is_file():
+        raw = read_yaml(folder / PARAMS)
+        raw["store"] = os.environ.get(STORE) or raw.get("store")
+    run |= {"models": ["blind"], "encoders": [encoder]}  # settings name a model
+    run["generators"] = [generator] if generator else []
+    given = parse_settings(raw | {"run": run}, "driftledger.mlflow", folder)
+    return Project(folder, own_code=True, given=given, resolved={})
+
+
+class _Desk:
+    """The open store of a folder and its collector, which the scorers at work share.
+
+    So none makes a call that another is making. The last one closes the store, for other processes.
+    """
+
+    open: ClassVar[dict[Path, "_Desk"]] = {}
+    opening: ClassVar = Lock()
+
+    def __init__(self, project: Project) -> None:
+        self.users = 0
+        self.stack = ExitStack()
+        store = self.stack.enter_context(project.store())
+        self.collector = self.stack.enter_context(Collector(store))
+
+
+def _made(project: Project, call: Draw) -> Result:
+    """Make a call, unless it is stored."""
+
+    def steps() -> Steps[Result]:
+        return (yield call)
+
+    with _Desk.opening:
+        desk = _Desk.open.get(project.state) or _Desk(project)
+        _Desk.open[project.state] = desk
         desk.users += 1
     try:
-        yield desk.collector
+        return desk.collector.run([steps()], Progress("", total=0))[0]
     finally:
-        with _OPENING:
+        with _Desk.opening:
             desk.users -= 1
             if not desk.users:
-                del _DESKS[folder]
-                desk.closing.close()
+                del _Desk.open[project.state]
+                desk.stack.close()

@@ -5,7 +5,7 @@ All text from files is inert in the answers.
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 import yaml
@@ -25,6 +25,7 @@ from driftledger.ledger.objects.git import Git, why_unread
 from driftledger.ledger.sources import Number, RunTarget, Sources
 from driftledger.ledger.versions import scores_made_with
 from driftledger.project.project import Project
+from driftledger.tracking import assessments
 
 SHORT = 8
 """Letters of a fingerprint, which ``audit --generator NAME@VERSION`` takes."""
@@ -60,6 +61,11 @@ def audit(
     Raises:
         LedgerError: nothing has that name.
     """
+    if target is not None and assessments.ID.fullmatch(target):
+        answers = assessments.assessed(project, target)
+        if as_json:
+            return json.dumps({"assessments": answers}, indent=2)
+        return _as_yaml(answers) if full else Group(*_assessed(answers))
     sources = Sources(project)
     if target is None:
         rows = scores_made_with(sources, versions)
@@ -81,6 +87,31 @@ def audit(
     return as_answer(resolved, why_unread(project.root), sources.git)
 
 
+def _assessed(answers: Sequence[Json]) -> Iterator[RenderableType]:
+    """Yield a block for each assessment in MLflow: the versions that made it."""
+    for answer in answers:
+        pairs = []
+        commands = []
+        marks = []
+        for role, card in answer["components"].items():
+            version = f"{card['name']}@{card['fingerprint'][:SHORT]}"
+            model = card["settings"].get("model") or card["settings"].get("path") or ""
+            pairs.append((role, f"{version}, of {card['provider']} {model}"))
+            marks.append(card.get("mark"))
+            commands.append(f"driftledger audit --{role} {shlex.quote(version)}")
+        for key in ("served", "value", "error", "rationale", "call", "trace"):
+            if answer[key] is not None:
+                pairs.append((key, str(answer[key])))
+        checked = "fingerprints, against the settings beside them; not the value"
+        pairs.append(("checked", checked))
+        if any(marks):
+            pairs.append(("to know", "; ".join(filter(None, marks))))
+        head = f"{answer['name']}, assessment {answer['assessment']}"
+        shown = [(key, shortened(text, _WIDE)) for key, text in pairs]
+        yield line(shortened(head, _WIDE), HEAD)
+        yield facts([*shown, ("next", f"{commands[0]}; more: --full")])
+
+
 def _read_of_git(sources: Sources) -> str:
     """Say how much of Git's history was read."""
     if sources.git is None:
@@ -93,7 +124,11 @@ def _read_of_git(sources: Sources) -> str:
 
 def as_yaml(target: RunTarget | ImageTarget) -> str:
     """Write :func:`~driftledger.ledger.audit.data_of` as YAML."""
-    plain = json.loads(json.dumps(data_of(target)))
+    return _as_yaml(data_of(target))
+
+
+def _as_yaml(data: object) -> str:
+    plain = json.loads(json.dumps(data))
     return for_terminal(
         yaml.safe_dump(plain, allow_unicode=True, sort_keys=False, width=120)
     )
