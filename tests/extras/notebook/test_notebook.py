@@ -2,6 +2,7 @@
 them."""
 
 import doctest
+import re
 import time
 
 import nbclient
@@ -11,22 +12,23 @@ import pytest
 from tests.conftest import REPOSITORY
 
 NOTEBOOK = REPOSITORY / "examples" / "own_images.ipynb"
+SCORERS = REPOSITORY / "examples" / "mlflow_scorers.ipynb"
 PAGE = REPOSITORY / "docs" / "python.md"
 SECONDS = 60
 
 
-def test_the_notebook_is_in_git_without_what_came_of_it():
-    notebook = nbformat.read(NOTEBOOK, as_version=4)
+@pytest.mark.parametrize("path", [NOTEBOOK, SCORERS], ids=lambda path: path.stem)
+def test_a_notebook_is_in_git_without_what_came_of_it(path):
+    notebook = nbformat.read(path, as_version=4)
     nbformat.validate(notebook)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert [cell for cell in code if cell.outputs or cell.execution_count] == []
-    assert "/home" not in NOTEBOOK.read_text(encoding="utf-8")
+    assert "/home" not in path.read_text(encoding="utf-8")
 
 
-@pytest.mark.slow
-def test_the_notebook_goes_from_own_images_to_a_table_and_pictures(
-    evaluated, tmp_path, monkeypatch
-):
+@pytest.fixture
+def run(evaluated, tmp_path, monkeypatch):
+    """Run a notebook inside a project, and return what the cells have shown, by their names."""
     for name in (
         "IPYTHONDIR",
         "JUPYTER_CONFIG_DIR",
@@ -36,16 +38,38 @@ def test_the_notebook_goes_from_own_images_to_a_table_and_pictures(
         monkeypatch.setenv(name, str(tmp_path / name.lower()))
     folder = evaluated.root / "examples"
     folder.mkdir(exist_ok=True)
-    notebook = nbformat.read(NOTEBOOK, as_version=4)
-    began = time.monotonic()
-    done = nbclient.NotebookClient(
-        notebook, timeout=SECONDS, resources={"metadata": {"path": str(folder)}}
-    ).execute()
-    assert time.monotonic() - began < SECONDS
+
+    def shown(path):
+        began = time.monotonic()
+        done = nbclient.NotebookClient(
+            nbformat.read(path, as_version=4),
+            timeout=SECONDS,
+            resources={"metadata": {"path": str(folder)}},
+        ).execute()
+        assert time.monotonic() - began < SECONDS
+        return {
+            cell.id: cell.outputs for cell in done.cells if cell.cell_type == "code"
+        }
+
+    return shown
+
+
+@pytest.mark.slow
+def test_the_notebook_on_mlflow_goes_from_an_app_to_the_version_behind_a_score(
+    run, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("DRIFTLEDGER_STORE", str(tmp_path / "calls"))
+    shown = run(SCORERS)
+    assert "'redrawn/mean'" in shown["evaluate"][-1].data["text/plain"]
+    [answer] = shown["answer"]
+    assert re.search(r"painter@[0-9a-f]{8}, of painter", answer.text)
+
+
+@pytest.mark.slow
+def test_the_notebook_goes_from_own_images_to_a_table_and_pictures(run):
     shown = {
-        cell.id: [output.data for output in cell.outputs if "data" in output]
-        for cell in done.cells
-        if cell.cell_type == "code"
+        name: [output.data for output in outputs if "data" in output]
+        for name, outputs in run(NOTEBOOK).items()
     }
     [look], [chains], [runs], [scores] = (
         shown[name] for name in ("look", "chains", "project", "scores")
