@@ -239,6 +239,8 @@ class Distinctive(ImageScorer):
         """Encode the images to tell apart, as in ``inputs``; a row's own is always one of them."""
         super().__init__(generator, encoder, **how)
         media = [_medium(image, "an image of among") for image in among]
+        if not media:
+            raise ConfigError("among has no images; give those to tell apart")
         digests = [medium.sha256 for medium in media]
         self._known = dict(zip(digests, self.seen(media), strict=True))
 
