@@ -30,7 +30,7 @@ from driftledger.collect.run import Collector
 from driftledger.components.base import Component, Encoder
 from driftledger.core.canonical import derive_seed, sha256_bytes
 from driftledger.core.errors import ConfigError, DataError, DriftledgerError
-from driftledger.core.files import load_yaml, read_bytes
+from driftledger.core.files import read_bytes
 from driftledger.core.media import Medium, image_in, png_bytes
 from driftledger.core.types import Float32, Result, Subject
 from driftledger.data.datasets.base import MAX_PIXELS, reached
@@ -289,7 +289,7 @@ def _project(folder: Path, generator: str | None, encoder: str) -> Project:
 
     Without one, the catalogue has the names.
     """
-    raw = load_yaml((OWN / "templates" / PARAMS).read_text(encoding="utf-8"))
+    raw = read_yaml(OWN / "templates" / PARAMS)
     run = raw["run"]
     raw["store"] = calls_folder()
     if (folder / PARAMS).is_file():
