@@ -2,336 +2,250 @@
 
 Names are those of ``params.yaml`` in the working folder, or else of the catalogue. Calls go through
 the store and the budgets of that project or, without one, through the store of
-:func:`driftledger.evaluate`. Each assessment carries the versions behind it, and ``driftledger
+:func:`driftledger.evaluate`. Each assessment names the versions behind it, and ``driftledger
 audit`` takes its id, or that of its trace.
 """
 
-import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from contextlib import ExitStack
-from functools import cache
+from functools import cache, cached_property
 from io import BytesIO
 from pathlib import Path
 from threading import Lock
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 from mlflow.entities import AssessmentError, AssessmentSource, Feedback
 from mlflow.genai.scorers import Scorer
 from PIL import Image
-from pydantic import PrivateAttr
+from pydantic import Field, PrivateAttr
 
-from driftledger.benchmarks.fidelity.spec import FidelityBenchmark
 from driftledger.benchmarks.registry import FIRST
+from driftledger.benchmarks.scoring import PERCENT
 from driftledger.collect.call import Draw, Steps
 from driftledger.collect.features import FeatureStore, encode_media, encode_texts
 from driftledger.collect.progress import Progress
 from driftledger.collect.run import Collector
-from driftledger.components.base import Component, Encoder
+from driftledger.components.base import Encoder, Generator
 from driftledger.core.canonical import derive_seed, sha256_bytes
-from driftledger.core.errors import ConfigError, DataError, DriftledgerError
-from driftledger.core.files import read_bytes
-from driftledger.core.media import Medium, image_in, png_bytes
+from driftledger.core.errors import ConfigError, DataError
+from driftledger.core.media import Medium, png_bytes
 from driftledger.core.types import Float32, Result, Subject
-from driftledger.data.datasets.base import MAX_PIXELS, reached
+from driftledger.data.datasets.base import MAX_PIXELS
 from driftledger.data.datasets.decode import decode
 from driftledger.metrics.drift import cosine_similarity
+from driftledger.metrics.retrieval import hits
 from driftledger.metrics.structural import comparable, structural_similarity
 from driftledger.project.presets import OWN
-from driftledger.project.project import STORE, Project, calls_folder
+from driftledger.project.project import Project, calls_folder
 from driftledger.project.settings import PARAMS, parse_settings, read_yaml
 from driftledger.tracking.assessments import metadata_of
 
-_IMAGE = "a path, bytes, a Pillow image or a data URL"
-Measures: TypeAlias = dict[str, tuple[float, str]]
-"""Name of an assessment → its value, and how it came about."""
 
-
-class ImageScorer(Scorer):
+class _ImageScorer(Scorer):
     """Compares an image with what an app says of it, by what a generator draws from that.
 
-    An app that says nothing gets 0, as a model does. Where the app failed, or the generator refused
-    or lost the drawing, the assessment has an error in the place of a value.
+    An app that says nothing gets 0, as a model does. Where the app failed, or the generator drew
+    nothing, the assessment has an error in the place of a value.
     """
 
     image: str = "image"
-    """The key of the image in ``inputs``: a path, bytes, a Pillow image or a data URL."""
-    description: str = "description"
+    """The key of the image in ``inputs``: a path, bytes or a Pillow image."""
+    text: str = "description"
     """The key of the text in ``outputs``, where these are not the text itself."""
-    seed: int = 1
-    """What the generator's seeds are derived from, with the bytes of the image."""
     _project: Project = PrivateAttr()
+    _generator: Generator = PrivateAttr()
     _encoder: Encoder = PrivateAttr()
-    _generator: Any = PrivateAttr(default=None)
-    _metadata: dict[str, str] = PrivateAttr()
+    _metadata: dict[str, str] = PrivateAttr(default_factory=dict)
 
     def __init__(
         self,
-        generator: str | None,
+        generator: str,
         encoder: str,
         *,
-        understood: bool = False,
+        understood_by: Collection[str] = (),
         **fields: Any,
     ) -> None:
         """Find the components.
 
         Args:
-            generator: None compares the description itself, by an encoder that reads texts, too.
-            understood: the app speaks as the only models do that the components understand.
+            understood_by: as of a model: providers that understand the app all the same.
 
         Raises:
             ConfigError: a name is unknown, or a component cannot do this.
         """
+        name = fields.get("metric", type(self).__name__.lower())
         # a service may take longer than MLflow waits
-        super().__init__(**{"name": type(self).__name__.lower(), "timeout": 0} | fields)
-        self._project = _project(Path.cwd(), generator, encoder)
+        super().__init__(**{"name": name, "timeout": 0} | fields)
+        self._project = _project(Path.cwd())
+        self._generator = self._project.component("generators", generator)
         self._encoder = self._project.component("encoders", encoder)
-        components: dict[str, Component] = {encoder: self._encoder}
-        if generator is not None:
-            self._generator = self._project.component("generators", generator)
-            components[generator] = self._generator
-        elif not self._encoder.reads:
-            raise ConfigError(
-                f"{encoder!r} reads no texts; name another encoder, or a generator"
-            )
-        for name, component in components.items():
-            if component.understands and not understood:
+        for name, component in (generator, self._generator), (encoder, self._encoder):
+            if "image" not in component.media:
+                raise ConfigError(f"{name!r} is not for images; name another one")
+            if component.understands and component.provider not in understood_by:
                 raise ConfigError(
                     f"{name!r} only works for models of {', '.join(component.understands)}; name "
-                    "another, or set understood=True if the app speaks as they do"
+                    f"another, or set understood_by=[{component.provider!r}] if it does for the app"
                 )
-        self._metadata = metadata_of(components)
+            self._metadata |= metadata_of(name, component)
 
-    @property
-    def names(self) -> list[str]:
-        """The names of the assessments that each row gets."""
-        return [self.name]
-
-    def measures(self, image: Medium, text: str, drawn: Medium | None) -> Measures:
-        """Return the assessments of a description, without those of a drawing that is missing."""
+    def value(self, image: Medium, text: str, drawn: Medium) -> float:
+        """Return the value of a description that was drawn."""
         raise NotImplementedError
 
     def __call__(  # type: ignore[override]  # MLflow gives what is named here alone
         self, *, inputs: Any, outputs: Any
-    ) -> list[Feedback]:
-        """Return the assessments of a row."""
+    ) -> Feedback:
+        """Return the assessment of a row."""
+        text = outputs.get(self.text) if isinstance(outputs, Mapping) else outputs
+        if not isinstance(text, str):
+            raise DataError(f"outputs are no text and have none under {self.text!r}")
+        image = _medium(inputs.get(self.image), f"inputs[{self.image!r}]")
         metadata = dict(self._metadata)
-        measures: Measures = {}
-        error: Exception | AssessmentError | None = None
-        text = outputs
-        if isinstance(outputs, Mapping):
-            text = outputs.get(self.description)
-        try:
-            image = _medium(inputs.get(self.image), f"inputs[{self.image!r}]")
-            if not isinstance(text, str):
-                raise DataError(
-                    f"outputs are no text and have none under {self.description!r}"
-                )
-            if text.strip():
-                drawn = self._drawn(image, text, metadata)
-                measures = self.measures(image, text, drawn.medium)
-                error = AssessmentError(drawn.outcome, drawn.error)
-            else:
-                measures = dict.fromkeys(self.names, (0.0, "the app said nothing"))
-        except DriftledgerError as wrong:
-            error = wrong
-        feedbacks = []
-        for name in self.names:
-            value, rationale = measures.get(name, (None, None))
-            feedback = Feedback(
-                name=name,
-                value=value,
-                error=error if value is None else None,
-                rationale=rationale,
-                source=AssessmentSource("CODE", "driftledger"),
-                metadata=metadata,
+        value: float | None = 0.0
+        error = None
+        if text.strip():
+            section: Any = self._project.settings.section(FIRST)
+            call = Draw(
+                self._generator,
+                section.generate_prompt.replace("{description}", text),
+                seed=derive_seed(1, "", image.sha256, 1),
+                context=Subject(image.sha256[:12], 1),
             )
-            feedbacks.append(feedback)
-        return feedbacks
+            drawn = _made(self._project, call)
+            metadata["call"] = call.key
+            metadata["served_model"] = drawn.served_model or "not named"
+            if drawn.medium:
+                value = self.value(image, text, drawn.medium)
+            else:
+                value = None
+                error = AssessmentError(drawn.outcome, drawn.error)
+        source = AssessmentSource("CODE", "driftledger")
+        return Feedback(self.name, value, error, source, metadata=metadata)
 
-    def _drawn(self, image: Medium, text: str, metadata: dict[str, str]) -> Result:
-        """Draw a description, once for all scorers, and note the call."""
-        if self._generator is None:
-            return Result()
-        section: Any = self._project.settings.section(FIRST)
-        call = Draw(
-            self._generator,
-            section.generate_prompt.replace("{description}", text),
-            seed=derive_seed(self.seed, "", image.sha256, 1),
-            context=Subject(image.sha256[:12], 1),
-        )
-        drawn = _made(self._project, call)
-        metadata["call"] = call.key
-        metadata["outcome"] = drawn.outcome
-        if drawn.served_model:
-            metadata["served"] = drawn.served_model
-        return drawn
+    def _seen(self, medium: Medium) -> Float32:
+        """Return the encoder's view of an image, 1×d."""
+        features = FeatureStore(self._project.state / "features")
+        return encode_media(self._encoder, [medium], features)
 
-    def seen(self, media: Iterable[Medium]) -> Float32:
-        """Return the encoder's view of images, n×d."""
-        return encode_media(self._encoder, media, self._features)
-
-    def read(self, text: str) -> Float32:
-        """Return the encoder's view of a text, 1×d."""
-        return encode_texts(self._encoder, [text], self._features)
-
-    @property
-    def _features(self) -> FeatureStore:
-        return FeatureStore(self._project.state / "features")
+    def _cosine(self, image: Medium, view: Float32) -> float:
+        return float(cosine_similarity(self._seen(image), view)[0])
 
 
-class Redrawn(ImageScorer):
+class Redrawn(_ImageScorer):
     """The cosine between an image and what was drawn from its description: GenCeption's s(1)."""
 
-    def measures(self, image: Medium, text: str, drawn: Medium | None) -> Measures:
-        if drawn is None:
-            return {}
-        cosine = _cosine(self.seen([image]), self.seen([drawn]))
-        return {self.name: (cosine, "the cosine between image and drawing")}
+    def value(self, image: Medium, text: str, drawn: Medium) -> float:
+        return self._cosine(image, self._seen(drawn))
 
 
-class Fidelity(ImageScorer):
-    """The metrics of the fidelity benchmark that one image has, 0 to 100, higher is better.
+class Fidelity(_ImageScorer):
+    """A metric of the fidelity benchmark, 0 to 100, higher is better."""
 
-    With an encoder that reads texts, ``clip_s``; with a generator, ``ssim``, and ``clip_s_i`` or,
-    where the encoder reads no texts, ``image_similarity``.
+    metric: Literal["clip_s", "clip_s_i", "image_similarity", "ssim"]
+    """Its name, and that of the assessment."""
+
+    def value(self, image: Medium, text: str, drawn: Medium) -> float:
+        if self.metric == "ssim":
+            section: Any = self._project.settings.section("fidelity")
+            before = comparable(image.open(), section.ssim_side)
+            after = comparable(drawn.open(), section.ssim_side)
+            return PERCENT * structural_similarity(before, after)
+        view = self._seen(drawn)
+        if self.metric == "clip_s":
+            view = encode_texts(self._encoder, [text])
+        return PERCENT * self._cosine(image, view)
+
+
+class Distinctive(_ImageScorer):
+    """Whether a drawing leads back to its own image, among others.
+
+    It is 1 if no other image is as near to the drawing by cosine, 1/n if n images are equally near,
+    else 0. The mean is the accuracy of retrieval.
     """
 
-    @property
-    def names(self) -> list[str]:
-        names = ["clip_s"] if self._encoder.reads else []
-        if self._generator is not None:
-            names += ["ssim", "clip_s_i" if names else "image_similarity"]
-        return names
+    among: list[Any] = Field(min_length=1)
+    """The images to tell apart, as in ``inputs``; a row's own is always one of them."""
 
-    def measures(self, image: Medium, text: str, drawn: Medium | None) -> Measures:
-        measures: Measures = {}
-        original = self.seen([image])
-        if self._encoder.reads:
-            cosine = 100 * _cosine(original, self.read(text))
-            how = "100 · the cosine between image and description"
-            measures["clip_s"] = (cosine, how)
-        if drawn is not None:
-            cosine = 100 * _cosine(original, self.seen([drawn]))
-            how = "100 · the cosine between image and drawing"
-            measures[self.names[-1]] = (cosine, how)
-            section: Any = self._project.settings.section(FidelityBenchmark.name)
-            lumas = [
-                comparable(each.open(), section.ssim_side) for each in (image, drawn)
-            ]
-            ssim = 100 * structural_similarity(*lumas)
-            measures["ssim"] = (ssim, f"at {section.ssim_side} pixels a side")
-        return measures
+    @cached_property
+    def _known(self) -> dict[str, Float32]:
+        known = {}
+        for given in self.among:
+            medium = _medium(given, "an image of among")
+            known[medium.sha256] = self._seen(medium)
+        return known
 
-
-class Distinctive(ImageScorer):
-    """Whether a description leads back to its own image, among others.
-
-    It is 1 if the image is the nearest by cosine to the drawing or, without a generator, to the
-    description; 1/n if n images are equally near, else 0. The mean is the accuracy of retrieval.
-    """
-
-    _known: dict[str, Float32] = PrivateAttr()
-
-    def __init__(
-        self, generator: str | None, encoder: str, *, among: Iterable[Any], **how: Any
-    ) -> None:
-        """Encode the images to tell apart, as in ``inputs``; a row's own is always one of them."""
-        super().__init__(generator, encoder, **how)
-        media = [_medium(image, "an image of among") for image in among]
-        if not media:
-            raise ConfigError("among has no images; give those to tell apart")
-        digests = [medium.sha256 for medium in media]
-        self._known = dict(zip(digests, self.seen(media), strict=True))
-
-    def measures(self, image: Medium, text: str, drawn: Medium | None) -> Measures:
-        if drawn is None and self._generator is not None:
-            return {}
-        view = self.read(text) if drawn is None else self.seen([drawn])
-        known = {image.sha256: self.seen([image])[0]} | self._known
-        support = np.stack([*known.values()])
-        near = cosine_similarity(support, np.repeat(view, len(known), axis=0))
-        nearer = int((near > near[0]).sum())
-        equal = int((near == near[0]).sum())
-        how = f"{nearer} of {len(known)} images are nearer than its own"
-        return {self.name: (0.0 if nearer else 1 / equal, how)}
-
-
-def _cosine(a: Float32, b: Float32) -> float:
-    return float(cosine_similarity(a, b)[0])
+    def value(self, image: Medium, text: str, drawn: Medium) -> float:
+        known = self._known | {image.sha256: self._seen(image)}
+        views = np.concatenate([*known.values()])
+        found = hits(views, [*known], self._seen(drawn), [image.sha256], most=1)
+        return float(found.votes[0, 0])
 
 
 def _medium(given: Any, where: str) -> Medium:
     """Return an image as a dataset holds it: upright RGB.
 
     Raises:
-        ConfigError: its file is missing.
-        DataError: it is of another type, cannot be decoded, or has more than 50 million pixels.
+        DataError: it cannot be decoded, or has more than 50 million pixels.
+        OSError: its file cannot be read.
     """
-    data = given
     if isinstance(given, Image.Image):
         buffer = BytesIO()
         given.save(buffer, "PNG")
-        data = buffer.getvalue()
-    elif isinstance(given, str):
-        data = image_in(given) or Path(given)
-    if isinstance(data, Path):
-        data = read_bytes(reached(data, "file", f"{where} to {_IMAGE}", "the image "))
-    if not isinstance(data, bytes):
-        raise DataError(f"{where} is {type(given).__name__}, not {_IMAGE}")
-    image, _ = decode(data, where, MAX_PIXELS)
+        given = buffer.getvalue()
+    elif isinstance(given, str | Path):
+        given = Path(given).read_bytes()
+    image, _ = decode(given, where, MAX_PIXELS)
     return Medium(Path("image.png"), sha256_bytes(png_bytes(image)), image)
 
 
 @cache
-def _project(folder: Path, generator: str | None, encoder: str) -> Project:
-    """Return the project in a folder with what is named selected; components are loaded once.
+def _project(folder: Path) -> Project:
+    """Return the project in a folder, or one with the catalogue's names alone.
 
-    Without one, the catalogue has the names.
+    Its components are loaded once.
     """
-    raw = read_yaml(OWN / "templates" / PARAMS)
-    run = raw["run"]
-    raw["store"] = calls_folder()
     if (folder / PARAMS).is_file():
-        raw = read_yaml(folder / PARAMS)
-        raw["store"] = os.environ.get(STORE) or raw.get("store")
-    run |= {"models": ["blind"], "encoders": [encoder]}  # settings name a model
-    run["generators"] = [generator] if generator else []
-    given = parse_settings(raw | {"run": run}, "driftledger.mlflow", folder)
+        return Project(folder, own_code=True, resolved={})
+    raw = read_yaml(OWN / "templates" / PARAMS)
+    raw["store"] = calls_folder()
+    raw["run"]["models"] = ["blind"]  # settings name a model
+    given = parse_settings(raw, "driftledger.mlflow")
     return Project(folder, own_code=True, given=given, resolved={})
 
 
-class _Desk:
-    """The open store of a folder and its collector, which the scorers at work share.
-
-    So none makes a call that another is making. The last one closes the store, for other processes.
-    """
-
-    open: ClassVar[dict[Path, "_Desk"]] = {}
-    opening: ClassVar = Lock()
+class _Shared(ExitStack):
+    """An open store and its collector, with how many scorers use them now."""
 
     def __init__(self, project: Project) -> None:
+        super().__init__()
         self.users = 0
-        self.stack = ExitStack()
-        store = self.stack.enter_context(project.store())
-        self.collector = self.stack.enter_context(Collector(store))
+        store = self.enter_context(project.store())
+        self.collector = self.enter_context(Collector(store))
+
+
+_OPEN: dict[Path, _Shared] = {}
+_OPENING = Lock()
 
 
 def _made(project: Project, call: Draw) -> Result:
-    """Make a call, unless it is stored."""
+    """Make a call, unless it is stored; one that another scorer is making is waited for.
+
+    The last at work closes the store, for other processes.
+    """
 
     def steps() -> Steps[Result]:
         return (yield call)
 
-    with _Desk.opening:
-        desk = _Desk.open.get(project.state) or _Desk(project)
-        _Desk.open[project.state] = desk
-        desk.users += 1
+    with _OPENING:
+        shared = _OPEN.get(project.state) or _Shared(project)
+        _OPEN[project.state] = shared
+        shared.users += 1
     try:
-        return desk.collector.run([steps()], Progress("", total=0))[0]
+        return shared.collector.run([steps()], Progress("", total=0))[0]
     finally:
-        with _Desk.opening:
-            desk.users -= 1
-            if not desk.users:
-                del _Desk.open[project.state]
-                desk.stack.close()
+        with _OPENING:
+            shared.users -= 1
+            if not shared.users:
+                _OPEN.pop(project.state).close()

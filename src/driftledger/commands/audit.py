@@ -5,7 +5,7 @@ All text from files is inert in the answers.
 
 import json
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 import yaml
@@ -62,10 +62,8 @@ def audit(
         LedgerError: nothing has that name.
     """
     if target is not None and assessments.ID.fullmatch(target):
-        answers = assessments.assessed(project, target)
-        if as_json:
-            return json.dumps({"assessments": answers}, indent=2)
-        return _as_yaml(answers) if full else Group(*_assessed(answers))
+        answers = assessments.assessments_of(target)
+        return json.dumps({"assessments": answers}, indent=2)
     sources = Sources(project)
     if target is None:
         rows = scores_made_with(sources, versions)
@@ -87,31 +85,6 @@ def audit(
     return as_answer(resolved, why_unread(project.root), sources.git)
 
 
-def _assessed(answers: Sequence[Json]) -> Iterator[RenderableType]:
-    """Yield a block for each assessment in MLflow: the versions that made it."""
-    for answer in answers:
-        pairs = []
-        commands = []
-        marks = []
-        for role, card in answer["components"].items():
-            version = f"{card['name']}@{card['fingerprint'][:SHORT]}"
-            model = card["settings"].get("model") or card["settings"].get("path") or ""
-            pairs.append((role, f"{version}, of {card['provider']} {model}"))
-            marks.append(card.get("mark"))
-            commands.append(f"driftledger audit --{role} {shlex.quote(version)}")
-        for key in ("served", "value", "error", "rationale", "call", "trace"):
-            if answer[key] is not None:
-                pairs.append((key, str(answer[key])))
-        checked = "fingerprints, against the settings beside them; not the value"
-        pairs.append(("checked", checked))
-        if any(marks):
-            pairs.append(("to know", "; ".join(filter(None, marks))))
-        head = f"{answer['name']}, assessment {answer['assessment']}"
-        shown = [(key, shortened(text, _WIDE)) for key, text in pairs]
-        yield line(shortened(head, _WIDE), HEAD)
-        yield facts([*shown, ("next", f"{commands[0]}; more: --full")])
-
-
 def _read_of_git(sources: Sources) -> str:
     """Say how much of Git's history was read."""
     if sources.git is None:
@@ -124,11 +97,7 @@ def _read_of_git(sources: Sources) -> str:
 
 def as_yaml(target: RunTarget | ImageTarget) -> str:
     """Write :func:`~driftledger.ledger.audit.data_of` as YAML."""
-    return _as_yaml(data_of(target))
-
-
-def _as_yaml(data: object) -> str:
-    plain = json.loads(json.dumps(data))
+    plain = json.loads(json.dumps(data_of(target)))
     return for_terminal(
         yaml.safe_dump(plain, allow_unicode=True, sort_keys=False, width=120)
     )

@@ -2,7 +2,6 @@
 them."""
 
 import doctest
-import re
 import time
 
 import nbclient
@@ -62,7 +61,7 @@ def test_the_notebook_on_mlflow_goes_from_an_app_to_the_version_behind_a_score(
     shown = run(SCORERS)
     assert "'redrawn/mean'" in shown["evaluate"][-1].data["text/plain"]
     [answer] = shown["answer"]
-    assert re.search(r"painter@[0-9a-f]{8}, of painter", answer.text)
+    assert '"generator": "painter"' in answer.text
 
 
 @pytest.mark.slow
