@@ -1,9 +1,7 @@
 """Scorers of an app in MLflow have the numbers of a benchmark, pay once, and can be audited."""
 
 import json
-from io import BytesIO
 from pathlib import Path
-from typing import ClassVar
 
 import mlflow
 import numpy as np
@@ -14,47 +12,20 @@ from PIL import Image
 
 import driftledger
 from driftledger.commands.audit import audit
-from driftledger.components.base import Encoder, Generator
+from driftledger.components.base import Generator
 from driftledger.core.errors import ConfigError, DataError, LedgerError
 from driftledger.core.types import Outcome, Result
 from driftledger.mlflow import Distinctive, Fidelity, Redrawn
 from driftledger.project.presets import OWN
 from driftledger.project.project import Project
+from tests.support.fakes import TableEncoder
 
-COLOURS = {"red": (255, 0, 0), "lime": (0, 255, 0), "gold": (255, 128, 0)}
-COLOURS["maroon"] = (128, 0, 0)
+COLOURS = {"red": (4, 0), "lime": (0, 4), "gold": (4, 2), "maroon": (2, 0)}
+"""Red and green, of 64: what the encoder sees."""
 DRAWN: list[str] = []
-
-
-class Brush(Generator):
-    """Draws a plain image of the last word, and refuses what it has no colour for."""
-
-    version: ClassVar[str] = "1"
-
-    def generate(self, prompts, seeds):
-        DRAWN.extend(prompts)
-        return [self._drawn(prompt.split()[-1]) for prompt in prompts]
-
-    def _drawn(self, word):
-        if word not in COLOURS:
-            return Result(outcome=Outcome.REFUSED, error=f"no {word}")
-        return Result(image=Image.new("RGB", (32, 32), COLOURS[word]))
-
-
-class Eye(Encoder):
-    """Sees the mean colour, and reads the last word as one."""
-
-    version: ClassVar[str] = "1"
-
-    def encode_images(self, images):
-        return np.float32([np.asarray(each).mean(axis=(0, 1)) for each in images])
-
-    def encode_texts(self, texts):
-        return np.float32([COLOURS[text.split()[-1]] for text in texts])
-
-
 PARTS = ("brush", "eye")
-COSINE = 255 / np.hypot(255, 128)
+METRICS = ("clip_s", "clip_s_i", "ssim")
+COSINE = 4 / np.hypot(4, 2)
 """Of red and gold."""
 SAID = [
     # image, text, redrawn and clip_s / 100, distinctive among all colours
@@ -66,72 +37,85 @@ SAID = [
 ]
 
 
+def plain(name):
+    red, green = COLOURS[name]
+    return Image.new("RGB", (32, 32), (60 * red, 60 * green, 0))
+
+
+class Brush(Generator):
+    """Draws a plain image of the last word, and refuses a cat."""
+
+    version = "1"
+
+    def generate(self, prompts, seeds):
+        DRAWN.extend(prompts)
+        [word] = {prompt.split()[-1] for prompt in prompts}
+        if word == "cat":
+            return [Result(outcome=Outcome.REFUSED, error="no cat") for _ in prompts]
+        return [Result(image=plain(word)) for _ in prompts]
+
+
+class Eye(TableEncoder):
+    """Reads the last word as a colour."""
+
+    def encode_texts(self, texts):
+        return np.float32([COLOURS[text.split()[-1]] for text in texts])
+
+
 @pytest.fixture
 def images(tmp_path, monkeypatch):
-    """A project in the working folder, with an image of each colour."""
+    """Images in a project in the working folder, one of each colour."""
     settings = yaml.safe_load((OWN / "templates/params.yaml").read_text("utf-8"))
     settings["run"]["models"] = ["blind"]
-    for kind, provider in ("generators", "Brush"), ("encoders", "Eye"):
-        settings[kind] = {provider.lower(): {"provider": f"{__name__}:{provider}"}}
-    (tmp_path / "params.yaml").write_text(yaml.safe_dump(settings), encoding="utf-8")
+    settings["generators"] = {"brush": {"provider": f"{__name__}:Brush"}}
+    settings["encoders"] = {"eye": {"provider": f"{__name__}:Eye"}}
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(settings), "utf-8")
     monkeypatch.chdir(tmp_path)
     DRAWN.clear()
-    for name, colour in COLOURS.items():
-        Image.new("RGB", (32, 32), colour).save(f"{name}.png")
-    return {name: f"{name}.png" for name in COLOURS}
+    for name in COLOURS:
+        plain(name).save(f"{name}.png")
+    return [f"{name}.png" for name in COLOURS]
 
 
-def values(image, text, *scorers):
-    scorers = scorers or [Fidelity(*PARTS, metric=metric) for metric in METRICS]
+def values(image, text, scorers):
     found = [each.run(inputs={"image": image}, outputs=text) for each in scorers]
     return {each.name: each.value for each in found}
 
 
-METRICS = ("clip_s", "clip_s_i", "ssim")
-
-
 @pytest.mark.parametrize(("image", "text", "redrawn", "distinctive"), SAID)
 def test_values_by_hand(image, text, redrawn, distinctive, images):
-    scorers = Redrawn(*PARTS), Distinctive(*PARTS, among=[*images.values()])
-    found = values(images[image], text, *scorers)
-    assert found == pytest.approx({"redrawn": redrawn, "distinctive": distinctive})
-    assert values(images[image], text)["clip_s"] == pytest.approx(100 * redrawn)
+    path = Path(f"{image}.png")
+    scorers = Redrawn(*PARTS), Distinctive(*PARTS, among=images)
+    for given in (str(path), path, path.read_bytes(), Image.open(path)):
+        found = values(given, {"description": text}, scorers)
+        assert found == pytest.approx({"redrawn": redrawn, "distinctive": distinctive})
     assert len(DRAWN) == bool(text.strip())
 
 
 def test_values_are_those_of_the_benchmarks(images):
     @driftledger.model
     def seer(prompt, media):
-        return "red" if media[0].getpixel((0, 0))[1] > 100 else "gold"
+        return "gold"
 
-    how = {"images": [*images.values()], "generator": Brush(), "encoder": Eye()}
+    how = {"images": images, "generator": Brush(), "encoder": Eye()}
     chains = driftledger.evaluate(seer, iterations=1, **how).rows("genception")
     rows = driftledger.evaluate(seer, benchmark="fidelity", **how).rows("fidelity")
+    scorers = [Redrawn(*PARTS)]
+    scorers += [Fidelity(*PARTS, metric=metric) for metric in METRICS]
     assert len(rows) == len(COLOURS)
     for (_, row), similarity in zip(rows.iterrows(), chains.similarity, strict=True):
-        text = "red" if COLOURS[row.unit][1] > 100 else "gold"
-        assert values(images[row.unit], text, Redrawn(*PARTS)) == {
-            "redrawn": similarity
-        }
-        assert values(images[row.unit], text) == {key: row[key] for key in METRICS}
-
-
-def test_an_image_is_the_same_in_every_form(images):
-    data = Path(images["gold"]).read_bytes()
-    for given in (Path(images["gold"]), data, Image.open(BytesIO(data))):
-        found = values(given, {"description": "red"}, Redrawn(*PARTS))
-        assert found["redrawn"] == pytest.approx(COSINE)
-    assert len(DRAWN) == 1
+        same = {metric: row[metric] for metric in METRICS}
+        found = values(f"{row.unit}.png", "gold", scorers)
+        assert found == {"redrawn": similarity, **same}
 
 
 def test_what_cannot_be_scored_has_a_sentence(images):
     for image, text, sentence in (
         ("red.png", None, "outputs are no text and have none under 'description'"),
-        (b"no image", "red", r"inputs\['image'\] is not an image"),
         (3, "red", r"inputs\['image'\] cannot be decoded"),
     ):
         with pytest.raises(DataError, match=sentence):
-            values(image, text)
+            values(image, text, [Redrawn(*PARTS)])
     for generator, encoder, sentence in (
         ("brush", "layout", "'layout' only works for models of regions"),
         ("brsh", "eye", "did you mean 'brush'"),
@@ -147,28 +131,27 @@ def test_an_evaluation_in_mlflow_pays_once_and_is_audited(images, store, monkeyp
     experiment = MlflowClient().create_experiment("app")
     monkeypatch.setenv("MLFLOW_EXPERIMENT_ID", experiment)
     rows = []
-    for image, text, *_ in (*SAID, ("red", "cat", 0, 0)):
-        rows.append({"inputs": {"image": images[image]}, "outputs": text})
-    scorers = [Redrawn(*PARTS), Distinctive(*PARTS, among=[*images.values()])]
+    for image, text, *_ in (*SAID, ("red", "cat")):
+        rows.append({"inputs": {"image": f"{image}.png"}, "outputs": text})
+    scorers = [Redrawn(*PARTS), Distinctive(*PARTS, among=images)]
     for _ in range(2):
-        done = mlflow.genai.evaluate(data=rows, scorers=scorers)
-        assert done.metrics["redrawn/mean"] == pytest.approx((2 + COSINE) / 5)
-        assert done.metrics["distinctive/mean"] == pytest.approx(1.5 / 5)
+        metrics = mlflow.genai.evaluate(data=rows, scorers=scorers).metrics
+        expected = {"redrawn/mean": (2 + COSINE) / 5, "distinctive/mean": 1.5 / 5}
+        assert metrics == pytest.approx(expected)
         assert len(DRAWN) == 5
 
     def answer(target):
         shown = audit(Project(Path()), target, {}, full=False, as_json=False)
         return json.loads(shown)["assessments"]
 
-    fingerprint = Redrawn(*PARTS)._generator.fingerprint
-    trace, *_ = MlflowClient().search_traces(locations=[experiment])
-    refused = answer(trace.info.trace_id)
+    trace = MlflowClient().search_traces(locations=[experiment])[0].info.trace_id
+    refused = answer(trace)
     assert {each["assessment_name"] for each in refused} == {"redrawn", "distinctive"}
     for each in refused:
         assert answer(each["assessment_id"]) == [each]
         assert each["feedback"]["error"]["error_message"] == "no cat"
         assert each["metadata"]["generator"] == "brush"
-        assert each["metadata"]["generator_fingerprint"] == fingerprint
+        assert each["metadata"]["generator_fingerprint"] == Brush().fingerprint
     for missing in ("a-", "tr-"):
         with pytest.raises(LedgerError, match="have no assessment at"):
             answer(missing + "0" * 32)
