@@ -6,35 +6,29 @@ from pathlib import Path
 import mlflow
 import numpy as np
 import pytest
-import yaml
 from mlflow import MlflowClient
 from PIL import Image
 
 import driftledger
 from driftledger.commands.audit import audit
 from driftledger.components.base import Generator
-from driftledger.core.errors import ConfigError, DataError, LedgerError
+from driftledger.core.errors import DriftledgerError, LedgerError
 from driftledger.core.types import Outcome, Result
 from driftledger.mlflow import Distinctive, Fidelity, Redrawn
 from driftledger.project.presets import OWN
 from driftledger.project.project import Project
+from tests.support.cases import cases
 from tests.support.fakes import TableEncoder
 
 COLOURS = {"red": (4, 0), "lime": (0, 4), "gold": (4, 2), "maroon": (2, 0)}
 """Red and green, of 64: what the encoder sees."""
 DRAWN: list[str] = []
 PARTS = ("brush", "eye")
+ENTRIES = """
+generators: {brush: {provider: "tests.tracking.test_scorers:Brush"}}
+encoders: {eye: {provider: "tests.tracking.test_scorers:Eye"}}
+"""
 METRICS = ("clip_s", "clip_s_i", "ssim")
-COSINE = 4 / np.hypot(4, 2)
-"""Of red and gold."""
-SAID = [
-    # image, text, redrawn and clip_s / 100, distinctive among all colours
-    ("red", "It is red", 1, 1 / 2),  # maroon has the same direction
-    ("lime", "red", 0, 0),
-    ("gold", "red", COSINE, 0),
-    ("gold", "gold", 1, 1),
-    ("red", " ", 0, 0),
-]
 
 
 def plain(name):
@@ -49,10 +43,10 @@ class Brush(Generator):
 
     def generate(self, prompts, seeds):
         DRAWN.extend(prompts)
-        [word] = {prompt.split()[-1] for prompt in prompts}
+        word = prompts[0].split()[-1]
         if word == "cat":
-            return [Result(outcome=Outcome.REFUSED, error="no cat") for _ in prompts]
-        return [Result(image=plain(word)) for _ in prompts]
+            return [Result(outcome=Outcome.REFUSED, error="no cat")]
+        return [Result(image=plain(word))] * len(prompts)
 
 
 class Eye(TableEncoder):
@@ -65,11 +59,9 @@ class Eye(TableEncoder):
 @pytest.fixture
 def images(tmp_path, monkeypatch):
     """Images in a project in the working folder, one of each colour."""
-    settings = yaml.safe_load((OWN / "templates/params.yaml").read_text("utf-8"))
-    settings["run"]["models"] = ["blind"]
-    settings["generators"] = {"brush": {"provider": f"{__name__}:Brush"}}
-    settings["encoders"] = {"eye": {"provider": f"{__name__}:Eye"}}
-    (tmp_path / "params.yaml").write_text(yaml.safe_dump(settings), "utf-8")
+    template = (OWN / "templates/params.yaml").read_text(encoding="utf-8")
+    text = template.replace("models: []", "models: [blind]") + ENTRIES
+    (tmp_path / "params.yaml").write_text(text, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     DRAWN.clear()
     for name in COLOURS:
@@ -82,14 +74,14 @@ def values(image, text, scorers):
     return {each.name: each.value for each in found}
 
 
-@pytest.mark.parametrize(("image", "text", "redrawn", "distinctive"), SAID)
-def test_values_by_hand(image, text, redrawn, distinctive, images):
-    path = Path(f"{image}.png")
+@pytest.mark.parametrize("case", cases(__file__, "scorers"))
+def test_values_by_hand(case, images):
+    path = Path(f"{case['image']}.png")
     scorers = Redrawn(*PARTS), Distinctive(*PARTS, among=images)
     for given in (str(path), path, path.read_bytes(), Image.open(path)):
-        found = values(given, {"description": text}, scorers)
-        assert found == pytest.approx({"redrawn": redrawn, "distinctive": distinctive})
-    assert len(DRAWN) == bool(text.strip())
+        found = values(given, {"description": case["text"]}, scorers)
+        assert found == pytest.approx(case["values"], abs=1e-6)
+    assert len(DRAWN) == case["drawn"]
 
 
 def test_values_are_those_of_the_benchmarks(images):
@@ -109,20 +101,10 @@ def test_values_are_those_of_the_benchmarks(images):
         assert found == {"redrawn": similarity, **same}
 
 
-def test_what_cannot_be_scored_has_a_sentence(images):
-    for image, text, sentence in (
-        ("red.png", None, "outputs are no text and have none under 'description'"),
-        (3, "red", r"inputs\['image'\] cannot be decoded"),
-    ):
-        with pytest.raises(DataError, match=sentence):
-            values(image, text, [Redrawn(*PARTS)])
-    for generator, encoder, sentence in (
-        ("brush", "layout", "'layout' only works for models of regions"),
-        ("brsh", "eye", "did you mean 'brush'"),
-        ("brush", "words", "'words' is not for images"),
-    ):
-        with pytest.raises(ConfigError, match=sentence):
-            Redrawn(generator, encoder)
+@pytest.mark.parametrize("case", cases(__file__, "refused_scorers"))
+def test_what_cannot_be_scored_has_a_sentence(case, images):
+    with pytest.raises(DriftledgerError, match=case["error"]):
+        values(case["image"], case["text"], [Redrawn(*case["parts"])])
 
 
 @pytest.mark.slow
@@ -131,27 +113,27 @@ def test_an_evaluation_in_mlflow_pays_once_and_is_audited(images, store, monkeyp
     experiment = MlflowClient().create_experiment("app")
     monkeypatch.setenv("MLFLOW_EXPERIMENT_ID", experiment)
     rows = []
-    for image, text, *_ in (*SAID, ("red", "cat")):
-        rows.append({"inputs": {"image": f"{image}.png"}, "outputs": text})
+    for text in ("maroon", "cat", "lime"):
+        rows.append({"inputs": {"image": "gold.png"}, "outputs": text})
     scorers = [Redrawn(*PARTS), Distinctive(*PARTS, among=images)]
     for _ in range(2):
         metrics = mlflow.genai.evaluate(data=rows, scorers=scorers).metrics
-        expected = {"redrawn/mean": (2 + COSINE) / 5, "distinctive/mean": 1.5 / 5}
-        assert metrics == pytest.approx(expected)
-        assert len(DRAWN) == 5
+        assert metrics["redrawn/mean"] == pytest.approx((4 + 2) / np.hypot(4, 2) / 2)
+        assert len(DRAWN) == len(rows)
 
     def answer(target):
         shown = audit(Project(Path()), target, {}, full=False, as_json=False)
         return json.loads(shown)["assessments"]
 
-    trace = MlflowClient().search_traces(locations=[experiment])[0].info.trace_id
-    refused = answer(trace)
-    assert {each["assessment_name"] for each in refused} == {"redrawn", "distinctive"}
-    for each in refused:
-        assert answer(each["assessment_id"]) == [each]
-        assert each["feedback"]["error"]["error_message"] == "no cat"
-        assert each["metadata"]["generator"] == "brush"
-        assert each["metadata"]["generator_fingerprint"] == Brush().fingerprint
+    traces = MlflowClient().search_traces(locations=[experiment])
+    trace = next(each.info for each in traces if each.data.response == '"cat"')
+    found = answer(trace.trace_id)
+    assert len(found) == len(scorers)
+    assert answer(found[0]["assessment_id"]) == found[:1]
+    assert found[0]["feedback"]["error"]["error_message"] == "no cat"
+    metadata = found[0]["metadata"]
+    assert metadata["generator"] == "brush"
+    assert metadata["generator_fingerprint"] == Brush().fingerprint
     for missing in ("a-", "tr-"):
         with pytest.raises(LedgerError, match="have no assessment at"):
             answer(missing + "0" * 32)
