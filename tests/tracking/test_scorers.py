@@ -1,6 +1,7 @@
 """Scorers of an app in MLflow have the numbers of a benchmark, pay once, and can be audited."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import mlflow
@@ -44,9 +45,9 @@ class Brush(Generator):
     def generate(self, prompts, seeds):
         DRAWN.extend(prompts)
         word = prompts[0].split()[-1]
-        if word == "cat":
-            return [Result(outcome=Outcome.REFUSED, error="no cat")]
-        return [Result(image=plain(word))] * len(prompts)
+        if word in COLOURS:
+            return [Result(image=plain(word))] * len(prompts)
+        return [Result(outcome=Outcome.REFUSED, error=f"no {word}")]
 
 
 class Eye(TableEncoder):
@@ -89,16 +90,16 @@ def test_values_are_those_of_the_benchmarks(images):
     def seer(prompt, media):
         return "gold"
 
-    how = {"images": images, "generator": Brush(), "encoder": Eye()}
-    chains = driftledger.evaluate(seer, iterations=1, **how).rows("genception")
-    rows = driftledger.evaluate(seer, benchmark="fidelity", **how).rows("fidelity")
-    scorers = [Redrawn(*PARTS)]
-    scorers += [Fidelity(*PARTS, metric=metric) for metric in METRICS]
-    assert len(rows) == len(COLOURS)
-    for (_, row), similarity in zip(rows.iterrows(), chains.similarity, strict=True):
-        same = {metric: row[metric] for metric in METRICS}
-        found = values(f"{row.unit}.png", "gold", scorers)
-        assert found == {"redrawn": similarity, **same}
+    ask = partial(driftledger.evaluate, seer, images, generator=Brush(), encoder=Eye())
+    chains = ask(iterations=1).rows("genception").set_index("unit")
+    rows = ask(benchmark="fidelity").rows("fidelity").set_index("unit")
+    rows["redrawn"] = chains.similarity
+    scorers = [Fidelity(*PARTS, metric=metric) for metric in METRICS]
+    scorers.append(Redrawn(*PARTS))
+    assert set(rows.index) == COLOURS.keys()
+    for name in COLOURS:
+        for metric, value in values(f"{name}.png", "gold", scorers).items():
+            assert value == rows[metric][name]
 
 
 @pytest.mark.parametrize("case", cases(__file__, "refused_scorers"))
@@ -112,28 +113,20 @@ def test_an_evaluation_in_mlflow_pays_once_and_is_audited(images, store, monkeyp
     monkeypatch.setenv("MLFLOW_TRACKING_URI", store.uri)
     experiment = MlflowClient().create_experiment("app")
     monkeypatch.setenv("MLFLOW_EXPERIMENT_ID", experiment)
-    rows = []
-    for text in ("maroon", "cat", "lime"):
-        rows.append({"inputs": {"image": "gold.png"}, "outputs": text})
+    texts = ("maroon", "cat", "lime")
+    rows = [{"inputs": {"image": "gold.png"}, "outputs": text} for text in texts]
     scorers = [Redrawn(*PARTS), Distinctive(*PARTS, among=images)]
     for _ in range(2):
-        metrics = mlflow.genai.evaluate(data=rows, scorers=scorers).metrics
-        assert metrics["redrawn/mean"] == pytest.approx((4 + 2) / np.hypot(4, 2) / 2)
+        done = mlflow.genai.evaluate(data=rows, scorers=scorers)
+        assert done.metrics["redrawn/mean"] == pytest.approx(3 / np.hypot(4, 2))
         assert len(DRAWN) == len(rows)
 
-    def answer(target):
-        shown = audit(Project(Path()), target, {}, full=False, as_json=False)
-        return json.loads(shown)["assessments"]
-
-    traces = MlflowClient().search_traces(locations=[experiment])
-    trace = next(each.info for each in traces if each.data.response == '"cat"')
-    found = answer(trace.trace_id)
-    assert len(found) == len(scorers)
-    assert answer(found[0]["assessment_id"]) == found[:1]
-    assert found[0]["feedback"]["error"]["error_message"] == "no cat"
-    metadata = found[0]["metadata"]
-    assert metadata["generator"] == "brush"
-    assert metadata["generator_fingerprint"] == Brush().fingerprint
-    for missing in ("a-", "tr-"):
-        with pytest.raises(LedgerError, match="have no assessment at"):
-            answer(missing + "0" * 32)
+    ask = partial(audit, Project(Path()), versions={}, full=False, as_json=True)
+    traces = done.result_df.set_index("response").trace_id
+    found, other = json.loads(ask(traces["cat"]))["assessments"]
+    assert other["metadata"]["call"] == found["metadata"]["call"]
+    assert found["feedback"]["error"]["error_message"] == "no cat"
+    assert found["metadata"]["generator_fingerprint"] == Brush().fingerprint
+    assert json.loads(ask(found["assessment_id"])) == {"assessments": [found]}
+    with pytest.raises(LedgerError, match="have no assessment at"):
+        ask("a-" + "0" * 32)
