@@ -470,7 +470,7 @@ def audit(
         typer.Argument(
             metavar="[TARGET]",
             parser=name_or_path,
-            help="A run, its id in MLflow, RUN:METRIC, a score, image, value or name.",
+            help="A run, an id in MLflow, RUN:METRIC, a score, image, value or name.",
         ),
     ] = None,
     full: Annotated[

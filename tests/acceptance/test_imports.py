@@ -21,7 +21,7 @@ LAYERS = (
     ("collect", "metrics"),
     ("benchmarks",),
     ("project",),
-    ("ledger", "reports", "tracking", "notebook", "exports"),
+    ("ledger", "reports", "tracking", "notebook", "exports", "mlflow"),
     ("commands",),
     ("cli",),
     ("__main__",),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 BENCHMARKS = {
     "genception": "driftledger.benchmarks.genception.spec:GenCeption",
     "trac": "driftledger.benchmarks.trac.spec:Trac",
-    "fidelity": "driftledger.benchmarks.fidelity.spec:Fidelity",
+    "fidelity": "driftledger.benchmarks.fidelity.spec:FidelityBenchmark",
     "mm_sap": "driftledger.benchmarks.mm_sap.spec:MMSAP",
     "mm_vet": "driftledger.benchmarks.mm_vet.spec:MMVet",
     "mme": "driftledger.benchmarks.mme.spec:MME",

@@ -25,6 +25,7 @@ from driftledger.ledger.objects.git import Git, why_unread
 from driftledger.ledger.sources import Number, RunTarget, Sources
 from driftledger.ledger.versions import scores_made_with
 from driftledger.project.project import Project
+from driftledger.tracking import assessments
 
 SHORT = 8
 """Letters of a fingerprint, which ``audit --generator NAME@VERSION`` takes."""
@@ -60,6 +61,9 @@ def audit(
     Raises:
         LedgerError: nothing has that name.
     """
+    if target is not None and assessments.ID.fullmatch(target):
+        answers = assessments.assessments_of(target)
+        return json.dumps({"assessments": answers}, indent=2)
     sources = Sources(project)
     if target is None:
         rows = scores_made_with(sources, versions)

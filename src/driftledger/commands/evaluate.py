@@ -1,6 +1,5 @@
 """``driftledger.evaluate``: models by a benchmark, in one process and without a project."""
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import replace
@@ -11,7 +10,6 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from PIL import Image
-from platformdirs import user_cache_path
 
 from driftledger.benchmarks.base import QUESTION_SET
 from driftledger.benchmarks.registry import FIRST, shipped_section
@@ -32,7 +30,7 @@ from driftledger.data.question_sets.base import QuestionProvider
 from driftledger.notebook import Chains, OpenedProject
 from driftledger.project.catalogue import BASES, catalogue, name_of, selectable
 from driftledger.project.presets import OWN
-from driftledger.project.project import STORE, Project
+from driftledger.project.project import Project, calls_folder
 from driftledger.project.resolve import resolve
 from driftledger.project.settings import PARAMS, parse_settings
 from driftledger.reports.scores import selected_score
@@ -187,10 +185,7 @@ def evaluate(
     }
     kept = TemporaryDirectory(prefix="driftledger-")
     project = Project(Path(kept.name), own_code=True)
-    folder = Path(
-        store or os.environ.get(STORE) or user_cache_path("driftledger") / "calls"
-    )
-    raw["store"] = str(folder.expanduser().absolute())
+    raw["store"] = calls_folder(store)
     try:
         if spec.data is QUESTION_SET:
             raw["run"]["question_sets"] = raw["run"][benchmark] = [

@@ -8,6 +8,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from platformdirs import user_cache_path
+
 from driftledger.benchmarks.base import Benchmark, Selected
 from driftledger.benchmarks.collecting import StageInputs
 from driftledger.benchmarks.registry import benchmarks
@@ -227,3 +229,11 @@ class Project:
     def store(self, *, writes: bool = True) -> CallStore:
         """Open the call store; errors as of :class:`CallStore`."""
         return CallStore(self.state, writes=writes, wait=self.waits)
+
+
+def calls_folder(store: str | Path | None = None) -> str:
+    """Return the folder for finished calls without a project: the one that is given, that of the
+    environment, or one in the user's cache folder."""
+    cached = user_cache_path("driftledger") / "calls"
+    folder = Path(store or os.environ.get(STORE) or cached)
+    return str(folder.expanduser().absolute())

@@ -2,7 +2,7 @@
 
 from driftledger.benchmarks.collecting import StageInputs
 from driftledger.benchmarks.descriptions import Description
-from driftledger.benchmarks.fidelity.spec import Fidelity, FidelitySettings
+from driftledger.benchmarks.fidelity.spec import FidelityBenchmark, FidelitySettings
 from driftledger.core.types import Sample
 from driftledger.data.records import read_samples
 from tests.support.fakes import ColourModel, SizeGenerator, TableEncoder
@@ -14,9 +14,9 @@ def test_the_test_set_is_redrawn_or_everything_where_there_is_none(tmp_path):
     items = [Item("s", "x", "support", (1, 0, 0)), Item("a", "x", "test", (2, 0, 0))]
     write_labelled(tmp_path / "d", items)
     samples = read_samples(tmp_path / "d")
-    assert [sample.id for sample in Fidelity().samples(samples)] == ["a"]
+    assert [sample.id for sample in FidelityBenchmark().samples(samples)] == ["a"]
     plain = [Sample(sample.id, sample.medium) for sample in samples]
-    assert Fidelity().samples(plain) == plain
+    assert FidelityBenchmark().samples(plain) == plain
 
 
 def test_a_redrawing_is_a_chain_of_one_iteration_with_the_filled_prompt(tmp_path):
@@ -38,7 +38,7 @@ def test_a_redrawing_is_a_chain_of_one_iteration_with_the_filled_prompt(tmp_path
         encoder=lambda name: TableEncoder(),
         description=lambda name: way,
     )
-    asked = Fidelity().request(given, card)
+    asked = FidelityBenchmark().request(given, card)
     assert (asked.iterations, asked.describe_prompt, asked.max_tokens) == (
         1,
         "Tell me of the bird.",

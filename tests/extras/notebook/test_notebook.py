@@ -11,22 +11,22 @@ import pytest
 from tests.conftest import REPOSITORY
 
 NOTEBOOK = REPOSITORY / "examples" / "own_images.ipynb"
+SCORERS = REPOSITORY / "examples" / "mlflow_scorers.ipynb"
 PAGE = REPOSITORY / "docs" / "python.md"
 SECONDS = 60
 
 
-def test_the_notebook_is_in_git_without_what_came_of_it():
-    notebook = nbformat.read(NOTEBOOK, as_version=4)
+@pytest.mark.parametrize("path", [NOTEBOOK, SCORERS])
+def test_a_notebook_is_in_git_without_what_came_of_it(path):
+    notebook = nbformat.read(path, as_version=4)
     nbformat.validate(notebook)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert [cell for cell in code if cell.outputs or cell.execution_count] == []
-    assert "/home" not in NOTEBOOK.read_text(encoding="utf-8")
+    assert "/home" not in path.read_text(encoding="utf-8")
 
 
-@pytest.mark.slow
-def test_the_notebook_goes_from_own_images_to_a_table_and_pictures(
-    evaluated, tmp_path, monkeypatch
-):
+@pytest.fixture
+def own_settings(tmp_path, monkeypatch):
     for name in (
         "IPYTHONDIR",
         "JUPYTER_CONFIG_DIR",
@@ -34,6 +34,25 @@ def test_the_notebook_goes_from_own_images_to_a_table_and_pictures(
         "JUPYTER_RUNTIME_DIR",
     ):
         monkeypatch.setenv(name, str(tmp_path / name.lower()))
+
+
+@pytest.mark.slow
+def test_the_notebook_on_mlflow_goes_from_an_app_to_a_version(
+    own_settings, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("DRIFTLEDGER_STORE", str(tmp_path / "calls"))
+    done = nbclient.NotebookClient(
+        nbformat.read(SCORERS, as_version=4),
+        timeout=SECONDS,
+        resources={"metadata": {"path": str(tmp_path)}},
+    ).execute()
+    assert '"generator": "painter"' in done.cells[-1].outputs[0].text
+
+
+@pytest.mark.slow
+def test_the_notebook_goes_from_own_images_to_a_table_and_pictures(
+    own_settings, evaluated
+):
     folder = evaluated.root / "examples"
     folder.mkdir(exist_ok=True)
     notebook = nbformat.read(NOTEBOOK, as_version=4)

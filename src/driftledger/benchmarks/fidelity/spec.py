@@ -116,7 +116,7 @@ class FidelitySettings(RepeatedSection):
     it."""
 
 
-class Fidelity(ChainBenchmark):
+class FidelityBenchmark(ChainBenchmark):
     """One description and one redrawing per image, compared with it."""
 
     name = "fidelity"

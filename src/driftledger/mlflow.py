@@ -1,0 +1,251 @@
+"""Scorers for ``mlflow.genai.evaluate``: how much of an image is in what your own app says of it.
+
+Names are those of ``params.yaml`` in the working folder, or else of the catalogue. Calls go through
+the store and the budgets of that project or, without one, through the store of
+:func:`driftledger.evaluate`. Each assessment names the versions behind it, and ``driftledger
+audit`` takes its id, or that of its trace.
+"""
+
+from collections.abc import Collection, Mapping
+from contextlib import ExitStack
+from functools import cache, cached_property
+from io import BytesIO
+from pathlib import Path
+from threading import Lock
+from typing import Any, Literal
+
+import numpy as np
+from mlflow.entities import AssessmentError, AssessmentSource, Feedback
+from mlflow.genai.scorers import Scorer
+from PIL import Image
+from pydantic import Field, PrivateAttr
+
+from driftledger.benchmarks.registry import FIRST
+from driftledger.benchmarks.scoring import PERCENT
+from driftledger.collect.call import Draw, Steps
+from driftledger.collect.features import FeatureStore, encode_media, encode_texts
+from driftledger.collect.progress import Progress
+from driftledger.collect.run import Collector
+from driftledger.components.base import Encoder, Generator
+from driftledger.core.canonical import derive_seed, sha256_bytes
+from driftledger.core.errors import ConfigError, DataError
+from driftledger.core.media import Medium, png_bytes
+from driftledger.core.types import Float32, Result, Subject
+from driftledger.data.datasets.base import MAX_PIXELS
+from driftledger.data.datasets.decode import decode
+from driftledger.metrics.drift import cosine_similarity
+from driftledger.metrics.retrieval import hits
+from driftledger.metrics.structural import comparable, structural_similarity
+from driftledger.project.presets import OWN
+from driftledger.project.project import Project, calls_folder
+from driftledger.project.settings import PARAMS, parse_settings, read_yaml
+from driftledger.tracking.assessments import metadata_of
+
+
+class _ImageScorer(Scorer):
+    """Compares an image with what an app says of it, by what a generator draws from that.
+
+    An app that says nothing gets 0, as a model does. Where the app failed, or the generator drew
+    nothing, the assessment has an error in the place of a value.
+    """
+
+    image: str = "image"
+    """The key of the image in ``inputs``: a path, bytes or a Pillow image."""
+    text: str = "description"
+    """The key of the text in ``outputs``, where these are not the text itself."""
+    _project: Project = PrivateAttr()
+    _generator: Generator = PrivateAttr()
+    _encoder: Encoder = PrivateAttr()
+    _metadata: dict[str, str] = PrivateAttr(default_factory=dict)
+
+    def __init__(
+        self,
+        generator: str,
+        encoder: str,
+        *,
+        understood_by: Collection[str] = (),
+        **fields: Any,
+    ) -> None:
+        """Find the components.
+
+        Args:
+            understood_by: as of a model: providers that understand the app all the same.
+
+        Raises:
+            ConfigError: a name is unknown, or a component cannot do this.
+        """
+        name = fields.get("metric", type(self).__name__.lower())
+        # a service may take longer than MLflow waits
+        super().__init__(**{"name": name, "timeout": 0} | fields)
+        self._project = _project(Path.cwd())
+        self._generator = self._project.component("generators", generator)
+        self._encoder = self._project.component("encoders", encoder)
+        for name, component in (generator, self._generator), (encoder, self._encoder):
+            if "image" not in component.media:
+                raise ConfigError(f"{name!r} is not for images; name another one")
+            if component.understands and component.provider not in understood_by:
+                raise ConfigError(
+                    f"{name!r} only works for models of {', '.join(component.understands)}; name "
+                    f"another, or set understood_by=[{component.provider!r}] if it does for the app"
+                )
+            self._metadata |= metadata_of(name, component)
+
+    def value(self, image: Medium, text: str, drawn: Medium) -> float:
+        """Return the value of a description that was drawn."""
+        raise NotImplementedError
+
+    def __call__(  # type: ignore[override]  # MLflow gives what is named here alone
+        self, *, inputs: Any, outputs: Any
+    ) -> Feedback:
+        """Return the assessment of a row."""
+        text = outputs.get(self.text) if isinstance(outputs, Mapping) else outputs
+        if not isinstance(text, str):
+            raise DataError(f"outputs are no text and have none under {self.text!r}")
+        image = _medium(inputs.get(self.image), f"inputs[{self.image!r}]")
+        metadata = dict(self._metadata)
+        value: float | None = 0.0
+        error = None
+        if text.strip():
+            section: Any = self._project.settings.section(FIRST)
+            call = Draw(
+                self._generator,
+                section.generate_prompt.replace("{description}", text),
+                seed=derive_seed(1, "", image.sha256, 1),
+                context=Subject(image.sha256[:12], 1),
+            )
+            drawn = _made(self._project, call)
+            metadata["call"] = call.key
+            metadata["served_model"] = drawn.served_model or "not named"
+            if drawn.medium:
+                value = self.value(image, text, drawn.medium)
+            else:
+                value = None
+                error = AssessmentError(drawn.outcome, drawn.error)
+        source = AssessmentSource("CODE", "driftledger")
+        return Feedback(self.name, value, error, source, metadata=metadata)
+
+    def _seen(self, medium: Medium) -> Float32:
+        """Return the encoder's view of an image, 1×d."""
+        features = FeatureStore(self._project.state / "features")
+        return encode_media(self._encoder, [medium], features)
+
+    def _cosine(self, image: Medium, view: Float32) -> float:
+        return float(cosine_similarity(self._seen(image), view)[0])
+
+
+class Redrawn(_ImageScorer):
+    """The cosine between an image and what was drawn from its description: GenCeption's s(1)."""
+
+    def value(self, image: Medium, text: str, drawn: Medium) -> float:
+        return self._cosine(image, self._seen(drawn))
+
+
+class Fidelity(_ImageScorer):
+    """A metric of the fidelity benchmark, 0 to 100, higher is better."""
+
+    metric: Literal["clip_s", "clip_s_i", "image_similarity", "ssim"]
+    """Its name, and that of the assessment."""
+
+    def value(self, image: Medium, text: str, drawn: Medium) -> float:
+        if self.metric == "ssim":
+            section: Any = self._project.settings.section("fidelity")
+            before = comparable(image.open(), section.ssim_side)
+            after = comparable(drawn.open(), section.ssim_side)
+            return PERCENT * structural_similarity(before, after)
+        view = self._seen(drawn)
+        if self.metric == "clip_s":
+            view = encode_texts(self._encoder, [text])
+        return PERCENT * self._cosine(image, view)
+
+
+class Distinctive(_ImageScorer):
+    """Whether a drawing leads back to its own image, among others.
+
+    It is 1 if no other image is as near to the drawing by cosine, 1/n if n images are equally near,
+    else 0. The mean is the accuracy of retrieval.
+    """
+
+    among: list[Any] = Field(min_length=1)
+    """The images to tell apart, as in ``inputs``; a row's own is always one of them."""
+
+    @cached_property
+    def _known(self) -> dict[str, Float32]:
+        known = {}
+        for given in self.among:
+            medium = _medium(given, "an image of among")
+            known[medium.sha256] = self._seen(medium)
+        return known
+
+    def value(self, image: Medium, text: str, drawn: Medium) -> float:
+        known = self._known | {image.sha256: self._seen(image)}
+        views = np.concatenate([*known.values()])
+        found = hits(views, [*known], self._seen(drawn), [image.sha256], most=1)
+        return float(found.votes[0, 0])
+
+
+def _medium(given: Any, where: str) -> Medium:
+    """Return an image as a dataset holds it: upright RGB.
+
+    Raises:
+        DataError: it cannot be decoded, or has more than 50 million pixels.
+        OSError: its file cannot be read.
+    """
+    if isinstance(given, Image.Image):
+        buffer = BytesIO()
+        given.save(buffer, "PNG")
+        given = buffer.getvalue()
+    elif isinstance(given, str | Path):
+        given = Path(given).read_bytes()
+    image, _ = decode(given, where, MAX_PIXELS)
+    return Medium(Path("image.png"), sha256_bytes(png_bytes(image)), image)
+
+
+@cache
+def _project(folder: Path) -> Project:
+    """Return the project in a folder, or one with the catalogue's names alone.
+
+    Its components are loaded once.
+    """
+    if (folder / PARAMS).is_file():
+        return Project(folder, own_code=True, resolved={})
+    raw = read_yaml(OWN / "templates" / PARAMS)
+    raw["store"] = calls_folder()
+    raw["run"]["models"] = ["blind"]  # settings name a model
+    given = parse_settings(raw, "driftledger.mlflow")
+    return Project(folder, own_code=True, given=given, resolved={})
+
+
+class _Shared(ExitStack):
+    """An open store and its collector, with how many scorers use them now."""
+
+    def __init__(self, project: Project) -> None:
+        super().__init__()
+        self.users = 0
+        store = self.enter_context(project.store())
+        self.collector = self.enter_context(Collector(store))
+
+
+_OPEN: dict[Path, _Shared] = {}
+_OPENING = Lock()
+
+
+def _made(project: Project, call: Draw) -> Result:
+    """Make a call, unless it is stored; one that another scorer is making is waited for.
+
+    The last at work closes the store, for other processes.
+    """
+
+    def steps() -> Steps[Result]:
+        return (yield call)
+
+    with _OPENING:
+        shared = _OPEN.get(project.state) or _Shared(project)
+        _OPEN[project.state] = shared
+        shared.users += 1
+    try:
+        return shared.collector.run([steps()], Progress("", total=0))[0]
+    finally:
+        with _OPENING:
+            shared.users -= 1
+            if not shared.users:
+                _OPEN.pop(project.state).close()

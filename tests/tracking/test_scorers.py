@@ -1,0 +1,132 @@
+"""Scorers of an app in MLflow have the numbers of a benchmark, pay once, and can be audited."""
+
+import json
+from functools import partial
+from pathlib import Path
+
+import mlflow
+import numpy as np
+import pytest
+from mlflow import MlflowClient
+from PIL import Image
+
+import driftledger
+from driftledger.commands.audit import audit
+from driftledger.components.base import Generator
+from driftledger.core.errors import DriftledgerError, LedgerError
+from driftledger.core.types import Outcome, Result
+from driftledger.mlflow import Distinctive, Fidelity, Redrawn
+from driftledger.project.presets import OWN
+from driftledger.project.project import Project
+from tests.support.cases import cases
+from tests.support.fakes import TableEncoder
+
+COLOURS = {"red": (4, 0), "lime": (0, 4), "gold": (4, 2), "maroon": (2, 0)}
+"""Red and green, of 64: what the encoder sees."""
+DRAWN: list[str] = []
+PARTS = ("brush", "eye")
+ENTRIES = """
+generators: {brush: {provider: "tests.tracking.test_scorers:Brush"}}
+encoders: {eye: {provider: "tests.tracking.test_scorers:Eye"}}
+"""
+METRICS = ("clip_s", "clip_s_i", "ssim")
+
+
+def plain(name):
+    red, green = COLOURS[name]
+    return Image.new("RGB", (32, 32), (60 * red, 60 * green, 0))
+
+
+class Brush(Generator):
+    """Draws a plain image of the last word, and refuses a cat."""
+
+    version = "1"
+
+    def generate(self, prompts, seeds):
+        DRAWN.extend(prompts)
+        word = prompts[0].split()[-1]
+        if word in COLOURS:
+            return [Result(image=plain(word))] * len(prompts)
+        return [Result(outcome=Outcome.REFUSED, error=f"no {word}")]
+
+
+class Eye(TableEncoder):
+    """Reads the last word as a colour."""
+
+    def encode_texts(self, texts):
+        return np.float32([COLOURS[text.split()[-1]] for text in texts])
+
+
+@pytest.fixture
+def images(tmp_path, monkeypatch):
+    """Images in a project in the working folder, one of each colour."""
+    template = (OWN / "templates/params.yaml").read_text(encoding="utf-8")
+    text = template.replace("models: []", "models: [blind]") + ENTRIES
+    (tmp_path / "params.yaml").write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    DRAWN.clear()
+    for name in COLOURS:
+        plain(name).save(f"{name}.png")
+    return [f"{name}.png" for name in COLOURS]
+
+
+def values(image, text, scorers):
+    found = [each.run(inputs={"image": image}, outputs=text) for each in scorers]
+    return {each.name: each.value for each in found}
+
+
+@pytest.mark.parametrize("case", cases(__file__, "scorers"))
+def test_values_by_hand(case, images):
+    path = Path(f"{case['image']}.png")
+    scorers = Redrawn(*PARTS), Distinctive(*PARTS, among=images)
+    for given in (str(path), path, path.read_bytes(), Image.open(path)):
+        found = values(given, {"description": case["text"]}, scorers)
+        assert found == pytest.approx(case["values"], abs=1e-6)
+    assert len(DRAWN) == case["drawn"]
+
+
+def test_values_are_those_of_the_benchmarks(images):
+    @driftledger.model
+    def seer(prompt, media):
+        return "gold"
+
+    ask = partial(driftledger.evaluate, seer, images, generator=Brush(), encoder=Eye())
+    chains = ask(iterations=1).rows("genception").set_index("unit")
+    rows = ask(benchmark="fidelity").rows("fidelity").set_index("unit")
+    rows["redrawn"] = chains.similarity
+    scorers = [Fidelity(*PARTS, metric=metric) for metric in METRICS]
+    scorers.append(Redrawn(*PARTS))
+    assert set(rows.index) == COLOURS.keys()
+    for name in COLOURS:
+        for metric, value in values(f"{name}.png", "gold", scorers).items():
+            assert value == rows[metric][name]
+
+
+@pytest.mark.parametrize("case", cases(__file__, "refused_scorers"))
+def test_what_cannot_be_scored_has_a_sentence(case, images):
+    with pytest.raises(DriftledgerError, match=case["error"]):
+        values(case["image"], case["text"], [Redrawn(*case["parts"])])
+
+
+@pytest.mark.slow
+def test_an_evaluation_in_mlflow_pays_once_and_is_audited(images, store, monkeypatch):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", store.uri)
+    experiment = MlflowClient().create_experiment("app")
+    monkeypatch.setenv("MLFLOW_EXPERIMENT_ID", experiment)
+    texts = ("maroon", "cat", "lime")
+    rows = [{"inputs": {"image": "gold.png"}, "outputs": text} for text in texts]
+    scorers = [Redrawn(*PARTS), Distinctive(*PARTS, among=images)]
+    for _ in range(2):
+        done = mlflow.genai.evaluate(data=rows, scorers=scorers)
+        assert done.metrics["redrawn/mean"] == pytest.approx(3 / np.hypot(4, 2))
+        assert len(DRAWN) == len(rows)
+
+    ask = partial(audit, Project(Path()), versions={}, full=False, as_json=True)
+    traces = done.result_df.set_index("response").trace_id
+    found, other = json.loads(ask(traces["cat"]))["assessments"]
+    assert other["metadata"]["call"] == found["metadata"]["call"]
+    assert found["feedback"]["error"]["error_message"] == "no cat"
+    assert found["metadata"]["generator_fingerprint"] == Brush().fingerprint
+    assert json.loads(ask(found["assessment_id"])) == {"assessments": [found]}
+    with pytest.raises(LedgerError, match="have no assessment at"):
+        ask("a-" + "0" * 32)
