@@ -6,7 +6,7 @@ import os
 import re
 import sqlite3
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +25,7 @@ from driftledger.core.errors import (
 )
 from driftledger.core.files import free_space, load_json, read_regular
 from driftledger.core.registry import import_extra
+from driftledger.core.strict import Strict
 from driftledger.core.text import for_line
 from driftledger.data.hub import Source, find_source
 
@@ -100,6 +101,34 @@ def forget_sha256() -> None:
         (user_cache_path("driftledger") / REMEMBERED).unlink(missing_ok=True)
 
 
+class Pinned(Strict):
+    """Files in a local folder, or in a repository on the hub at a revision."""
+
+    path: str = Field(min_length=1)
+    revision: str | None = None
+
+    @cached_property
+    def source(self) -> Source:
+        return find_source(self.path, self.revision)
+
+
+def weights_of(source: Source, names: Collection[str] = ()) -> dict[str, Any]:
+    """Return the commit, or the SHA-256 of every file that a loader may read.
+
+    Args:
+        names: of a folder, the only files that are read.
+    """
+    folder, repository, commit = source
+    if folder is None:
+        return {"repository": repository, "commit": commit}
+    files = {}
+    for path in _files(folder):
+        name = path.relative_to(folder).as_posix()
+        if not names or name in names:
+            files[name] = remembered_sha256(path)
+    return {"files": len(files), "sha256": sha256_of(files)}
+
+
 class CheckpointComponent(Component):
     """A component with weights in a local folder or on the Hugging Face hub, which run in torch.
 
@@ -111,6 +140,10 @@ class CheckpointComponent(Component):
     libraries: ClassVar[tuple[str, ...]] = ("torch",)
     extra: ClassVar[str] = "torch"
     """What of this package's extras installs them."""
+    adapter_advice: ClassVar[str] = (
+        "merge it into its base first (merge_and_unload), and use what comes out"
+    )
+    """What to do with an adapter where a whole checkpoint is expected."""
     loud: ClassVar[tuple[str, ...]] = ()
     """The libraries that show no warnings and progress bars while it is loaded."""
 
@@ -137,6 +170,10 @@ class CheckpointComponent(Component):
         """Load everything that a call needs, onto :attr:`torch_device`; kept until
         :meth:`release`."""
 
+    def sources(self) -> list[Source]:
+        """List all places that weights are loaded from."""
+        return [self.source]
+
     @property
     def title(self) -> str:
         """The name in sentences: the folder or the hub repository."""
@@ -157,15 +194,8 @@ class CheckpointComponent(Component):
         return source
 
     def weights(self) -> dict[str, Any]:
-        """Return the commit, or the SHA-256 of every file that a loader may read."""
-        folder, repository, commit = self.source
-        if folder is None:
-            return {"repository": repository, "commit": commit}
-        files = {
-            path.relative_to(folder).as_posix(): remembered_sha256(path)
-            for path in _files(folder)
-        }
-        return {"files": len(files), "sha256": sha256_of(files)}
+        """Return which weights they are, by :func:`weights_of`."""
+        return weights_of(self.source)
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -226,31 +256,10 @@ class CheckpointComponent(Component):
         which disk."""
         try:
             library_versions(*self.libraries, extra=self.extra)
-            repository, commit = self.source[1:]
+            notes = map(_to_fetch, self.sources())
+            return [], [note for note in notes if note]
         except ConfigError as error:
             return [str(error)], []
-        if repository is None:
-            return [], []
-        hub = import_extra("huggingface_hub")
-        cache = Path(import_extra("huggingface_hub.constants").HF_HUB_CACHE)
-        with suppress(
-            hub.errors.HTTPError, hub.errors.OfflineModeIsEnabled, OSError, ValueError
-        ):
-            patterns = {
-                "allow_patterns": ["*.safetensors"],
-                "ignore_patterns": ["*.fp16.*", "*onnx*", "*openvino*"],
-            }
-            files = hub.snapshot_download(
-                repository, revision=commit, dry_run=True, **patterns
-            )
-            size = sum(each.file_size for each in files if each.will_download) / 1e9
-            free = free_space(cache) / 1e9
-            if size:
-                return [], [
-                    f"{self.path}: up to {size:,.1f} GB to fetch into {cache}, where {free:,.0f} "
-                    "GB are free"
-                ]
-        return [], []
 
     @property
     def unrepeatable(self) -> str | None:
@@ -274,7 +283,7 @@ class CheckpointComponent(Component):
         try:
             with memory_guard(self.path):
                 if self.source.has(ADAPTER):
-                    raise adapter_refused(self.title)
+                    raise adapter_refused(self.title, self.adapter_advice)
                 if self.dtype == "float32":
                     # which has the digits of float16
                     import_extra("torch").backends.cudnn.allow_tf32 = False
@@ -297,6 +306,33 @@ class CheckpointComponent(Component):
     def release(self) -> None:
         if self.__dict__.pop("loaded", None) is not None:
             _free()
+
+
+def _to_fetch(source: Source) -> str | None:
+    """Say how much of a repository is still to be fetched onto which disk; None for nothing, and
+    where it cannot be known."""
+    if source.repository is None:
+        return None
+    hub = import_extra("huggingface_hub")
+    cache = Path(import_extra("huggingface_hub.constants").HF_HUB_CACHE)
+    with suppress(
+        hub.errors.HTTPError, hub.errors.OfflineModeIsEnabled, OSError, ValueError
+    ):
+        patterns = {
+            "allow_patterns": ["*.safetensors"],
+            "ignore_patterns": ["*.fp16.*", "*onnx*", "*openvino*"],
+        }
+        files = hub.snapshot_download(
+            source.repository, revision=source.commit, dry_run=True, **patterns
+        )
+        size = sum(each.file_size for each in files if each.will_download) / 1e9
+        free = free_space(cache) / 1e9
+        if size:
+            return (
+                f"{source.repository}: up to {size:,.1f} GB to fetch into {cache}, where "
+                f"{free:,.0f} GB are free"
+            )
+    return None
 
 
 class ImageCheckpoint(CheckpointComponent):
@@ -348,10 +384,9 @@ class ImageCheckpoint(CheckpointComponent):
         }
 
 
-def adapter_refused(what: str) -> ConfigError:
+def adapter_refused(what: str, advice: str) -> ConfigError:
     return ConfigError(
-        f"{what} is an adapter of peft ({ADAPTER}), and its base is in no fingerprint; merge it "
-        "into its base first (merge_and_unload), and use what comes out"
+        f"{what} is an adapter of peft ({ADAPTER}), and its base is in no fingerprint; {advice}"
     )
 
 

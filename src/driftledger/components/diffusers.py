@@ -21,6 +21,7 @@ from driftledger.components.base import Generator, Operational, library_versions
 from driftledger.components.checkpoints import (
     ADAPTER,
     CheckpointComponent,
+    Pinned,
     adapter_refused,
     bitsandbytes,
     disarmed,
@@ -33,9 +34,8 @@ from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.files import load_json, read_regular
 from driftledger.core.media import ENCODING
 from driftledger.core.registry import import_extra
-from driftledger.core.strict import Strict
 from driftledger.core.types import Outcome, PromptUsage, Result
-from driftledger.data.hub import Source, find_source
+from driftledger.data.hub import Source
 
 OWN_ARGUMENTS = {"num_inference_steps": "steps"} | {
     name: name for name in ("guidance_scale", "height", "width", "negative_prompt")
@@ -53,16 +53,10 @@ NOT_SET = {
 """Arguments that no setting may change."""
 
 
-class WeightsFile(Strict):
-    """One file with weights: in a local folder, or in a repository on the hub at a revision."""
+class WeightsFile(Pinned):
+    """One file with weights."""
 
-    path: str = Field(min_length=1)
-    revision: str | None = None
     file: str = Field(pattern=r"^\w[\w./-]*\.(safetensors|gguf)$")
-
-    @cached_property
-    def source(self) -> Source:
-        return find_source(self.path, self.revision)
 
     def local(self) -> Path:
         """Its place, after it is fetched."""
@@ -481,7 +475,7 @@ class Diffusers(CheckpointComponent, Generator):
             return None  # without weights, or for the pipeline to refuse
         place = folder / name if (folder / name).is_dir() else folder
         if (place / ADAPTER).is_file():
-            raise adapter_refused(f"{name} of {self.title}")
+            raise adapter_refused(f"{name} of {self.title}", self.adapter_advice)
         arguments = {
             key: value
             for key, value in self.weight_arguments.items()

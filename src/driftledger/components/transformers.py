@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 from PIL import Image
 from pydantic import Field, JsonValue, model_validator
 
+from driftledger.components.adapters import Adapter
 from driftledger.components.base import Model, Operational, library_versions
 from driftledger.components.checkpoints import (
     REPORTING,
@@ -357,7 +358,11 @@ class ChatCheckpoint(CheckpointComponent, Model):
     """A vision-language checkpoint, whichever engine computes its answers."""
 
     chat_class: ClassVar[type[Chat]] = Chat
+    adapter_advice: ClassVar[str] = "set path to its base, and adapter to this"
 
+    adapter: Operational[Adapter | None] = None
+    """An adapter of peft on top of the checkpoint: a folder, or ``path`` and ``revision`` on the
+    hub. In the identity."""
     max_new_tokens: int = Field(default=1024, ge=1, le=131072)
     """An answer that reaches it without an end is ``truncated``. Where a conversation allows fewer,
     it is that many."""
@@ -372,12 +377,19 @@ class ChatCheckpoint(CheckpointComponent, Model):
     today: date = date(2025, 1, 1)
     """What a chat template that writes the date is given."""
 
+    def sources(self) -> list[Source]:
+        sources = super().sources()
+        if self.adapter is not None:
+            sources.append(self.adapter.source)
+        return sources
+
     def identity(self) -> dict[str, Any]:
-        return super().identity() | (
-            {}
-            if self._template is None
-            else {"chat_template": sha256_of(self._template)}
-        )
+        identity = super().identity()
+        if self._template is not None:
+            identity["chat_template"] = sha256_of(self._template)
+        if self.adapter is not None:
+            identity["adapter"] = self.adapter.identity()
+        return identity
 
     @cached_property
     def _template(self) -> str | None:
@@ -481,10 +493,11 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
     def identity(self) -> dict[str, Any]:
         identity = super().identity()
         more = [
-            *(["bitsandbytes"] if self.quantization else []),
-            *filter(None, [FLASH.get(self.attention)]),
+            "bitsandbytes" if self.quantization else None,
+            "peft" if self.adapter else None,
+            FLASH.get(self.attention),
         ]
-        identity["libraries"] |= library_versions(*more)
+        identity["libraries"] |= library_versions(*filter(None, more))
         return identity
 
     def load(self, source: Source) -> _Ready:
@@ -526,6 +539,8 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
                 f"({for_line(str(error)):.200})"
             ) from None
         refuse_random(report)
+        if self.adapter is not None:
+            self.adapter.apply(model, source)
         if not hasattr(model, "generate"):
             raise ValueError(f"its class {type(model).__name__} generates no text")
         named = model.generation_config.eos_token_id

@@ -7,6 +7,7 @@ begins some prompts twice.
 """
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 from pydantic import Field, JsonValue, model_validator
 
+from driftledger.components.adapters import WEIGHTS, Adapter, AdapterFiles
 from driftledger.components.base import Operational, QueueModel
 from driftledger.components.checkpoints import FULL, DType, memory_guard
 from driftledger.components.thinking import decoded
@@ -57,8 +59,16 @@ OWN_ARGUMENTS = {
         "limit_mm_per_prompt",
     ),
     *("mm_processor_kwargs", "revision", "tokenizer_revision", "code_revision"),
+    *("enable_lora", "max_lora_rank"),
 }
 """What the other settings give the engine."""
+_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
+"""For which ranks of adapters the engine has kernels."""
+_NOT_LANGUAGE = re.compile(
+    r"vis(ual|ion)|vpm|audio|projector|connector|merger|resampler|aligner|mlp1"
+)
+"""Found in the names of weights outside the language model, where the engine leaves adapters out
+with no more than a warning."""
 
 
 class _ReadyEngine(NamedTuple):
@@ -70,6 +80,8 @@ class _ReadyEngine(NamedTuple):
     """What is raised over a prompt that the engine does not take."""
     under_way: dict[str, tuple[int, Conversation]]
     """Calls in the engine's queue, with their numbers, by the engine's name for each."""
+    lora: Any
+    """The adapter as each call names it, or None."""
 
 
 class VLLM(QueueModel, ChatCheckpoint):
@@ -150,6 +162,11 @@ class VLLM(QueueModel, ChatCheckpoint):
         )
         chat = self.chat(processor, {})
         _ = chat.template  # before minutes of loading
+        files = None
+        for_lora: dict[str, Any] = {}
+        if self.adapter is not None:
+            files = self.adapter.files(source)
+            for_lora = _lora_arguments(self.adapter, files)
         wanted = str(int(self.batch_invariant))
         if "vllm" in sys.modules and os.environ.get(SWITCH, "0") != wanted:
             raise ConfigError(
@@ -182,6 +199,7 @@ class VLLM(QueueModel, ChatCheckpoint):
                 enable_prefix_caching=False,
                 # None and empty are vLLM's own defaults
                 **{name: value for name, value in chosen.items() if value},
+                **for_lora,
                 **self.engine,
             )
         except (RuntimeError, ValueError) as error:
@@ -209,7 +227,20 @@ class VLLM(QueueModel, ChatCheckpoint):
         client_error = getattr(
             sys.modules.get("vllm.exceptions"), "VLLMClientError", ValueError
         )
-        return _ReadyEngine(engine, chat, dead, (ValueError, client_error), {})
+        lora = None
+        if self.adapter is not None and files is not None:
+            request = import_module("vllm.lora.request").LoRARequest
+            lora = request(
+                lora_name="adapter", lora_int_id=1, lora_path=str(files.folder)
+            )
+            try:  # at the first call, the error would end the engine
+                engine.llm_engine.add_lora(lora)
+            except Exception as error:  # of the engine's process, as a bare one
+                raise self.adapter.unfit(source, error) from None
+        refusals = (ValueError, client_error)
+        return _ReadyEngine(
+            engine, chat, dead=dead, refusals=refusals, under_way={}, lora=lora
+        )
 
     def begin(self, number: int, conversation: Conversation) -> Result | None:
         """Put a conversation into the engine's queue; errors as in :meth:`step`, and where it
@@ -229,7 +260,9 @@ class VLLM(QueueModel, ChatCheckpoint):
         )
         with self._watched(ready):
             try:
-                [name] = ready.engine.enqueue([given], [sampling], use_tqdm=False)
+                [name] = ready.engine.enqueue(
+                    [given], [sampling], lora_request=ready.lora, use_tqdm=False
+                )
             except ready.refusals as error:
                 if any(words in str(error) for words in FULL):
                     raise
@@ -291,3 +324,35 @@ class VLLM(QueueModel, ChatCheckpoint):
                 "above why: lower gpu_memory_utilization or batch_size if it lacks memory, and "
                 "run again; finished calls are stored"
             ) from None
+
+
+def _lora_arguments(adapter: Adapter, files: AdapterFiles) -> dict[str, Any]:
+    """Return the engine's arguments for an adapter.
+
+    Raises:
+        ConfigError: the engine would leave out a part of it, or cannot apply it.
+    """
+    config = files.config
+    kind = config.get("peft_type")
+    if kind != "LORA":
+        raise ConfigError(
+            f"{adapter.title} is of the type {kind!r:.50}, and vLLM applies LORA alone; take the "
+            "provider transformers"
+        )
+    file = files.folder / WEIGHTS
+    with import_extra("safetensors").safe_open(file, framework="pt") as opened:
+        outside = sorted(filter(_NOT_LANGUAGE.search, opened.keys()))
+    if outside:
+        raise ConfigError(
+            f"{WEIGHTS} of {adapter.title} changes more than the language model, and vLLM leaves "
+            f"out {outside[0]:.200}; take the provider transformers, or merge it into its base"
+        )
+    ranks = [config.get("r"), *dict(config.get("rank_pattern") or {}).values()]
+    rank = max(rank for rank in ranks if isinstance(rank, int))
+    fitting = [most for most in _RANKS if most >= rank]
+    if not fitting:
+        raise ConfigError(
+            f"{adapter.title} has rank {rank}, and vLLM applies up to {_RANKS[-1]}; take the "
+            "provider transformers, or merge it into its base"
+        )
+    return {"enable_lora": True, "max_lora_rank": fitting[0]}

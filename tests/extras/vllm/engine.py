@@ -1,8 +1,8 @@
 """What the real engine does; test_engine.py runs it with the Python of vLLM's own environment, as a
 process of its own.
 
-``python -m tests.extras.vllm.engine CHECKPOINT IMAGE IMAGE IMAGE``: on stdout, a JSON object on the
-last line.
+``python -m tests.extras.vllm.engine CHECKPOINT ADAPTER IMAGE IMAGE IMAGE``: on stdout, a JSON object
+on the last line.
 """
 
 import json
@@ -61,7 +61,7 @@ def error_of(model: VLLM, asked: Sequence[Conversation]) -> str:
         return f"{type(error).__name__}: {error}"
 
 
-def main(folder: str, *images: str) -> None:
+def main(folder: str, adapter: str, *images: str) -> None:
     import psutil  # comes with vLLM
 
     asked = conversations([Path(image) for image in images])
@@ -72,9 +72,10 @@ def main(folder: str, *images: str) -> None:
         if isinstance(part, Medium)
     )
 
-    def model(**engine: Any) -> VLLM:
+    def model(adapter: str | None = None, **engine: Any) -> VLLM:
         settings = {
             "path": folder,
+            "adapter": adapter,
             "device": "cpu",
             "enforce_eager": True,
             "max_model_len": 400,
@@ -114,6 +115,13 @@ def main(folder: str, *images: str) -> None:
         if "resource_tracker" not in " ".join(process.cmdline()):
             process.kill()
     result["killed"] = error_of(one, asked)
+    adapted = model(adapter)
+    result["adapted"] = plain(adapted.respond(asked))
+    adapted.release()
+    broken = Path(adapter) / "adapter_config.json"
+    config = json.loads(broken.read_text(encoding="utf-8"))
+    broken.write_text(json.dumps(config | {"use_dora": True}), encoding="utf-8")
+    result["unfit"] = error_of(model(adapter), asked)
     print(json.dumps(result))
 
 

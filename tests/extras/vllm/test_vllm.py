@@ -13,7 +13,7 @@ import pytest
 from driftledger.components.vllm import _ENVIRONMENT, SWITCH, VLLM
 from driftledger.core.errors import ConfigError, MissingExtraError, OutOfMemoryError
 from driftledger.core.types import Outcome
-from tests.extras.chatting import failure
+from tests.extras.chatting import change_json, failure
 from tests.support.vllm_engine import SITE
 
 
@@ -110,6 +110,52 @@ def test_the_fingerprint_follows_what_shapes_the_answer(engine, built, monkeypat
     assert identity["libraries"]["vllm"] == "0.32.0"
     assert identity["device"] == "cuda"
     assert not engine.ENGINES
+
+
+# adapters
+
+
+@pytest.fixture
+def lora(built, tmp_path) -> Path:
+    adapters = pytest.importorskip("tests.support.checkpoints.adapters")
+    return adapters.build_adapter(built["llava"], tmp_path / "lora")
+
+
+def test_an_adapter_goes_with_every_call(engine, built, asked, lora):
+    one = vllm(built["llava"], adapter=str(lora))
+    one.respond(asked[:2])
+    [made] = engine.ENGINES
+    assert made.arguments["enable_lora"] is True
+    assert made.arguments["max_lora_rank"] == 8  # of rank 4
+    assert [each.lora_path for each in made.adapters] == [str(lora)] * 3
+    assert one.identity()["adapter"]["files"] == 2
+    vllm(built["llava"]).respond(asked[:1])
+    assert engine.ENGINES[1].adapters == [None]
+    assert engine.ENGINES[1].arguments["enable_lora"] is False
+
+
+@pytest.mark.parametrize(
+    ("config", "says"),
+    [
+        ({"peft_type": "IA3"}, "is of the type 'IA3', and vLLM applies LORA alone"),
+        ({"rank_pattern": {"q_proj": 513}}, "has rank 513, and vLLM applies up to 512"),
+    ],
+)
+def test_an_adapter_that_it_cannot_apply_is_refused_before_it_starts(
+    engine, built, asked, lora, config, says
+):
+    change_json(lora / "adapter_config.json", lambda held: held.update(config))
+    assert says in refused(built["llava"], asked[0], adapter=str(lora))
+    assert not engine.ENGINES
+
+
+def test_an_adapter_of_the_vision_tower_is_refused(engine, built, asked, lora):
+    """vLLM leaves that part out with a warning."""
+    from tests.support.checkpoints.adapters import build_adapter
+
+    build_adapter(built["llava"], lora, r".*\.q_proj")
+    said = refused(built["llava"], asked[0], adapter=str(lora))
+    assert "vLLM leaves out base_model.model.model.vision_tower." in said
 
 
 # what goes wrong

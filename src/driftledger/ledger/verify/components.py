@@ -100,6 +100,10 @@ class Components:
             if weights and repository is not None
             else {}
         )
+        adapter = card.identity.get("adapter")
+        if isinstance(adapter, dict) and "repository" in adapter:
+            place = {"path": adapter["repository"], "revision": adapter.get("commit")}
+            commit |= {"adapter": place}
         places = providers(section)
         provider = places.get(card.provider, card.provider)
         for name in sorted(
