@@ -2,6 +2,7 @@
 no difference."""
 
 import hashlib
+import re
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -74,7 +75,7 @@ def _run(client: Any, run: Any, models: Any) -> dict[str, Any]:
             else Path(folder)
         )
         files = {
-            str(file.relative_to(top)): _digest(file)
+            _named(str(file.relative_to(top))): _digest(file)
             for file in sorted(top.rglob("*"))
             if file.is_file()
         }
@@ -132,6 +133,11 @@ def _shown(value: Any) -> Any:
 
 def _lasting(tags: dict[str, str]) -> dict[str, str]:
     return {key: value for key, value in tags.items() if not key.startswith(VOLATILE)}
+
+
+def _named(path: str) -> str:
+    """Leave out the time and the random end in the name of a picture of a chain."""
+    return re.sub(r"\+timestamp\+\d+\+[0-9a-f-]{36}", "", path)
 
 
 def _digest(file: Path) -> str:

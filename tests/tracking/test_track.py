@@ -16,6 +16,7 @@ from typing import Any
 import mlflow
 import pytest
 from mlflow import MlflowClient
+from PIL import Image
 
 from driftledger.benchmarks.score import Score
 from driftledger.benchmarks.traces import Step, Trace
@@ -126,6 +127,25 @@ def test_traces_show_each_chain_with_small_pictures_attached_once(project):
     pictures = list((project.root / "store" / "mlartifacts").rglob("attachments/*"))
     assert len(pictures) == 2 * 3  # two samples: an original and two drawn ones
     assert max(picture.stat().st_size for picture in pictures) < 40_000
+
+
+def test_chains_are_in_the_image_grid_by_step(project):
+    """Of two samples at t = 0, 1 and 2: a PNG, and the small copy that MLflow makes of it."""
+    project.track(project.runs[0])
+    [run] = project.dump()["runs"]
+    names = []
+    for sample in ("disc", "ring"):
+        for t in (0, 1, 2):
+            name = f"images/shapes~{sample}+step+{t}"
+            names += [f"{name}+compressed.webp", f"{name}.png"]
+    assert [name for name in run["artifacts"] if "/" in name] == names
+    store = project.root / "store" / "mlartifacts"
+    pictures = sorted(store.rglob("images/*.png"))
+    assert len(pictures) == 6
+    for picture in pictures:
+        assert Image.open(picture).size == (384, 288)
+    project.track(project.runs[0])
+    assert sorted(store.rglob("images/*.png")) == pictures
 
 
 def test_steps_without_a_column_are_one_span_that_shows_what_the_first_was_asked(
@@ -255,6 +275,7 @@ WRITES = (
         "log_inputs",
         "log_batch",
         "log_artifacts",
+        "log_image",
     ),
     *(
         "flush_trace_async_logging",

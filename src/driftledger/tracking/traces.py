@@ -72,6 +72,35 @@ def traces_of(
         yield replace(trace, outputs={**trace.outputs, **trace.values}, values=scores)
 
 
+def chains_of(
+    lineage: Lineage,
+    root: Path,
+    rows: Sequence[Row],
+    at_most: int | Literal["all", "none"],
+) -> dict[str, list[Path]]:
+    """Return ``photos/<sample>`` → the pictures of its chain, that of t = 0 first.
+
+    As many samples as have traces, evenly spread and the same for all models: MLflow's grid puts
+    the models side by side.
+    """
+    if at_most == "none":
+        return {}
+    chosen = sorted(rows, key=lambda row: row.unit)
+    if at_most != "all" and at_most < len(chosen):
+        chosen = [chosen[place * len(rows) // at_most] for place in range(at_most)]
+    score = lineage.score
+    chains = {}
+    for trace in lineage.spec.traces(lineage.places(root), score, chosen):
+        if trace.name == "chain":
+            shown = [*trace.inputs.values()]
+            for step in trace.steps:
+                if not step.again:
+                    shown += step.outputs.values()
+            pictures = [each.file for each in shown if isinstance(each, Shot)]
+            chains[f"{score.on}/{trace.unit}"] = pictures
+    return chains
+
+
 class Traces:
     """The traces of one run, the first as the newest. MLflow queues them."""
 

@@ -31,6 +31,7 @@ from driftledger.data.records import QUESTIONS, SAMPLES
 from driftledger.ledger.lineage import Run
 from driftledger.ledger.published import note_mlflow
 from driftledger.reports.charts import colour_of
+from driftledger.reports.site.thumbnails import shrunk
 from driftledger.tracking.content import (
     CURRENT,
     FINGERPRINT,
@@ -57,6 +58,7 @@ from driftledger.tracking.traces import (
     CUT_SHORT,
     OF_RUN,
     Traces,
+    chains_of,
     delete_traces,
     traces_of,
 )
@@ -80,6 +82,8 @@ out of sight."""
 EXPERIMENT = "DVC_EXP_NAME"
 """Where ``dvc exp run`` names its experiment, which may be thrown away: its runs are shown, but are
 not current."""
+CHAIN_SIDE = 384
+"""Pixels of the longer side of a chain's pictures, at most."""
 TRACKED = "reports/tracked.json"
 """Name → fingerprint of the selected runs, as the stage ``track`` writes it."""
 
@@ -297,8 +301,34 @@ class _Push:
             for path, content in artifacts_of(run, rows).items():
                 Path(folder, path).write_bytes(content)
             client.log_artifacts(run_id, folder)
+        self._log_chains(run, written, rows)
         self._queue_traces(run, run_id, rows)
         return written
+
+    def _log_chains(
+        self, run: Run, written: "MlflowRun", rows: Mapping[str, Sequence[Row]]
+    ) -> None:
+        """Log the pictures of chains, which MLflow shows by step; of two of a sample, the longer.
+
+        Benchmarks of one redrawing take the first step of such a chain.
+        """
+        chains: dict[str, list[Path]] = {}
+        for lineage in run.lineages:
+            own = chains_of(
+                lineage, self._root, rows[lineage.place], self._tracking.traces
+            )
+            for key, pictures in own.items():
+                chains[key] = max(chains.get(key, []), pictures, key=len)
+        for key, pictures in chains.items():
+            for t, picture in enumerate(pictures):
+                self._client.log_image(
+                    written.info.run_id,
+                    shrunk(picture, CHAIN_SIDE),
+                    key=key,
+                    step=t,
+                    timestamp=written.info.start_time,
+                    synchronous=True,
+                )
 
     def _queue_traces(
         self, run: Run, run_id: str, rows: Mapping[str, Sequence[Row]]

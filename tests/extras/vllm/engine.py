@@ -1,8 +1,8 @@
 """What the real engine does; test_engine.py runs it with the Python of vLLM's own environment, as a
 process of its own.
 
-``python -m tests.extras.vllm.engine CHECKPOINT ADAPTER IMAGE IMAGE IMAGE``: on stdout, a JSON object
-on the last line.
+``python -m tests.extras.vllm.engine CHECKPOINT ADAPTER IMAGE IMAGE IMAGE``: on stdout, a JSON
+object on the last line.
 """
 
 import json
