@@ -243,6 +243,7 @@ def test_the_saved_view_is_as_mlflow_keeps_one():
             {"gc/a": "GC@5 · a"},
             ["gc/a", "similarity/a"],
             higher=True,
+            chains=["photos/disc", "photos/ring"],
         )
     )
     assert {VIEW_TAG: shown} == json.loads((CASES / "tracking/view.json").read_text())

@@ -301,34 +301,31 @@ class _Push:
             for path, content in artifacts_of(run, rows).items():
                 Path(folder, path).write_bytes(content)
             client.log_artifacts(run_id, folder)
-        self._log_chains(run, written, rows)
-        self._queue_traces(run, run_id, rows)
-        return written
-
-    def _log_chains(
-        self, run: Run, written: "MlflowRun", rows: Mapping[str, Sequence[Row]]
-    ) -> None:
-        """Log the pictures of chains, which MLflow shows by step; of two of a sample, the longer.
-
-        Benchmarks of one redrawing take the first step of such a chain.
-        """
-        chains: dict[str, list[Path]] = {}
-        for lineage in run.lineages:
-            own = chains_of(
-                lineage, self._root, rows[lineage.place], self._tracking.traces
-            )
-            for key, pictures in own.items():
-                chains[key] = max(chains.get(key, []), pictures, key=len)
-        for key, pictures in chains.items():
+        for key, pictures in self._chains(run).items():
             for t, picture in enumerate(pictures):
-                self._client.log_image(
-                    written.info.run_id,
+                client.log_image(
+                    run_id,
                     shrunk(picture, CHAIN_SIDE),
                     key=key,
                     step=t,
                     timestamp=written.info.start_time,
                     synchronous=True,
                 )
+        self._queue_traces(run, run_id, rows)
+        return written
+
+    def _chains(self, run: Run) -> dict[str, list[Path]]:
+        """Return the pictures of a run's chains; of two chains of a sample, the longer one.
+
+        A benchmark of one redrawing has the first step of such a chain.
+        """
+        chains: dict[str, list[Path]] = {}
+        for lineage in run.lineages:
+            rows = self._rows_of(lineage.rows_path)
+            own = chains_of(lineage, self._root, rows, self._tracking.traces)
+            for key, pictures in own.items():
+                chains[key] = max(chains.get(key, []), pictures, key=len)
+        return chains
 
     def _queue_traces(
         self, run: Run, run_id: str, rows: Mapping[str, Sequence[Row]]
@@ -481,6 +478,7 @@ class _Push:
                 {name: title_of(tracked) for name, tracked in headlines.items()},
                 columns=list(steps),
                 higher=first.metric.is_higher,
+                chains=[*self._chains(self._runs[-1])],
             )
         for key, value in tags.items():
             if self._experiment_tags.get(key) != value:
