@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import model_validator
 
@@ -23,11 +23,6 @@ WEIGHTS = "adapter_model.safetensors"
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 _SHRUNK = re.compile(r"(-unsloth)?-bnb-[48]bit$|-(awq|gptq|fp8)\b.*$")
 """Ends of the names of quantized copies, on which adapters are trained to save memory."""
-
-
-class AdapterFiles(NamedTuple):
-    folder: Path
-    config: dict[str, Any]
 
 
 class Adapter(Pinned):
@@ -52,8 +47,8 @@ class Adapter(Pinned):
             self._refuse_incomplete(self.source.folder)
         return weights_of(self.source, (ADAPTER, WEIGHTS))
 
-    def files(self, base: Source) -> AdapterFiles:
-        """Fetch the files and read the configuration.
+    def files(self, base: Source) -> tuple[Path, dict[str, Any]]:
+        """Fetch the files; return their folder and the configuration.
 
         Raises:
             ConfigError: a file is missing or damaged, or names another base on the hub.
@@ -77,7 +72,7 @@ class Adapter(Pinned):
                 f"{ADAPTER} of {self.title} names the base {made_for!r:.200}, and path is "
                 f"{base.repository!r:.200}; set path to the base it was trained on"
             )
-        return AdapterFiles(folder, config)
+        return folder, config
 
     def apply(self, model: Any, base: Source) -> None:
         """Put the adapter on a model of transformers.

@@ -12,11 +12,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
 from pydantic import Field, JsonValue, model_validator
 
-from driftledger.components.adapters import WEIGHTS, Adapter, AdapterFiles
+from driftledger.components.adapters import WEIGHTS, Adapter
 from driftledger.components.base import Operational, QueueModel
 from driftledger.components.checkpoints import FULL, DType, memory_guard
 from driftledger.components.thinking import decoded
@@ -162,11 +163,6 @@ class VLLM(QueueModel, ChatCheckpoint):
         )
         chat = self.chat(processor, {})
         _ = chat.template  # before minutes of loading
-        files = None
-        for_lora: dict[str, Any] = {}
-        if self.adapter is not None:
-            files = self.adapter.files(source)
-            for_lora = _lora_arguments(self.adapter, files)
         wanted = str(int(self.batch_invariant))
         if "vllm" in sys.modules and os.environ.get(SWITCH, "0") != wanted:
             raise ConfigError(
@@ -185,6 +181,12 @@ class VLLM(QueueModel, ChatCheckpoint):
                 ("revision", "tokenizer_revision", "code_revision"), source.commit
             ),
         }
+        lora = None
+        if self.adapter is not None:
+            folder, config = self.adapter.files(source)
+            chosen |= _lora_arguments(self.adapter, folder, config)
+            request = import_module("vllm.lora.request").LoRARequest
+            lora = request("adapter", 1, str(folder))
         try:
             engine = vllm.LLM(
                 model=source.location,
@@ -199,7 +201,6 @@ class VLLM(QueueModel, ChatCheckpoint):
                 enable_prefix_caching=False,
                 # None and empty are vLLM's own defaults
                 **{name: value for name, value in chosen.items() if value},
-                **for_lora,
                 **self.engine,
             )
         except (RuntimeError, ValueError) as error:
@@ -227,12 +228,7 @@ class VLLM(QueueModel, ChatCheckpoint):
         client_error = getattr(
             sys.modules.get("vllm.exceptions"), "VLLMClientError", ValueError
         )
-        lora = None
-        if self.adapter is not None and files is not None:
-            request = import_module("vllm.lora.request").LoRARequest
-            lora = request(
-                lora_name="adapter", lora_int_id=1, lora_path=str(files.folder)
-            )
+        if self.adapter is not None:
             try:  # at the first call, the error would end the engine
                 engine.llm_engine.add_lora(lora)
             except Exception as error:  # of the engine's process, as a bare one
@@ -326,20 +322,21 @@ class VLLM(QueueModel, ChatCheckpoint):
             ) from None
 
 
-def _lora_arguments(adapter: Adapter, files: AdapterFiles) -> dict[str, Any]:
+def _lora_arguments(
+    adapter: Adapter, folder: Path, config: dict[str, Any]
+) -> dict[str, Any]:
     """Return the engine's arguments for an adapter.
 
     Raises:
-        ConfigError: the engine would leave out a part of it, or cannot apply it.
+        ConfigError: the engine would leave out a part of it.
     """
-    config = files.config
     kind = config.get("peft_type")
     if kind != "LORA":
         raise ConfigError(
             f"{adapter.title} is of the type {kind!r:.50}, and vLLM applies LORA alone; take the "
             "provider transformers"
         )
-    file = files.folder / WEIGHTS
+    file = folder / WEIGHTS
     with import_extra("safetensors").safe_open(file, framework="pt") as opened:
         outside = sorted(filter(_NOT_LANGUAGE.search, opened.keys()))
     if outside:
@@ -347,12 +344,7 @@ def _lora_arguments(adapter: Adapter, files: AdapterFiles) -> dict[str, Any]:
             f"{WEIGHTS} of {adapter.title} changes more than the language model, and vLLM leaves "
             f"out {outside[0]:.200}; take the provider transformers, or merge it into its base"
         )
-    ranks = [config.get("r"), *dict(config.get("rank_pattern") or {}).values()]
-    rank = max(rank for rank in ranks if isinstance(rank, int))
-    fitting = [most for most in _RANKS if most >= rank]
-    if not fitting:
-        raise ConfigError(
-            f"{adapter.title} has rank {rank}, and vLLM applies up to {_RANKS[-1]}; take the "
-            "provider transformers, or merge it into its base"
-        )
-    return {"enable_lora": True, "max_lora_rank": fitting[0]}
+    rank = max([config["r"], *config.get("rank_pattern", {}).values()])
+    # of a larger one, the engine says so
+    most = next((most for most in _RANKS if most >= rank), _RANKS[-1])
+    return {"enable_lora": True, "max_lora_rank": most}

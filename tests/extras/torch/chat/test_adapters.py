@@ -106,7 +106,7 @@ def test_one_for_another_base_on_the_hub_is_refused(made_for, base, fits, adapte
     )
     source = Source(None, base, ONE)
     if fits:
-        assert Adapter(path=str(adapter)).files(source).folder == adapter
+        assert Adapter(path=str(adapter)).files(source)[0] == adapter
         return
     with pytest.raises(ConfigError) as caught:
         Adapter(path=str(adapter)).files(source)
