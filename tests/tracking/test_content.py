@@ -17,7 +17,7 @@ from driftledger.tracking.content import (
     rows_csv,
     tags_of,
 )
-from driftledger.tracking.traces import chains_of, traces_of
+from driftledger.tracking.traces import chained, pictures_of, traces_of
 from driftledger.tracking.view import VIEW_TAG, leaderboard
 from tests.support.cases import CASES
 from tests.support.ledgers import fidelity_score, question_score, trac_score
@@ -216,8 +216,8 @@ def test_chains_are_of_as_many_samples_as_have_traces(at_most, samples, tmp_path
     [run] = write_project(tmp_path, evidence(gen_score()))
     [of] = run.lineages
     folder = tmp_path / of.collected["chain"].path
-    chains = chains_of(of, tmp_path, rows()[::-1], at_most)
-    assert chains == {
+    chosen = chained(of, rows()[::-1], at_most)
+    assert pictures_of(of, tmp_path, chosen) == {
         f"shapes/{name}": [
             tmp_path / f"data/datasets/shapes/images/{name}.png",
             folder / f"images/{name}/1.png",

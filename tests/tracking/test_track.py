@@ -144,8 +144,11 @@ def test_chains_are_in_the_image_grid_by_step(project):
     assert len(pictures) == 6
     for picture in pictures:
         assert Image.open(picture).size == (384, 288)
+    before = project.dump()
+    shutil.rmtree(project.root / "data")  # as in a clone that has pulled nothing
     project.track(project.runs[0])
     assert sorted(store.rglob("images/*.png")) == pictures
+    assert project.dump() == before
 
 
 def test_steps_without_a_column_are_one_span_that_shows_what_the_first_was_asked(

@@ -9,6 +9,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal
 
+from driftledger.benchmarks._chains.spec import ChainBenchmark
 from driftledger.benchmarks.score import Row
 from driftledger.benchmarks.traces import Shot, Shown, Step, Trace, worth_showing
 from driftledger.core.errors import LedgerError
@@ -72,33 +73,37 @@ def traces_of(
         yield replace(trace, outputs={**trace.outputs, **trace.values}, values=scores)
 
 
-def chains_of(
-    lineage: Lineage,
-    root: Path,
-    rows: Sequence[Row],
-    at_most: int | Literal["all", "none"],
-) -> dict[str, list[Path]]:
-    """Return ``photos/<sample>`` → the pictures of its chain, that of t = 0 first.
+def chained(
+    lineage: Lineage, rows: Sequence[Row], at_most: int | Literal["all", "none"]
+) -> dict[str, Row]:
+    """Return ``photos/<sample>`` → its row, for the chains that MLflow's grid shows.
 
-    As many samples as have traces, evenly spread and the same for all models: MLflow's grid puts
-    the models side by side.
+    As many samples as have traces, evenly spread and the same ones for all models, which the grid
+    puts side by side.
     """
-    if at_most == "none":
+    if at_most == "none" or not isinstance(lineage.spec, ChainBenchmark):
         return {}
     chosen = sorted(rows, key=lambda row: row.unit)
     if at_most != "all" and at_most < len(chosen):
         chosen = [chosen[place * len(rows) // at_most] for place in range(at_most)]
-    score = lineage.score
-    chains = {}
-    for trace in lineage.spec.traces(lineage.places(root), score, chosen):
-        if trace.name == "chain":
-            shown = [*trace.inputs.values()]
-            for step in trace.steps:
-                if not step.again:
-                    shown += step.outputs.values()
-            pictures = [each.file for each in shown if isinstance(each, Shot)]
-            chains[f"{score.on}/{trace.unit}"] = pictures
-    return chains
+    return {f"{lineage.score.on}/{row.unit}": row for row in chosen}
+
+
+def pictures_of(
+    lineage: Lineage, root: Path, chains: Mapping[str, Row]
+) -> dict[str, list[Path]]:
+    """Return the pictures of these chains, by key, that of t = 0 first; of several repeats, those
+    of the first."""
+    rows = [*chains.values()]
+    traces = lineage.spec.traces(lineage.places(root), lineage.score, rows)
+    pictures = {}
+    for key, trace in zip(chains, traces, strict=True):
+        shown = [*trace.inputs.values()]
+        for step in trace.steps:
+            if not step.again:
+                shown += step.outputs.values()
+        pictures[key] = [each.file for each in shown if isinstance(each, Shot)]
+    return pictures
 
 
 class Traces:

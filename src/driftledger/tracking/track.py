@@ -28,7 +28,7 @@ from driftledger.core.errors import LedgerError, first_few
 from driftledger.core.files import read_jsonl
 from driftledger.core.paths import STATE, main_checkout
 from driftledger.data.records import QUESTIONS, SAMPLES
-from driftledger.ledger.lineage import Run
+from driftledger.ledger.lineage import Lineage, Run
 from driftledger.ledger.published import note_mlflow
 from driftledger.reports.charts import colour_of
 from driftledger.reports.site.thumbnails import shrunk
@@ -58,8 +58,9 @@ from driftledger.tracking.traces import (
     CUT_SHORT,
     OF_RUN,
     Traces,
-    chains_of,
+    chained,
     delete_traces,
+    pictures_of,
     traces_of,
 )
 from driftledger.tracking.view import PAGES, VIEW_TAG, leaderboard
@@ -314,6 +315,10 @@ class _Push:
         self._queue_traces(run, run_id, rows)
         return written
 
+    def _chained(self, lineage: Lineage) -> dict[str, Row]:
+        rows = self._rows_of(lineage.rows_path)
+        return chained(lineage, rows, self._tracking.traces)
+
     def _chains(self, run: Run) -> dict[str, list[Path]]:
         """Return the pictures of a run's chains; of two chains of a sample, the longer one.
 
@@ -321,10 +326,10 @@ class _Push:
         """
         chains: dict[str, list[Path]] = {}
         for lineage in run.lineages:
-            rows = self._rows_of(lineage.rows_path)
-            own = chains_of(lineage, self._root, rows, self._tracking.traces)
-            for key, pictures in own.items():
-                chains[key] = max(chains.get(key, []), pictures, key=len)
+            if rows := self._chained(lineage):
+                own = pictures_of(lineage, self._root, rows)
+                for key, pictures in own.items():
+                    chains[key] = max(chains.get(key, []), pictures, key=len)
         return chains
 
     def _queue_traces(
@@ -470,6 +475,9 @@ class _Push:
         for run in self._runs:
             headlines |= {tracked.name: tracked for tracked in headlines_of(run)}
             steps |= {tracked.name: tracked.step for tracked in metrics_of(run)}
+        chains: dict[str, Row] = {}
+        for lineage in self._runs[-1].lineages if self._runs else ():
+            chains |= self._chained(lineage)
         if headlines:
             curves = [name for name, step in steps.items() if step]
             first, *_ = headlines.values()
@@ -478,7 +486,7 @@ class _Push:
                 {name: title_of(tracked) for name, tracked in headlines.items()},
                 columns=list(steps),
                 higher=first.metric.is_higher,
-                chains=[*self._chains(self._runs[-1])],
+                chains=[*chains],
             )
         for key, value in tags.items():
             if self._experiment_tags.get(key) != value:
