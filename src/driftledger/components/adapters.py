@@ -10,7 +10,7 @@ from driftledger.components.checkpoints import (
     ADAPTER,
     Pinned,
     refuse_random,
-    weights_of,
+    remembered_sha256,
 )
 from driftledger.core.errors import ConfigError, first_few
 from driftledger.core.files import load_json, read_regular
@@ -42,10 +42,12 @@ class Adapter(Pinned):
         return f"adapter {self.path!r:.200}"
 
     def identity(self) -> dict[str, Any]:
-        """Return the commit, or the SHA-256 of its two files."""
-        if self.source.folder is not None:
-            self._refuse_incomplete(self.source.folder)
-        return weights_of(self.source, (ADAPTER, WEIGHTS))
+        """Return the commit, or the SHA-256 of each file."""
+        folder, repository, commit = self.source
+        if folder is None:
+            return {"repository": repository, "commit": commit}
+        self._refuse_incomplete(folder)
+        return {name: remembered_sha256(folder / name) for name in (ADAPTER, WEIGHTS)}
 
     def files(self, base: Source) -> tuple[Path, dict[str, Any]]:
         """Fetch the files; return their folder and the configuration.

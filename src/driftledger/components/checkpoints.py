@@ -6,7 +6,7 @@ import os
 import re
 import sqlite3
 from abc import abstractmethod
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
@@ -112,23 +112,6 @@ class Pinned(Strict):
         return find_source(self.path, self.revision)
 
 
-def weights_of(source: Source, names: Collection[str] = ()) -> dict[str, Any]:
-    """Return the commit, or the SHA-256 of every file that a loader may read.
-
-    Args:
-        names: of a folder, the only files that are read.
-    """
-    folder, repository, commit = source
-    if folder is None:
-        return {"repository": repository, "commit": commit}
-    files = {}
-    for path in _files(folder):
-        name = path.relative_to(folder).as_posix()
-        if not names or name in names:
-            files[name] = remembered_sha256(path)
-    return {"files": len(files), "sha256": sha256_of(files)}
-
-
 class CheckpointComponent(Component):
     """A component with weights in a local folder or on the Hugging Face hub, which run in torch.
 
@@ -140,10 +123,6 @@ class CheckpointComponent(Component):
     libraries: ClassVar[tuple[str, ...]] = ("torch",)
     extra: ClassVar[str] = "torch"
     """What of this package's extras installs them."""
-    adapter_advice: ClassVar[str] = (
-        "merge it into its base first (merge_and_unload), and use what comes out"
-    )
-    """What to do with an adapter where a whole checkpoint is expected."""
     loud: ClassVar[tuple[str, ...]] = ()
     """The libraries that show no warnings and progress bars while it is loaded."""
 
@@ -194,8 +173,15 @@ class CheckpointComponent(Component):
         return source
 
     def weights(self) -> dict[str, Any]:
-        """Return which weights they are, by :func:`weights_of`."""
-        return weights_of(self.source)
+        """Return the commit, or the SHA-256 of every file that a loader may read."""
+        folder, repository, commit = self.source
+        if folder is None:
+            return {"repository": repository, "commit": commit}
+        files = {
+            path.relative_to(folder).as_posix(): remembered_sha256(path)
+            for path in _files(folder)
+        }
+        return {"files": len(files), "sha256": sha256_of(files)}
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -283,7 +269,7 @@ class CheckpointComponent(Component):
         try:
             with memory_guard(self.path):
                 if self.source.has(ADAPTER):
-                    raise adapter_refused(self.title, self.adapter_advice)
+                    raise adapter_refused(self.title)
                 if self.dtype == "float32":
                     # which has the digits of float16
                     import_extra("torch").backends.cudnn.allow_tf32 = False
@@ -384,9 +370,11 @@ class ImageCheckpoint(CheckpointComponent):
         }
 
 
-def adapter_refused(what: str, advice: str) -> ConfigError:
+def adapter_refused(what: str) -> ConfigError:
     return ConfigError(
-        f"{what} is an adapter of peft ({ADAPTER}), and its base is in no fingerprint; {advice}"
+        f"{what} is an adapter of peft ({ADAPTER}), and its base is in no fingerprint; merge it "
+        "into its base first (merge_and_unload), or, for a model, set path to its base and adapter "
+        "to this"
     )
 
 

@@ -475,7 +475,7 @@ class Diffusers(CheckpointComponent, Generator):
             return None  # without weights, or for the pipeline to refuse
         place = folder / name if (folder / name).is_dir() else folder
         if (place / ADAPTER).is_file():
-            raise adapter_refused(f"{name} of {self.title}", self.adapter_advice)
+            raise adapter_refused(f"{name} of {self.title}")
         arguments = {
             key: value
             for key, value in self.weight_arguments.items()

@@ -358,7 +358,6 @@ class ChatCheckpoint(CheckpointComponent, Model):
     """A vision-language checkpoint, whichever engine computes its answers."""
 
     chat_class: ClassVar[type[Chat]] = Chat
-    adapter_advice: ClassVar[str] = "set path to its base, and adapter to this"
 
     adapter: Operational[Adapter | None] = None
     """An adapter of peft on top of the checkpoint: a folder, or ``path`` and ``revision`` on the

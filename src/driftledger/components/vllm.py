@@ -63,8 +63,6 @@ OWN_ARGUMENTS = {
     *("enable_lora", "max_lora_rank"),
 }
 """What the other settings give the engine."""
-_RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)
-"""For which ranks of adapters the engine has kernels."""
 _NOT_LANGUAGE = re.compile(
     r"vis(ual|ion)|vpm|audio|projector|connector|merger|resampler|aligner|mlp1"
 )
@@ -345,6 +343,6 @@ def _lora_arguments(
             f"out {outside[0]:.200}; take the provider transformers, or merge it into its base"
         )
     rank = max([config["r"], *config.get("rank_pattern", {}).values()])
-    # of a larger one, the engine says so
-    most = next((most for most in _RANKS if most >= rank), _RANKS[-1])
+    # the engine has kernels for powers of two
+    most = max(8, 1 << (rank - 1).bit_length())
     return {"enable_lora": True, "max_lora_rank": most}

@@ -9,6 +9,7 @@ import pytest
 from driftledger.components.adapters import Adapter
 from driftledger.components.base import ComponentCard
 from driftledger.components.transformers import Transformers
+from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError
 from driftledger.data.hub import Source
 from driftledger.ledger.verify.components import Components
@@ -55,7 +56,10 @@ def test_base_and_adapter_are_both_in_the_fingerprint(llava, adapter, tmp_path):
     plain = model(llava)
     one = model(llava, adapter=str(adapter))
     identity = one.identity()
-    assert identity["adapter"].keys() == {"files", "sha256"}
+    assert identity["adapter"] == {
+        name: sha256_file(adapter / name)
+        for name in ("adapter_config.json", "adapter_model.safetensors")
+    }
     assert identity["weights"] == plain.identity()["weights"]
     assert identity["libraries"]["peft"] == metadata.version("peft")
     assert "peft" not in plain.identity()["libraries"]

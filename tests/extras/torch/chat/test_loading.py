@@ -85,7 +85,7 @@ def test_an_adapter_alone_is_refused(llava, asked):
     )
     said = refused(llava, asked[0])
     assert "llava' is an adapter of peft (adapter_config.json)" in said
-    assert said.endswith("set path to its base, and adapter to this")
+    assert said.endswith("for a model, set path to its base and adapter to this")
 
 
 def test_pickles_are_loaded_only_where_allowed(llava, asked):
