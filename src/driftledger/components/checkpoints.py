@@ -25,7 +25,6 @@ from driftledger.core.errors import (
 )
 from driftledger.core.files import free_space, load_json, read_regular
 from driftledger.core.registry import import_extra
-from driftledger.core.strict import Strict
 from driftledger.core.text import for_line
 from driftledger.data.hub import Source, find_source
 
@@ -101,15 +100,16 @@ def forget_sha256() -> None:
         (user_cache_path("driftledger") / REMEMBERED).unlink(missing_ok=True)
 
 
-class Pinned(Strict):
-    """Files in a local folder, or in a repository on the hub at a revision."""
-
-    path: str = Field(min_length=1)
-    revision: str | None = None
-
-    @cached_property
-    def source(self) -> Source:
-        return find_source(self.path, self.revision)
+def weights_of(source: Source) -> dict[str, Any]:
+    """Return the commit, or the SHA-256 of every file that a loader may read."""
+    folder, repository, commit = source
+    if folder is None:
+        return {"repository": repository, "commit": commit}
+    files = {
+        path.relative_to(folder).as_posix(): remembered_sha256(path)
+        for path in _files(folder)
+    }
+    return {"files": len(files), "sha256": sha256_of(files)}
 
 
 class CheckpointComponent(Component):
@@ -149,10 +149,6 @@ class CheckpointComponent(Component):
         """Load everything that a call needs, onto :attr:`torch_device`; kept until
         :meth:`release`."""
 
-    def sources(self) -> list[Source]:
-        """List all places that weights are loaded from."""
-        return [self.source]
-
     @property
     def title(self) -> str:
         """The name in sentences: the folder or the hub repository."""
@@ -173,15 +169,8 @@ class CheckpointComponent(Component):
         return source
 
     def weights(self) -> dict[str, Any]:
-        """Return the commit, or the SHA-256 of every file that a loader may read."""
-        folder, repository, commit = self.source
-        if folder is None:
-            return {"repository": repository, "commit": commit}
-        files = {
-            path.relative_to(folder).as_posix(): remembered_sha256(path)
-            for path in _files(folder)
-        }
-        return {"files": len(files), "sha256": sha256_of(files)}
+        """Return what :func:`weights_of` says of the checkpoint."""
+        return weights_of(self.source)
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -242,10 +231,31 @@ class CheckpointComponent(Component):
         which disk."""
         try:
             library_versions(*self.libraries, extra=self.extra)
-            notes = map(_to_fetch, self.sources())
-            return [], [note for note in notes if note]
+            repository, commit = self.source[1:]
         except ConfigError as error:
             return [str(error)], []
+        if repository is None:
+            return [], []
+        hub = import_extra("huggingface_hub")
+        cache = Path(import_extra("huggingface_hub.constants").HF_HUB_CACHE)
+        with suppress(
+            hub.errors.HTTPError, hub.errors.OfflineModeIsEnabled, OSError, ValueError
+        ):
+            patterns = {
+                "allow_patterns": ["*.safetensors"],
+                "ignore_patterns": ["*.fp16.*", "*onnx*", "*openvino*"],
+            }
+            files = hub.snapshot_download(
+                repository, revision=commit, dry_run=True, **patterns
+            )
+            size = sum(each.file_size for each in files if each.will_download) / 1e9
+            free = free_space(cache) / 1e9
+            if size:
+                return [], [
+                    f"{self.path}: up to {size:,.1f} GB to fetch into {cache}, where {free:,.0f} "
+                    "GB are free"
+                ]
+        return [], []
 
     @property
     def unrepeatable(self) -> str | None:
@@ -269,7 +279,7 @@ class CheckpointComponent(Component):
         try:
             with memory_guard(self.path):
                 if self.source.has(ADAPTER):
-                    raise adapter_refused(self.title)
+                    raise adapter_refused(f"{self.path!r:.200}")
                 if self.dtype == "float32":
                     # which has the digits of float16
                     import_extra("torch").backends.cudnn.allow_tf32 = False
@@ -292,33 +302,6 @@ class CheckpointComponent(Component):
     def release(self) -> None:
         if self.__dict__.pop("loaded", None) is not None:
             _free()
-
-
-def _to_fetch(source: Source) -> str | None:
-    """Say how much of a repository is still to be fetched onto which disk; None for nothing, and
-    where it cannot be known."""
-    if source.repository is None:
-        return None
-    hub = import_extra("huggingface_hub")
-    cache = Path(import_extra("huggingface_hub.constants").HF_HUB_CACHE)
-    with suppress(
-        hub.errors.HTTPError, hub.errors.OfflineModeIsEnabled, OSError, ValueError
-    ):
-        patterns = {
-            "allow_patterns": ["*.safetensors"],
-            "ignore_patterns": ["*.fp16.*", "*onnx*", "*openvino*"],
-        }
-        files = hub.snapshot_download(
-            source.repository, revision=source.commit, dry_run=True, **patterns
-        )
-        size = sum(each.file_size for each in files if each.will_download) / 1e9
-        free = free_space(cache) / 1e9
-        if size:
-            return (
-                f"{source.repository}: up to {size:,.1f} GB to fetch into {cache}, where "
-                f"{free:,.0f} GB are free"
-            )
-    return None
 
 
 class ImageCheckpoint(CheckpointComponent):

@@ -21,7 +21,6 @@ from driftledger.components.base import Generator, Operational, library_versions
 from driftledger.components.checkpoints import (
     ADAPTER,
     CheckpointComponent,
-    Pinned,
     adapter_refused,
     bitsandbytes,
     disarmed,
@@ -34,8 +33,9 @@ from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.files import load_json, read_regular
 from driftledger.core.media import ENCODING
 from driftledger.core.registry import import_extra
+from driftledger.core.strict import Strict
 from driftledger.core.types import Outcome, PromptUsage, Result
-from driftledger.data.hub import Source
+from driftledger.data.hub import Source, find_source
 
 OWN_ARGUMENTS = {"num_inference_steps": "steps"} | {
     name: name for name in ("guidance_scale", "height", "width", "negative_prompt")
@@ -53,10 +53,16 @@ NOT_SET = {
 """Arguments that no setting may change."""
 
 
-class WeightsFile(Pinned):
-    """One file with weights."""
+class WeightsFile(Strict):
+    """One file with weights: in a local folder, or in a repository on the hub at a revision."""
 
+    path: str = Field(min_length=1)
+    revision: str | None = None
     file: str = Field(pattern=r"^\w[\w./-]*\.(safetensors|gguf)$")
+
+    @cached_property
+    def source(self) -> Source:
+        return find_source(self.path, self.revision)
 
     def local(self) -> Path:
         """Its place, after it is fetched."""

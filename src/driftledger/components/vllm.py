@@ -17,17 +17,18 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 from pydantic import Field, JsonValue, model_validator
 
-from driftledger.components.adapters import WEIGHTS, Adapter
 from driftledger.components.base import Operational, QueueModel
-from driftledger.components.checkpoints import FULL, DType, memory_guard
+from driftledger.components.checkpoints import ADAPTER, FULL, DType, memory_guard
 from driftledger.components.thinking import decoded
 from driftledger.components.transformers import (
+    ADAPTER_WEIGHTS,
     Chat,
     ChatCheckpoint,
     UnfitError,
     reply_of,
 )
 from driftledger.core.errors import ConfigError, OutOfMemoryError
+from driftledger.core.files import load_json, read_regular
 from driftledger.core.registry import import_extra
 from driftledger.core.text import for_line
 from driftledger.core.types import Conversation, Outcome, Result, Usage
@@ -63,8 +64,9 @@ OWN_ARGUMENTS = {
     *("enable_lora", "max_lora_rank"),
 }
 """What the other settings give the engine."""
+
 _NOT_LANGUAGE = re.compile(
-    r"vis(ual|ion)|vpm|audio|projector|connector|merger|resampler|aligner|mlp1"
+    "visual|vision|vpm|audio|projector|connector|merger|resampler|aligner|mlp1"
 )
 """Found in the names of weights outside the language model, where the engine leaves adapters out
 with no more than a warning."""
@@ -181,8 +183,8 @@ class VLLM(QueueModel, ChatCheckpoint):
         }
         lora = None
         if self.adapter is not None:
-            folder, config = self.adapter.files(source)
-            chosen |= _lora_arguments(self.adapter, folder, config)
+            folder = self.adapter_folder()
+            chosen |= _lora_arguments(folder)
             request = import_module("vllm.lora.request").LoRARequest
             lora = request("adapter", 1, str(folder))
         try:
@@ -226,15 +228,9 @@ class VLLM(QueueModel, ChatCheckpoint):
         client_error = getattr(
             sys.modules.get("vllm.exceptions"), "VLLMClientError", ValueError
         )
-        if self.adapter is not None:
-            try:  # at the first call, the error would end the engine
-                engine.llm_engine.add_lora(lora)
-            except Exception as error:  # of the engine's process, as a bare one
-                raise self.adapter.unfit(source, error) from None
-        refusals = (ValueError, client_error)
-        return _ReadyEngine(
-            engine, chat, dead=dead, refusals=refusals, under_way={}, lora=lora
-        )
+        if lora is not None:  # at the first call, an error would end the engine
+            engine.llm_engine.add_lora(lora)
+        return _ReadyEngine(engine, chat, dead, (ValueError, client_error), {}, lora)
 
     def begin(self, number: int, conversation: Conversation) -> Result | None:
         """Put a conversation into the engine's queue; errors as in :meth:`step`, and where it
@@ -320,29 +316,21 @@ class VLLM(QueueModel, ChatCheckpoint):
             ) from None
 
 
-def _lora_arguments(
-    adapter: Adapter, folder: Path, config: dict[str, Any]
-) -> dict[str, Any]:
+def _lora_arguments(folder: Path) -> dict[str, Any]:
     """Return the engine's arguments for an adapter.
 
     Raises:
-        ConfigError: the engine would leave out a part of it.
+        ValueError: the engine would leave out a part of it.
     """
-    kind = config.get("peft_type")
-    if kind != "LORA":
-        raise ConfigError(
-            f"{adapter.title} is of the type {kind!r:.50}, and vLLM applies LORA alone; take the "
-            "provider transformers"
-        )
-    file = folder / WEIGHTS
+    file = folder / ADAPTER_WEIGHTS
     with import_extra("safetensors").safe_open(file, framework="pt") as opened:
         outside = sorted(filter(_NOT_LANGUAGE.search, opened.keys()))
     if outside:
-        raise ConfigError(
-            f"{WEIGHTS} of {adapter.title} changes more than the language model, and vLLM leaves "
-            f"out {outside[0]:.200}; take the provider transformers, or merge it into its base"
+        raise ValueError(
+            f"vLLM applies adapters to the language model alone, and leaves out {outside[0]}; take "
+            "the provider transformers, or merge it into its base"
         )
-    rank = max([config["r"], *config.get("rank_pattern", {}).values()])
+    config = load_json(read_regular(folder / ADAPTER))
+    rank = max(8, config.get("r", 8), *config.get("rank_pattern", {}).values())
     # the engine has kernels for powers of two
-    most = max(8, 1 << (rank - 1).bit_length())
-    return {"enable_lora": True, "max_lora_rank": most}
+    return {"enable_lora": True, "max_lora_rank": 1 << (rank - 1).bit_length()}

@@ -1,7 +1,7 @@
 """Traces of a run: single units of its scores, step by step with their pictures."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import groupby
@@ -74,7 +74,9 @@ def traces_of(
 
 
 def chained(
-    lineage: Lineage, rows: Sequence[Row], at_most: int | Literal["all", "none"]
+    lineage: Lineage,
+    rows_of: Callable[[str], Sequence[Row]],
+    at_most: int | Literal["all", "none"],
 ) -> dict[str, Row]:
     """Return ``photos/<sample>`` → its row, for the chains that MLflow's grid shows.
 
@@ -83,27 +85,25 @@ def chained(
     """
     if at_most == "none" or not isinstance(lineage.spec, ChainBenchmark):
         return {}
-    chosen = sorted(rows, key=lambda row: row.unit)
-    if at_most != "all" and at_most < len(chosen):
-        chosen = [chosen[place * len(rows) // at_most] for place in range(at_most)]
+    rows = rows_of(lineage.rows_path)
+    most = len(rows) if at_most == "all" else min(at_most, len(rows))
+    chosen = [rows[place * len(rows) // most] for place in range(most)]
     return {f"{lineage.score.on}/{row.unit}": row for row in chosen}
 
 
 def pictures_of(
     lineage: Lineage, root: Path, chains: Mapping[str, Row]
-) -> dict[str, list[Path]]:
-    """Return the pictures of these chains, by key, that of t = 0 first; of several repeats, those
-    of the first."""
+) -> Iterator[tuple[str, list[Path]]]:
+    """Yield the key and the pictures of each of these chains, that of t = 0 first; of several
+    repeats, those of the first."""
     rows = [*chains.values()]
     traces = lineage.spec.traces(lineage.places(root), lineage.score, rows)
-    pictures = {}
     for key, trace in zip(chains, traces, strict=True):
         shown = [*trace.inputs.values()]
         for step in trace.steps:
             if not step.again:
                 shown += step.outputs.values()
-        pictures[key] = [each.file for each in shown if isinstance(each, Shot)]
-    return pictures
+        yield key, [each.file for each in shown if isinstance(each, Shot)]
 
 
 class Traces:

@@ -89,9 +89,8 @@ def leaderboard(
         line = {"selectedMetricKeys": [key], **_LINE}
         charts.append(_chart(key, "LINE", f"{key} per iteration") | line)
     if chains:
-        grid = {"imageKeys": [*chains[:MOST_ROWS]], "step": 1, "showRunParams": False}
-        place = {"metricSectionId": _CHAINS}
-        charts.append(_chart("", "IMAGE", "chains, by t") | grid | place)
+        grid = {"imageKeys": [*chains[:MOST_ROWS]], "metricSectionId": _CHAINS}
+        charts.append(_chart("", "IMAGE", "chains, by t") | grid | {"step": 1})
     for key, title in headlines.items():
         charts.append(_chart(key, "BAR", title))
     metrics = [f"metrics.`{key}`" for key in columns[:40]]
