@@ -145,6 +145,13 @@ def test_chains_are_in_the_image_grid_by_step(project):
     for picture in pictures:
         assert Image.open(picture).size == (384, 288)
     before = project.dump()
+    with project.client() as (client, experiment):  # as an earlier version made it
+        [made] = client.search_runs([experiment])
+        client.delete_tag(made.info.run_id, "driftledger.chains")
+    shutil.rmtree(pictures[0].parent)
+    assert project.track(project.runs[0]) == f"{CREATED}0 runs created, 1 unchanged"
+    assert project.dump() == before
+    pictures = sorted(store.rglob("images/*.png"))
     shutil.rmtree(project.root / "data")  # as in a clone that has pulled nothing
     project.track(project.runs[0])
     assert sorted(store.rglob("images/*.png")) == pictures
