@@ -2,6 +2,7 @@
 no difference."""
 
 import hashlib
+import re
 import tempfile
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -72,7 +73,7 @@ def _run(client, run, models):
             else Path(folder)
         )
         files = {
-            str(file.relative_to(top)): _digest(file)
+            _named(str(file.relative_to(top))): _digest(file)
             for file in sorted(top.rglob("*"))
             if file.is_file()
         }
@@ -130,6 +131,11 @@ def _shown(value):
 
 def _lasting(tags):
     return {key: value for key, value in tags.items() if not key.startswith(VOLATILE)}
+
+
+def _named(path):
+    """Leave out the time and the random end in the name of a picture of a chain."""
+    return re.sub(r"\+timestamp\+\d+\+[0-9a-f-]{36}", "", path)
 
 
 def _digest(file):

@@ -17,7 +17,7 @@ from driftledger.tracking.content import (
     rows_csv,
     tags_of,
 )
-from driftledger.tracking.traces import traces_of
+from driftledger.tracking.traces import chained, pictures_of, traces_of
 from driftledger.tracking.view import VIEW_TAG, leaderboard
 from tests.support.cases import CASES
 from tests.support.ledgers import (
@@ -232,6 +232,26 @@ def test_scores_are_on_traces_only_where_their_average_is_the_score(
         assert trace.outputs["GC@2"] == SAMPLES[trace.unit]
 
 
+@pytest.mark.parametrize(
+    ("at_most", "samples"),
+    [("none", []), (1, ["disc"]), (5, ["disc", "ring"]), ("all", ["disc", "ring"])],
+)
+def test_chains_are_of_as_many_samples_as_have_traces(at_most, samples, tmp_path):
+    """The first, where the traces would show the worst."""
+    [run] = write_project(tmp_path, evidence(gen_score()))
+    [of] = run.lineages
+    folder = tmp_path / of.collected["chain"].path
+    chosen = chained(of, lambda _: rows(), at_most)
+    assert dict(pictures_of(of, tmp_path, chosen)) == {
+        f"shapes/{name}": [
+            tmp_path / f"data/datasets/shapes/images/{name}.png",
+            folder / f"images/{name}/1.png",
+            folder / f"images/{name}/2.png",
+        ]
+        for name in samples
+    }
+
+
 def view(tag):
     content: dict[str, Any] = json.loads(tag)
     return content | {
@@ -248,6 +268,7 @@ def test_the_saved_view_is_as_mlflow_keeps_one():
             {"gc/a": "GC@5 · a"},
             ["gc/a", "similarity/a"],
             higher=True,
+            chains=["photos/disc", "photos/ring"],
         )
     )
     assert {VIEW_TAG: shown} == json.loads((CASES / "tracking/view.json").read_text())

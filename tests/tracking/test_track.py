@@ -15,6 +15,7 @@ from contextlib import closing
 import mlflow
 import pytest
 from mlflow import MlflowClient
+from PIL import Image
 
 from driftledger.benchmarks.traces import Step, Trace
 from driftledger.core.errors import DriftledgerError
@@ -123,6 +124,35 @@ def test_traces_show_each_chain_with_small_pictures_attached_once(project):
     pictures = list((project.root / "store" / "mlartifacts").rglob("attachments/*"))
     assert len(pictures) == 2 * 3  # two samples: an original and two drawn ones
     assert max(picture.stat().st_size for picture in pictures) < 40_000
+
+
+def test_chains_are_in_the_image_grid_by_step(project):
+    """Of two samples at t = 0, 1 and 2: a PNG, and the small copy that MLflow makes of it."""
+    project.track(project.runs[0])
+    [run] = project.dump()["runs"]
+    names = []
+    for sample in ("disc", "ring"):
+        for t in (0, 1, 2):
+            name = f"images/shapes~{sample}+step+{t}"
+            names += [f"{name}+compressed.webp", f"{name}.png"]
+    assert [name for name in run["artifacts"] if "/" in name] == names
+    store = project.root / "store" / "mlartifacts"
+    pictures = sorted(store.rglob("images/*.png"))
+    assert len(pictures) == 6
+    for picture in pictures:
+        assert Image.open(picture).size == (384, 288)
+    before = project.dump()
+    with project.client() as (client, experiment):  # as an earlier version made it
+        [made] = client.search_runs([experiment])
+        client.delete_tag(made.info.run_id, "driftledger.chains")
+    shutil.rmtree(pictures[0].parent)
+    assert project.track(project.runs[0]) == f"{CREATED}0 runs created, 1 unchanged"
+    assert project.dump() == before
+    pictures = sorted(store.rglob("images/*.png"))
+    shutil.rmtree(project.root / "data")  # as in a clone that has pulled nothing
+    project.track(project.runs[0])
+    assert sorted(store.rglob("images/*.png")) == pictures
+    assert project.dump() == before
 
 
 def test_steps_without_a_column_are_one_span_that_shows_what_the_first_was_asked(
@@ -252,6 +282,7 @@ WRITES = (
         "log_inputs",
         "log_batch",
         "log_artifacts",
+        "log_image",
     ),
     *(
         "flush_trace_async_logging",

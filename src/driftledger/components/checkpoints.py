@@ -100,6 +100,18 @@ def forget_sha256() -> None:
         (user_cache_path("driftledger") / REMEMBERED).unlink(missing_ok=True)
 
 
+def weights_of(source: Source) -> dict[str, Any]:
+    """Return the commit, or the SHA-256 of every file that a loader may read."""
+    folder, repository, commit = source
+    if folder is None:
+        return {"repository": repository, "commit": commit}
+    files = {
+        path.relative_to(folder).as_posix(): remembered_sha256(path)
+        for path in _files(folder)
+    }
+    return {"files": len(files), "sha256": sha256_of(files)}
+
+
 class CheckpointComponent(Component):
     """A component with weights in a local folder or on the Hugging Face hub, which run in torch.
 
@@ -158,15 +170,8 @@ class CheckpointComponent(Component):
         return source
 
     def weights(self) -> dict[str, Any]:
-        """Return the commit, or the SHA-256 of every file that a loader may read."""
-        folder, repository, commit = self.source
-        if folder is None:
-            return {"repository": repository, "commit": commit}
-        files = {
-            path.relative_to(folder).as_posix(): remembered_sha256(path)
-            for path in _files(folder)
-        }
-        return {"files": len(files), "sha256": sha256_of(files)}
+        """Return what :func:`weights_of` says of the checkpoint."""
+        return weights_of(self.source)
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -281,7 +286,7 @@ class CheckpointComponent(Component):
         try:
             with memory_guard(self.path):
                 if self.source.has(ADAPTER):
-                    raise adapter_refused(self.title)
+                    raise adapter_refused(f"{self.path!r:.200}")
                 if self.dtype == "float32":
                     # which has the digits of float16
                     import_extra("torch").backends.cudnn.allow_tf32 = False
@@ -358,7 +363,8 @@ class ImageCheckpoint(CheckpointComponent):
 def adapter_refused(what: str) -> ConfigError:
     return ConfigError(
         f"{what} is an adapter of peft ({ADAPTER}), and its base is in no fingerprint; merge it "
-        "into its base first (merge_and_unload), and use what comes out"
+        "into its base first (merge_and_unload), or, for a model, set path to its base and adapter "
+        "to this"
     )
 
 

@@ -18,6 +18,7 @@ from pydantic import Field, JsonValue, model_validator
 
 from driftledger.components.base import Model, Operational, library_versions
 from driftledger.components.checkpoints import (
+    ADAPTER,
     REPORTING,
     CheckpointComponent,
     ImageCheckpoint,
@@ -25,17 +26,20 @@ from driftledger.components.checkpoints import (
     disarmed,
     memory_guard,
     refuse_random,
+    weights_of,
 )
 from driftledger.components.thinking import decoded
 from driftledger.core.canonical import sha256_of
-from driftledger.core.errors import ConfigError
+from driftledger.core.errors import ConfigError, first_few
 from driftledger.core.files import read_regular
 from driftledger.core.grouping import grouped
 from driftledger.core.registry import import_extra
 from driftledger.core.text import for_line
 from driftledger.core.types import Conversation, Medium, Outcome, Result, Turn, Usage
-from driftledger.data.hub import Source
+from driftledger.data.hub import Source, find_source
 
+ADAPTER_WEIGHTS = "adapter_model.safetensors"
+"""As peft saves them."""
 FLASH = {"flash_attention_2": "flash-attn", "flash_attention_3": "flash-attn-3"}
 """Flash attention of transformers → the distribution that computes it."""
 
@@ -358,6 +362,11 @@ class ChatCheckpoint(CheckpointComponent, Model):
 
     chat_class: ClassVar[type[Chat]] = Chat
 
+    adapter: Operational[str | None] = Field(default=None, min_length=1)
+    """An adapter of peft on top of the checkpoint: a folder, or an id on the hub; what is found
+    there is in the identity."""
+    adapter_revision: Operational[str | None] = None
+    """As ``revision``, of the adapter."""
     max_new_tokens: int = Field(default=1024, ge=1, le=131072)
     """An answer that reaches it without an end is ``truncated``. Where a conversation allows fewer,
     it is that many."""
@@ -372,12 +381,37 @@ class ChatCheckpoint(CheckpointComponent, Model):
     today: date = date(2025, 1, 1)
     """What a chat template that writes the date is given."""
 
+    @property
+    def title(self) -> str:
+        if self.adapter is None:
+            return super().title
+        return f"{super().title} with {ADAPTER_WEIGHTS} of {self.adapter!r:.200}"
+
     def identity(self) -> dict[str, Any]:
-        return super().identity() | (
-            {}
-            if self._template is None
-            else {"chat_template": sha256_of(self._template)}
-        )
+        identity = super().identity()
+        if self._template is not None:
+            identity["chat_template"] = sha256_of(self._template)
+        if self.adapter is not None:
+            identity["adapter"] = weights_of(self._adapter)
+        return identity
+
+    @cached_property
+    def _adapter(self) -> Source:
+        return find_source(str(self.adapter), self.adapter_revision)
+
+    def adapter_folder(self) -> Path:
+        """Fetch the adapter.
+
+        Raises:
+            ConfigError: it has no safetensors; libraries would take a pickle.
+        """
+        folder = self._adapter.local([ADAPTER, ADAPTER_WEIGHTS])
+        if not (folder / ADAPTER_WEIGHTS).is_file():
+            raise ConfigError(
+                f"adapter {self.adapter!r:.200} has no {ADAPTER_WEIGHTS}; save it with peft's "
+                "save_pretrained"
+            )
+        return folder
 
     @cached_property
     def _template(self) -> str | None:
@@ -481,10 +515,11 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
     def identity(self) -> dict[str, Any]:
         identity = super().identity()
         more = [
-            *(["bitsandbytes"] if self.quantization else []),
-            *filter(None, [FLASH.get(self.attention)]),
+            "bitsandbytes" if self.quantization else None,
+            "peft" if self.adapter else None,
+            FLASH.get(self.attention),
         ]
-        identity["libraries"] |= library_versions(*more)
+        identity["libraries"] |= library_versions(*filter(None, more))
         return identity
 
     def load(self, source: Source) -> _Ready:
@@ -526,6 +561,14 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
                 f"({for_line(str(error)):.200})"
             ) from None
         refuse_random(report)
+        if self.adapter is not None:
+            # a weight in another shape is in the report
+            adapted = model.load_adapter(
+                str(self.adapter_folder()), ignore_mismatched_sizes=True
+            )
+            refuse_random(vars(adapted))
+            if unused := sorted(adapted.unexpected_keys):
+                raise ValueError(f"the base has no place for {first_few(unused)}")
         if not hasattr(model, "generate"):
             raise ValueError(f"its class {type(model).__name__} generates no text")
         named = model.generation_config.eos_token_id

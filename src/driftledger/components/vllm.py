@@ -7,24 +7,28 @@ begins some prompts twice.
 """
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
 from pydantic import Field, JsonValue, model_validator
 
 from driftledger.components.base import Operational, QueueModel
-from driftledger.components.checkpoints import FULL, DType, memory_guard
+from driftledger.components.checkpoints import ADAPTER, FULL, DType, memory_guard
 from driftledger.components.thinking import decoded
 from driftledger.components.transformers import (
+    ADAPTER_WEIGHTS,
     Chat,
     ChatCheckpoint,
     UnfitError,
     reply_of,
 )
 from driftledger.core.errors import ConfigError, OutOfMemoryError
+from driftledger.core.files import load_json, read_regular
 from driftledger.core.registry import import_extra
 from driftledger.core.text import for_line
 from driftledger.core.types import Conversation, Outcome, Result, Usage
@@ -57,8 +61,15 @@ OWN_ARGUMENTS = {
         "limit_mm_per_prompt",
     ),
     *("mm_processor_kwargs", "revision", "tokenizer_revision", "code_revision"),
+    *("enable_lora", "max_lora_rank"),
 }
 """What the other settings give the engine."""
+
+_NOT_LANGUAGE = re.compile(
+    "visual|vision|vpm|audio|projector|connector|merger|resampler|aligner|mlp1"
+)
+"""Found in the names of weights outside the language model, where the engine leaves adapters out
+with no more than a warning."""
 
 
 class _ReadyEngine(NamedTuple):
@@ -70,6 +81,8 @@ class _ReadyEngine(NamedTuple):
     """What is raised over a prompt that the engine does not take."""
     under_way: dict[str, tuple[int, Conversation]]
     """Calls in the engine's queue, with their numbers, by the engine's name for each."""
+    lora: Any
+    """The adapter as each call names it, or None."""
 
 
 class VLLM(QueueModel, ChatCheckpoint):
@@ -168,6 +181,12 @@ class VLLM(QueueModel, ChatCheckpoint):
                 ("revision", "tokenizer_revision", "code_revision"), source.commit
             ),
         }
+        lora = None
+        if self.adapter is not None:
+            folder = self.adapter_folder()
+            chosen |= _lora_arguments(folder)
+            request = import_module("vllm.lora.request").LoRARequest
+            lora = request("adapter", 1, str(folder))
         try:
             engine = vllm.LLM(
                 model=source.location,
@@ -209,7 +228,9 @@ class VLLM(QueueModel, ChatCheckpoint):
         client_error = getattr(
             sys.modules.get("vllm.exceptions"), "VLLMClientError", ValueError
         )
-        return _ReadyEngine(engine, chat, dead, (ValueError, client_error), {})
+        if lora is not None:  # at the first call, an error would end the engine
+            engine.llm_engine.add_lora(lora)
+        return _ReadyEngine(engine, chat, dead, (ValueError, client_error), {}, lora)
 
     def begin(self, number: int, conversation: Conversation) -> Result | None:
         """Put a conversation into the engine's queue; errors as in :meth:`step`, and where it
@@ -229,7 +250,9 @@ class VLLM(QueueModel, ChatCheckpoint):
         )
         with self._watched(ready):
             try:
-                [name] = ready.engine.enqueue([given], [sampling], use_tqdm=False)
+                [name] = ready.engine.enqueue(
+                    [given], [sampling], lora_request=ready.lora, use_tqdm=False
+                )
             except ready.refusals as error:
                 if any(words in str(error) for words in FULL):
                     raise
@@ -291,3 +314,23 @@ class VLLM(QueueModel, ChatCheckpoint):
                 "above why: lower gpu_memory_utilization or batch_size if it lacks memory, and "
                 "run again; finished calls are stored"
             ) from None
+
+
+def _lora_arguments(folder: Path) -> dict[str, Any]:
+    """Return the engine's arguments for an adapter.
+
+    Raises:
+        ValueError: the engine would leave out a part of it.
+    """
+    file = folder / ADAPTER_WEIGHTS
+    with import_extra("safetensors").safe_open(file, framework="pt") as opened:
+        outside = sorted(filter(_NOT_LANGUAGE.search, opened.keys()))
+    if outside:
+        raise ValueError(
+            f"vLLM applies adapters to the language model alone, and leaves out {outside[0]}; take "
+            "the provider transformers, or merge it into its base"
+        )
+    config = load_json(read_regular(folder / ADAPTER))
+    rank = max(8, config.get("r", 8), *config.get("rank_pattern", {}).values())
+    # the engine has kernels for powers of two
+    return {"enable_lora": True, "max_lora_rank": 1 << (rank - 1).bit_length()}

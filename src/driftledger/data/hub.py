@@ -83,7 +83,7 @@ class Source(NamedTuple):
                     self.repository, revision=self.commit, allow_patterns=[*patterns]
                 )
             )
-        except hub.errors.HTTPError as error:
+        except (hub.errors.HTTPError, hub.errors.LocalEntryNotFoundError) as error:
             raise ConfigError(
                 f"{self.repository!r:.200} cannot be fetched: {for_line(str(error)):.300}"
             ) from None

@@ -1,7 +1,7 @@
 """Traces of a run: single units of its scores, step by step with their pictures."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import groupby
@@ -9,6 +9,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal
 
+from driftledger.benchmarks._chains.spec import ChainBenchmark
 from driftledger.benchmarks.score import Row
 from driftledger.benchmarks.traces import Shot, Shown, Step, Trace, worth_showing
 from driftledger.core.errors import LedgerError
@@ -70,6 +71,39 @@ def traces_of(
             title: value for title, value in trace.values.items() if title in averages
         }
         yield replace(trace, outputs={**trace.outputs, **trace.values}, values=scores)
+
+
+def chained(
+    lineage: Lineage,
+    rows_of: Callable[[str], Sequence[Row]],
+    at_most: int | Literal["all", "none"],
+) -> dict[str, Row]:
+    """Return ``photos/<sample>`` → its row, for the chains that MLflow's grid shows.
+
+    As many samples as have traces, evenly spread and the same ones for all models, which the grid
+    puts side by side.
+    """
+    if at_most == "none" or not isinstance(lineage.spec, ChainBenchmark):
+        return {}
+    rows = rows_of(lineage.rows_path)
+    most = len(rows) if at_most == "all" else min(at_most, len(rows))
+    chosen = [rows[place * len(rows) // most] for place in range(most)]
+    return {f"{lineage.score.on}/{row.unit}": row for row in chosen}
+
+
+def pictures_of(
+    lineage: Lineage, root: Path, chains: Mapping[str, Row]
+) -> Iterator[tuple[str, list[Path]]]:
+    """Yield the key and the pictures of each of these chains, that of t = 0 first; of several
+    repeats, those of the first."""
+    rows = [*chains.values()]
+    traces = lineage.spec.traces(lineage.places(root), lineage.score, rows)
+    for key, trace in zip(chains, traces, strict=True):
+        shown = [*trace.inputs.values()]
+        for step in trace.steps:
+            if not step.again:
+                shown += step.outputs.values()
+        yield key, [each.file for each in shown if isinstance(each, Shot)]
 
 
 class Traces:

@@ -28,6 +28,7 @@ from driftledger.data.records import QUESTIONS, SAMPLES
 from driftledger.ledger.lineage import Run
 from driftledger.ledger.published import note_mlflow
 from driftledger.reports.charts import colour_of
+from driftledger.reports.site.thumbnails import shrunk
 from driftledger.tracking.content import (
     CURRENT,
     FINGERPRINT,
@@ -56,7 +57,9 @@ from driftledger.tracking.traces import (
     CUT_SHORT,
     OF_RUN,
     Traces,
+    chained,
     delete_traces,
+    pictures_of,
     traces_of,
 )
 from driftledger.tracking.view import PAGES, VIEW_TAG, leaderboard
@@ -78,6 +81,10 @@ out of sight."""
 EXPERIMENT = "DVC_EXP_NAME"
 """Where ``dvc exp run`` names its experiment, which may be thrown away: its runs are shown, but are
 not current."""
+CHAINS = "driftledger.chains"
+"""Tag of a run whose chains have all of their pictures."""
+CHAIN_SIDE = 384
+"""Pixels of the longer side of a chain's pictures, at most."""
 TRACKED = "reports/tracked.json"
 """Name → fingerprint of the selected runs, as the stage ``track`` writes it."""
 
@@ -165,7 +172,8 @@ class _Push:
             LedgerError: another clone is writing some of the runs; all else is done.
         """
         finished = self._finished()
-        known = finished.keys() | self._elsewhere
+        earlier = dict(finished)
+        known = earlier.keys() | self._elsewhere
         missing = [run for run in self._runs if run.fingerprint not in known]
         for run in missing:
             finished[run.fingerprint] = self._write(run)
@@ -173,6 +181,9 @@ class _Push:
                 self._finish()
         self._finish()
         self._mark(finished)
+        for run in self._runs:  # those of an earlier version lack pictures
+            if run.fingerprint in earlier:
+                self._log_chains(run, earlier[run.fingerprint])
         note_mlflow(
             self._root, {each.info.run_id: key for key, each in finished.items()}
         )
@@ -267,8 +278,32 @@ class _Push:
             for path, content in artifacts_of(run, rows).items():
                 Path(folder, path).write_bytes(content)
             client.log_artifacts(run_id, folder)
+        self._log_chains(run, written)
         self._queue_traces(run, run_id, rows)
         return written
+
+    def _log_chains(self, run: Run, stored: "MlflowRun") -> None:
+        """Log the pictures of a run's chains that are here; of two chains of a sample, the longer
+        one.
+
+        A benchmark of one redrawing has the first step of such a chain.
+        """
+        if CHAINS in stored.data.tags:
+            return
+        pictures: dict[str, list[Path]] = {}
+        for lineage in run.lineages:
+            chains = chained(lineage, self._rows_of, self._tracking.traces)
+            places = lineage.places(self._root).values()
+            if chains and all(place.is_dir() for place in places):
+                for key, files in pictures_of(lineage, self._root, chains):
+                    pictures[key] = max(pictures.get(key, []), files, key=len)
+        run_id = stored.info.run_id
+        for key, files in pictures.items():
+            for t, file in enumerate(files):
+                picture = shrunk(file, CHAIN_SIDE)
+                self._client.log_image(run_id, picture, key=key, step=t)
+        if pictures:
+            self._client.set_tag(run_id, CHAINS, "true")
 
     def _queue_traces(
         self, run: Run, run_id: str, rows: Mapping[str, Sequence[Row]]
@@ -413,6 +448,10 @@ class _Push:
         for run in self._runs:
             headlines |= {tracked.name: tracked for tracked in headlines_of(run)}
             steps |= {tracked.name: tracked.step for tracked in metrics_of(run)}
+        chains: dict[str, Row] = {}
+        for run in self._runs[-1:]:
+            for lineage in run.lineages:
+                chains |= chained(lineage, self._rows_of, self._tracking.traces)
         if headlines:
             curves = [name for name, step in steps.items() if step]
             first, *_ = headlines.values()
@@ -421,6 +460,7 @@ class _Push:
                 {name: title_of(tracked) for name, tracked in headlines.items()},
                 columns=list(steps),
                 higher=first.metric.is_higher,
+                chains=[*chains],
             )
         for key, value in tags.items():
             if self._experiment_tags.get(key) != value:

@@ -19,7 +19,11 @@ PAGES = {
 """Title → address at a server, with a place for the experiment's id."""
 MAX_TAG = 5000
 """Characters of a tag that every store of MLflow takes."""
+MOST_ROWS = 20
+"""Of the grid of chains."""
 _SECTION = sha256_of("section")[:20]
+_CHAINS = sha256_of("chains")[:20]
+_SHOWN = {"display": True, "isReordered": False}
 _STATE = {
     "searchFilter": "tags.`driftledger.current` = 'true'",
     "startTime": "ALL",
@@ -28,13 +32,8 @@ _STATE = {
     "modelVersionFilter": "All Runs",
     "runsHiddenMode": "FIRST_20_RUNS",
     "compareRunSections": [
-        {
-            "uuid": _SECTION,
-            "name": "at a glance",
-            "display": True,
-            "isReordered": False,
-            "columns": 2,
-        }
+        {"uuid": _SECTION, "name": "at a glance", "columns": 2, **_SHOWN},
+        {"uuid": _CHAINS, "name": "chains, by t", "columns": 1, **_SHOWN},
     ],
     "isAccordionReordered": True,
     "hideEmptyCharts": True,
@@ -71,8 +70,10 @@ def leaderboard(
     headlines: Mapping[str, str],
     columns: Sequence[str],
     higher: bool,
+    chains: Sequence[str] = (),
 ) -> str:
-    """Return the tag's value: runs by the first column, curves as lines, a bar chart a headline.
+    """Return the tag's value: runs by the first column, curves as lines, chains as a grid, a bar
+    chart a headline.
 
     Charts that do not fit into a tag are left out, the last first.
 
@@ -81,11 +82,15 @@ def leaderboard(
         headlines: metric → title of its chart.
         columns: metrics that the table of runs shows.
         higher: whether the highest value of the first column is the best.
+        chains: keys of images with one per iteration, a row each.
     """
     charts = []
     for key in curves:
         line = {"selectedMetricKeys": [key], **_LINE}
         charts.append(_chart(key, "LINE", f"{key} per iteration") | line)
+    if chains:
+        grid = {"imageKeys": [*chains[:MOST_ROWS]], "metricSectionId": _CHAINS}
+        charts.append(_chart("", "IMAGE", "chains, by t") | grid | {"step": 1})
     for key, title in headlines.items():
         charts.append(_chart(key, "BAR", title))
     metrics = [f"metrics.`{key}`" for key in columns[:40]]

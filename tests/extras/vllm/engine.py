@@ -1,8 +1,8 @@
 """What the real engine does; test_engine.py runs it with the Python of vLLM's own environment, as a
 process of its own.
 
-``python -m tests.extras.vllm.engine CHECKPOINT IMAGE IMAGE IMAGE``: on stdout, a JSON object on the
-last line.
+``python -m tests.extras.vllm.engine CHECKPOINT ADAPTER IMAGE IMAGE IMAGE``: on stdout, a JSON
+object on the last line.
 """
 
 import json
@@ -60,7 +60,7 @@ def error_of(model, asked):
         return f"{type(error).__name__}: {error}"
 
 
-def main(folder, *images):
+def main(folder, adapter, *images):
     import psutil  # comes with vLLM
 
     asked = conversations([Path(image) for image in images])
@@ -71,9 +71,10 @@ def main(folder, *images):
         if isinstance(part, Medium)
     )
 
-    def model(**engine):
+    def model(adapter=None, **engine):
         settings = {
             "path": folder,
+            "adapter": adapter,
             "device": "cpu",
             "enforce_eager": True,
             "max_model_len": 400,
@@ -113,6 +114,9 @@ def main(folder, *images):
         if "resource_tracker" not in " ".join(process.cmdline()):
             process.kill()
     result["killed"] = error_of(one, asked)
+    adapted = model(adapter)
+    result["adapted"] = plain(adapted.respond(asked))
+    adapted.release()
     print(json.dumps(result))
 
 

@@ -34,12 +34,19 @@ def checkpoint(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def result(checkpoint, images):
+def adapter(checkpoint, tmp_path_factory):
+    adapters = pytest.importorskip("tests.support.checkpoints.adapters")
+    return adapters.build_adapter(checkpoint, tmp_path_factory.mktemp("lora"))
+
+
+@pytest.fixture(scope="module")
+def result(checkpoint, adapter, images):
     command = [
         PYTHON,
         "-m",
         "tests.extras.vllm.engine",
         checkpoint,
+        adapter,
         *(image.path for image in images[:3]),
     ]
     with (
@@ -92,3 +99,12 @@ def test_arguments_reach_it_and_an_unknown_one_is_named(result):
 
 def test_its_death_is_said_so(result):
     assert "vLLM's engine has died" in result["killed"]
+
+
+def test_an_adapter_is_applied_as_transformers_applies_it(
+    result, checkpoint, adapter, images
+):
+    asked = conversations([image.path for image in images[:3]])
+    settings = SETTINGS | {"image_backend": "torchvision", "adapter": str(adapter)}
+    assert result["adapted"] == plain(model(checkpoint, **settings).respond(asked))
+    assert result["adapted"] != result["together"]

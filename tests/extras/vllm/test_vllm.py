@@ -10,7 +10,7 @@ import pytest
 from driftledger.components.vllm import _ENVIRONMENT, SWITCH, VLLM
 from driftledger.core.errors import ConfigError, MissingExtraError, OutOfMemoryError
 from driftledger.core.types import Outcome
-from tests.extras.chatting import failure
+from tests.extras.chatting import change_json, failure
 from tests.support.vllm_engine import SITE
 
 
@@ -106,6 +106,35 @@ def test_the_fingerprint_follows_what_shapes_the_answer(engine, built, monkeypat
     identity = vllm(folder).identity()
     assert identity["libraries"]["vllm"] == "0.32.0"
     assert identity["device"] == "cuda"
+    assert not engine.ENGINES
+
+
+# adapters
+
+
+@pytest.fixture
+def lora(built, tmp_path) -> Path:
+    adapters = pytest.importorskip("tests.support.checkpoints.adapters")
+    return adapters.build_adapter(built["llava"], tmp_path / "lora")
+
+
+def test_an_adapter_goes_with_every_call(engine, built, asked, lora):
+    """With room for its largest rank, of those that there are kernels for."""
+    file = lora / "adapter_config.json"
+    change_json(file, lambda held: held.update(rank_pattern={"q_proj": 9}))
+    vllm(built["llava"], adapter=str(lora)).respond(asked[:2])
+    [made] = engine.ENGINES
+    assert made.arguments["max_lora_rank"] == 16
+    assert [each.lora_path for each in made.adapters] == [str(lora)] * 3
+
+
+def test_an_adapter_of_the_vision_tower_is_refused(engine, built, asked, lora):
+    """vLLM leaves that part out with a warning."""
+    from tests.support.checkpoints.adapters import build_adapter
+
+    build_adapter(built["llava"], lora, r".*\.q_proj")
+    said = refused(built["llava"], asked[0], adapter=str(lora))
+    assert "leaves out base_model.model.model.vision_tower." in said
     assert not engine.ENGINES
 
 

@@ -3,8 +3,8 @@ with transformers.
 
 Its signatures are those of ``vllm/entrypoints/llm.py`` (``LLM``, ``enqueue``),
 ``vllm/engine/arg_utils.py``, ``vllm/sampling_params.py``, ``vllm/outputs.py``,
-``vllm/v1/engine/exceptions.py``, as they were on GitHub in 2026, and of ``TokensPrompt`` in vLLM's
-documentation. It takes no argument that they do not.
+``vllm/lora/request.py``, ``vllm/v1/engine/exceptions.py``, as they were on GitHub in 2026, and of
+``TokensPrompt`` in vLLM's documentation. It takes no argument that they do not.
 """
 
 from pathlib import Path

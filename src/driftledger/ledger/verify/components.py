@@ -95,11 +95,11 @@ class Components:
         recorded = _picked(card.settings, card.settings.keys() - operational)
         weights = card.identity.get("weights")
         repository = weights.get("repository") if isinstance(weights, dict) else None
-        commit = (
-            {"revision": weights["commit"]}
-            if weights and repository is not None
-            else {}
-        )
+        commits = {}
+        for setting, key in (("revision", "weights"), ("adapter_revision", "adapter")):
+            found = card.identity.get(key)
+            if isinstance(found, dict) and "commit" in found:
+                commits[setting] = found["commit"]
         places = providers(section)
         provider = places.get(card.provider, card.provider)
         for name in sorted(
@@ -115,7 +115,7 @@ class Components:
                 not recorded.get(setting) or entry.get(setting)
                 for setting in _DANGEROUS
             ):
-                yield settings | commit | recorded
+                yield settings | commits | recorded
         yield recorded
 
 

@@ -34,10 +34,8 @@ class ShownImage(NamedTuple):
     """The path of the sound that the picture is a spectrogram of."""
 
 
-def thumbnail(file: Path, side: int = SIDE) -> bytes:
-    """Make a WebP file of at most ``side`` pixels each way; of a sound, a spectrogram.
-
-    The bytes depend on the libwebp inside Pillow, which ``requirements.txt`` pins.
+def shrunk(file: Path, side: int) -> Image.Image:
+    """Return an image of at most ``side`` pixels each way; of a sound, a spectrogram.
 
     Raises:
         DataError: it is not an image or a sound, is broken, or has more pixels than Pillow decodes.
@@ -50,6 +48,15 @@ def thumbnail(file: Path, side: int = SIDE) -> bytes:
     else:
         image, _ = decode(read_bytes(file), str(file), PILLOW_LIMIT)
     image.thumbnail((side, side))
+    return image
+
+
+def thumbnail(file: Path, side: int = SIDE) -> bytes:
+    """Make a WebP file of what :func:`shrunk` returns; errors as there.
+
+    The bytes depend on the libwebp inside Pillow, which ``requirements.txt`` pins.
+    """
+    image = shrunk(file, side)
     written = BytesIO()
     image.save(written, "WEBP", quality=70, method=0, exif=b"", icc_profile=b"")
     return written.getvalue()

@@ -40,6 +40,10 @@ class LLMEngine:
     )
     engine_core: None = None
 
+    def add_lora(self, lora_request: Any) -> bool:
+        self.llm.adapters.append(lora_request)
+        return True
+
     def step(self) -> list[RequestOutput]:
         self.llm.queued.append(len(self.waiting))
         request_id, prompt, params = self.waiting.pop(0)
@@ -69,6 +73,8 @@ class LLM:
         enable_prefix_caching: bool | None = None,
         limit_mm_per_prompt: dict[str, int] | None = None,
         kv_cache_dtype: str = "auto",
+        enable_lora: bool = False,
+        max_lora_rank: int = 16,
     ) -> None:
         self.arguments = {
             name: value for name, value in locals().items() if name != "self"
@@ -80,6 +86,8 @@ class LLM:
         self.queued: list[int] = []
         """How many requests were in the queue at each step."""
         self.llm_engine = LLMEngine(self)
+        self.adapters: list[Any] = []
+        """All that were added, and then the one of each request."""
         self.requests = 0
         ENGINES.append(self)
 
@@ -87,10 +95,12 @@ class LLM:
         self,
         prompts: Sequence[dict[str, Any]],
         sampling_params: Sequence[SamplingParams] | None = None,
+        lora_request: Any = None,
         *,
         use_tqdm: bool = True,
     ) -> list[str]:
         assert not use_tqdm
+        self.adapters.append(lora_request)
         names = []
         for prompt, params in zip(prompts, sampling_params or (), strict=True):
             self.llm_engine.waiting.append((str(self.requests), prompt, params))

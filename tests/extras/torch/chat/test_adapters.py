@@ -1,0 +1,98 @@
+"""A LoRA on a checkpoint: it says what the merged weights say, and both are in the identity."""
+
+import shutil
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from driftledger.components.base import ComponentCard
+from driftledger.components.transformers import Transformers
+from driftledger.core.errors import ConfigError
+from driftledger.ledger.verify.components import Components
+from driftledger.project.project import Project
+from driftledger.project.settings import parse_settings
+from tests.extras.chatting import change_json, model, refused, texts
+from tests.support.cases import cases
+from tests.support.checkpoints.weights import change_one_weight, drop_one_weight
+from tests.support.params import default_params
+
+adapters = pytest.importorskip("tests.support.checkpoints.adapters")
+ONE = "1" * 40
+TWO = "2" * 40
+
+
+@pytest.fixture
+def adapter(built, tmp_path) -> Path:
+    return adapters.build_adapter(built["llava"], tmp_path / "lora")
+
+
+def test_it_says_what_the_merged_weights_say(checkpoint, asked, tmp_path):
+    layers = r".*layers.*\.(q_proj|v_proj)"
+    place = adapters.build_adapter(checkpoint, tmp_path / "lora", layers)
+    plain = model(checkpoint).respond(asked)
+    adapted = model(checkpoint, adapter=str(place)).respond(asked)
+    merged = Path(shutil.copytree(checkpoint, tmp_path / "merged"))
+    adapters.merge(merged, place)
+    assert adapted == model(merged).respond(asked)
+    assert set(texts(adapted)).isdisjoint(texts(plain))
+    reduced = model(checkpoint, adapter=str(place), dtype="bfloat16")
+    assert all(reply.outcome.goes_on for reply in reduced.respond(asked))
+
+
+def test_base_and_adapter_are_both_in_the_fingerprint(llava, adapter, tmp_path):
+    plain = model(llava)
+    one = model(llava, adapter=str(adapter))
+    assert one.identity()["weights"] == plain.identity()["weights"]
+    assert one.identity()["libraries"]["peft"] == metadata.version("peft")
+    assert "peft" not in plain.identity()["libraries"]
+    first = one.fingerprint
+    moved = adapter.rename(tmp_path / "elsewhere")
+    assert model(llava, adapter=str(moved)).fingerprint == first
+    change_one_weight(moved)
+    other = model(llava, adapter=str(moved)).fingerprint
+    change_one_weight(llava)
+    both = model(llava, adapter=str(moved)).fingerprint
+    assert len({plain.fingerprint, first, other, both}) == 4
+
+
+@pytest.mark.parametrize(
+    "case", cases(__file__, "adapters"), ids=lambda case: case["why"]
+)
+def test_one_that_does_not_fit_is_one_sentence(case, llava, adapter, asked):
+    if case.get("drop"):
+        drop_one_weight(adapter)
+    config = case.get("config", {})
+    change_json(adapter / "adapter_config.json", lambda held: held.update(config))
+    for name, text in case.get("files", {}).items():
+        (adapter / name).unlink()
+        if text is not None:
+            (adapter / name).write_text(text)
+    said = refused(llava, asked[0], adapter=str(adapter))
+    start = f"'{llava}' with adapter_model.safetensors of '{adapter}' cannot be loaded"
+    assert said.startswith(f"{start}: {case['says']}")
+
+
+def test_a_pickle_is_not_loaded(llava, adapter, asked):
+    (adapter / "adapter_model.safetensors").rename(adapter / "adapter_model.bin")
+    assert refused(llava, asked[0], adapter=str(adapter)) == (
+        f"adapter '{adapter}' has no adapter_model.safetensors; save it with peft's "
+        "save_pretrained"
+    )
+
+
+def test_its_commit_is_pinned_and_found_again_by_verify(llava, tmp_path):
+    given = {"path": "org/base", "device": "cpu", "image_backend": "pil"}
+    given |= {"adapter": "me/lora", "revision": ONE, "adapter_revision": TWO}
+    pinned = Transformers.model_validate(given)
+    assert pinned.identity()["adapter"] == {"repository": "me/lora", "commit": TWO}
+    card = ComponentCard.of("mine", pinned)
+    moved = {"revision": "main", "adapter_revision": "main"}
+    entry = given | moved | {"provider": "transformers"}
+    params = default_params() | {"models": {"mine": entry}}
+    project = Project(tmp_path, given=parse_settings(params, "params.yaml"))
+    found = Components(project).get(card, "model")
+    assert isinstance(found, Transformers)
+    assert found.fingerprint == pinned.fingerprint
+    with pytest.raises(ConfigError, match="'me/lora' is not a folder here"):
+        model(llava, adapter="me/lora").identity()

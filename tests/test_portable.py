@@ -1,0 +1,70 @@
+"""What runs elsewhere than on Linux, and where none of it can be run here: a container, a workflow
+for other systems. Their files are read; no Docker and no macOS is at hand."""
+
+import json
+import re
+import tomllib
+
+import pytest
+import yaml
+
+from tests.conftest import REPOSITORY
+from tests.support.cases import lines
+
+WORKFLOW = ".github/workflows/ci.yml"
+MADE_FOR_DEBIAN = re.compile(r"^(browser|postgres):.*\n(\t.*\n)+", re.MULTILINE)
+DEVELOPMENT = ".devcontainer/devcontainer.json"
+
+
+def on_the_way() -> dict[str, str]:
+    """The text of every source, and of the Makefile without what installs Debian's programs."""
+    files = [
+        file
+        for file in (REPOSITORY / "src").rglob("*")
+        if file.suffix in (".py", ".txt", ".yaml", ".sh")
+    ]
+    texts = {str(file): file.read_text(encoding="utf-8") for file in files}
+    makefile = (REPOSITORY / "Makefile").read_text(encoding="utf-8")
+    assert files
+    assert len(MADE_FOR_DEBIAN.findall(makefile)) == 2
+    return texts | {"Makefile": MADE_FOR_DEBIAN.sub("", makefile)}
+
+
+@pytest.mark.parametrize("case", lines("portable.jsonl"), ids=lambda case: case["what"])
+def test_nothing_on_the_way_needs_linux(case):
+    pattern = re.compile(case["pattern"], re.MULTILINE)
+    assert pattern.search(case["example"])
+    found = {
+        f"{name}: {match[0]}"
+        for name, text in on_the_way().items()
+        for match in pattern.finditer(text)
+    }
+    assert found == set()
+
+
+def test_the_container_holds_what_it_copies_and_runs_without_root():
+    text = (REPOSITORY / "Dockerfile").read_text(encoding="utf-8")
+    ignored = (REPOSITORY / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    copied = " ".join(re.findall(r"^COPY (.+) \S+$", text, re.MULTILINE)).split()
+    assert {"src", "pyproject.toml"} <= set(copied)
+    for source in copied:
+        assert (REPOSITORY / source).exists()
+        assert f"!{source}" in ignored
+    assert "\nUSER driftledger\n" in text
+    content = (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8")
+    extras = tomllib.loads(content)["project"]["optional-dependencies"]
+    for given in re.findall(r"EXTRAS=(\S+)", text):
+        assert set(given.split(",")) <= extras.keys()
+    settings = json.loads((REPOSITORY / DEVELOPMENT).read_text(encoding="utf-8"))
+    assert f" AS {settings['build']['target']}\n" in text
+
+
+def test_the_workflow_runs_ci_on_linux_and_the_makefile_on_macos():
+    text = (REPOSITORY / WORKFLOW).read_text(encoding="utf-8")
+    runs = {}
+    for job in yaml.safe_load(text)["jobs"].values():
+        runs[job["runs-on"]] = [step["run"] for step in job["steps"] if "run" in step]
+    assert runs == {
+        "ubuntu-latest": [".ci/run"],
+        "macos-latest": ["make run", "make test"],
+    }
