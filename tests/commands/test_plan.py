@@ -265,6 +265,19 @@ def test_what_to_know_before_the_first_call(root, monkeypatch):
     )
 
 
+def test_both_prices_of_batches_and_how_long_they_take(root):
+    """Of three chains, the third and the fourth of the descriptions follow one another."""
+    setting("genception", iterations=4)(root)
+    most = plan(Project(root, own_code=True)).calls[MODEL].most_cost
+    assert most is not None
+    entry("models", "tells", batch=True)(root)
+    preview = plan(Project(root, own_code=True))
+    assert preview.calls[MODEL].to_make == 6
+    assert preview.calls[MODEL].most_cost == pytest.approx(most / 2)
+    days = "batches take up to 2 x 24 hours"
+    assert f"{MODEL}: without `batch` at most {most:,.2f}; {days}" in preview.notes
+
+
 def test_data_under_a_run_stay_as_it_reads_them(root):
     project = Project(root, own_code=True)
     draw(root / "photos" / "round" / "3.png", 3, (24, 18))

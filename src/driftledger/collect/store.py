@@ -25,7 +25,7 @@ from typing import Any
 from filelock import BaseFileLock, FileLock, Timeout
 from pydantic import TypeAdapter
 
-from driftledger.collect.call import Call, Spent
+from driftledger.collect.call import Batch, Call, Spent
 from driftledger.core.canonical import canonical_json, sha256_bytes, sha256_file
 from driftledger.core.databases import WAIT, is_locked, wait_until_free
 from driftledger.core.errors import StoreError
@@ -59,6 +59,10 @@ CREATE TABLE store (name TEXT NOT NULL);
 INSERT INTO store VALUES (lower(hex(randomblob(8))));
 PRAGMA user_version = {VERSION};
 COMMIT;"""
+_SUBMITTED = """CREATE {} TABLE submitted (  -- calls in batches of services, without results
+    key TEXT PRIMARY KEY, component TEXT NOT NULL,
+    batch TEXT NOT NULL, sent REAL NOT NULL, id TEXT
+)"""
 _COLUMNS = "key, result, image, checksum, component, dataset, sample, t, "
 _COLUMNS += "seconds, input_tokens, output_tokens, cost"
 _RESULT = TypeAdapter(Result)
@@ -153,6 +157,9 @@ class CallStore(AbstractContextManager["CallStore"]):
             raise StoreError(
                 f"{file} is not a call store of driftledger's; move it away"
             )
+        tables = "SELECT 1 FROM sqlite_master WHERE name = 'submitted'"
+        if not db.execute(tables).fetchone():
+            db.execute(_SUBMITTED.format("" if self._writes else "TEMP"))
         [(self._name,)] = db.execute("SELECT name FROM store")
         # A database that was cut, or has a damaged index, fails here.
         db.execute("SELECT count(*) FROM calls").fetchone()
@@ -305,6 +312,7 @@ class CallStore(AbstractContextManager["CallStore"]):
                         call.context,
                         result,
                     )
+            self._forget(call.key for call, _ in items)
             for component, (attempts, cost) in (spent or {}).items():
                 self._db.execute(
                     "INSERT INTO spent VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE "
@@ -312,6 +320,33 @@ class CallStore(AbstractContextManager["CallStore"]):
                     (component, self._name, attempts, cost),
                 )
         return results
+
+    def submit(self, component: str, batch: Batch) -> None:
+        """Note a batch before it is sent, and again with its id; errors as of :meth:`put`."""
+        known = (component, batch.name, batch.sent, batch.id)
+        query = "INSERT OR REPLACE INTO submitted VALUES (?, ?, ?, ?, ?)"
+        with self._transaction():
+            self._db.executemany(query, ((key, *known) for key in batch.keys))
+
+    def submitted(self, component: str) -> list[Batch]:
+        """Return the batches of a component that hold calls; errors are as in :meth:`find`."""
+        known = "SELECT batch, sent, id, key FROM submitted"
+        query = f"{known} WHERE component = ? ORDER BY rowid"
+        batches = dict[str, Batch]()
+        with self._reading():
+            for name, sent, own, key in self._db.execute(query, (component,)):
+                batch = batches.setdefault(name, Batch(name, sent, own, []))
+                batch.keys.append(key)
+        return [*batches.values()]
+
+    def forget(self, keys: Iterable[str]) -> None:
+        """Take calls out of their batches, which have no results; errors as of :meth:`put`."""
+        with self._transaction():
+            self._forget(keys)
+
+    def _forget(self, keys: Iterable[str]) -> None:
+        gone = ((key,) for key in keys)
+        self._db.executemany("DELETE FROM submitted WHERE key = ?", gone)
 
     def _keep_image(self, image: bytes | Path) -> Medium:
         """Keep the bytes or the file of an image or sound; two threads may keep the same."""

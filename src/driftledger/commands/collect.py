@@ -36,6 +36,7 @@ from driftledger.collect.plan import Plan, PlannedCalls
 from driftledger.collect.progress import Progress
 from driftledger.collect.run import Collector, Shard, part_of
 from driftledger.collect.store import CallStore, stores_in
+from driftledger.collect.submitted import under_way
 from driftledger.commands.stages import data
 from driftledger.commands.terminal import line, table
 from driftledger.components.base import Generator
@@ -444,8 +445,12 @@ def _preview(project: Project, missing: dict[str, str]) -> Preview:
             )
         if judge := settings.judge:
             counted[f"judge {judge}"] = plan.of(project.component("models", judge))
+        notes = []
+        for name, calls in counted.items():
+            if batches := store.submitted(calls.component.fingerprint):
+                notes.append(f"{name}: {under_way(batches)}")
     lacking = [f"{name}: {why}" for name, why in missing.items()]
-    preview = Preview(counted, lacking, [])
+    preview = Preview(counted, lacking, notes)
     if of_controls:
         cost = f"cost {of_controls:,.2f} of the likely {plan.likely_cost:,.2f}"
         advice = "take them out of run.models to save that"
@@ -474,6 +479,19 @@ def _look_at_time_and_disk(preview: Preview, folder: Path) -> None:
         component = calls.component
         if (
             isinstance(component, RemoteComponent)
+            and component.has_batches
+            and (component.batch or not getattr(component, "base_url", None))
+            and component.prices
+            and calls.most_cost
+        ):
+            way = "without `batch`" if component.batch else "with `batch: true`"
+            factor = 1 - component.prices.batch_discount
+            most = calls.most_cost * (1 / factor if component.batch else factor)
+            days = f"batches take up to {calls.steps} x 24 hours"
+            preview.notes.append(f"{name}: {way} at most {most:,.2f}; {days}")
+        if (
+            isinstance(component, RemoteComponent)
+            and not component.batch
             and calls.to_make > component.limits.concurrency
         ):
             turns = math.ceil(calls.to_make / component.limits.concurrency)
@@ -577,9 +595,11 @@ def collect_shard(
     tasks = tasks_of(project, models)
     block = 1
     for task in tasks:
-        block = math.lcm(
-            block, *(component.batch_window for component in task.collecting().asked)
-        )
+        for component in task.collecting().asked:
+            block = math.lcm(block, component.batch_window)
+            if isinstance(component, RemoteComponent) and component.batch:
+                advice = "collect its calls without --shard, or take `batch` out"
+                raise ConfigError(f"{component.title} is asked in batches; {advice}")
     folder = part.store(into)
     left_out = 0
     with (

@@ -12,9 +12,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, Literal, Self, cast
 
-from pydantic import Field
+from pydantic import Field, model_validator
 from tenacity import (
     AsyncRetrying,
     Future,
@@ -59,6 +59,10 @@ class Limits(Strict):
     store."""
     max_cost: float | None = Field(default=None, ge=0)
     """What they may cost together, in the currency of ``prices``."""
+    batch_calls: int = Field(default=50_000, ge=1)
+    """Calls in a batch."""
+    batch_bytes: int = Field(default=200_000_000, ge=1)
+    """Bytes of a batch's file. Both are OpenAI's bounds."""
 
 
 class Prices(Strict):
@@ -72,8 +76,10 @@ class Prices(Strict):
     """Per million output tokens."""
     image: float = Field(default=0.0, ge=0)
     """Per drawn image."""
+    batch_discount: float = Field(default=0.5, ge=0, lt=1)
+    """The part of all these prices that a call in a batch saves."""
 
-    def cost(self, usage: Usage) -> float:
+    def cost(self, usage: Usage, in_batch: bool = False) -> float:
         """Return the cost of a call with this usage; tokens that were not counted cost nothing."""
         tokens = (usage.input_tokens or 0) * self.input + (
             usage.output_tokens or 0
@@ -81,7 +87,8 @@ class Prices(Strict):
         if self.cached_input is not None:
             cached = min(usage.cached_tokens, usage.input_tokens or 0)
             tokens -= cached * (self.input - self.cached_input)
-        return tokens / 1_000_000 + usage.images * self.image
+        cost = tokens / 1_000_000 + usage.images * self.image
+        return cost * (1 - self.batch_discount) if in_batch else cost
 
 
 @dataclass(eq=False)
@@ -254,9 +261,11 @@ class ServiceClient:
         budget: Meter,
         *,
         answered: bool = False,
+        in_batches: bool = False,
     ) -> None:
         """
         Args:
+            in_batches: whether calls cost what they cost in batches.
             answered: whether the component has answered before, so that its settings are taken.
         """
         self._limits = limits
@@ -269,6 +278,7 @@ class ServiceClient:
         """Attempts that were under way when there were a few equal refusals: one may still be
         answered."""
         self._prices = prices
+        self._in_batches = in_batches
         self._budget = budget
         self.slots = Slots(limits.concurrency)
         """A call keeps one for all its attempts."""
@@ -390,6 +400,12 @@ class ServiceClient:
         # calls that wait for the same moment come back a little apart
         return wait * random.uniform(1.0, 1.1)
 
+    async def pause(self, seconds: float) -> None:
+        """Wait; raise the reason if no attempt may be made any more."""
+        await self._sleep(seconds)
+        if self._refused is not None:
+            raise self._refused
+
     async def _sleep(self, seconds: float) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
@@ -472,7 +488,9 @@ class ServiceClient:
         )
 
     def _cost(self, usage: Usage) -> float:
-        return 0.0 if self._prices is None else self._prices.cost(usage)
+        if self._prices is None:
+            return 0.0
+        return self._prices.cost(usage, self._in_batches)
 
 
 class RemoteComponent(Component):
@@ -480,10 +498,23 @@ class RemoteComponent(Component):
     underneath."""
 
     code_is_identity: ClassVar[bool] = False
+    has_batches: ClassVar[bool] = False
+    """Whether :meth:`batches` is written."""
 
     batch_size: Operational[Literal[1]] = 1
     limits: Operational[Limits] = Limits()
     prices: Operational[Prices | None] = None
+    batch: Operational[bool] = False
+    """Whether calls are made in batches, which take up to a day and cost about half."""
+
+    @model_validator(mode="after")
+    def _takes_batches(self) -> Self:
+        if self.batch and not self.has_batches:
+            raise ValueError(
+                f"batch: batches of {self.provider} are not supported; take `batch` out, or ask "
+                "through `provider: openai` or `openai_images`"
+            )
+        return self
 
     @property
     @abstractmethod
@@ -509,6 +540,10 @@ class RemoteComponent(Component):
         :class:`ServiceError` for what would meet every call, and answers with an outcome for
         everything else. It does not retry and does not sleep.
         """
+
+    def batches(self) -> AbstractAsyncContextManager[Any]:
+        """Open a client for batches, as :meth:`connect` for single calls."""
+        raise NotImplementedError(f"{self.provider} has no batches")
 
     @abstractmethod
     def expected(self, call: Any) -> Usage:

@@ -1,0 +1,135 @@
+"""Batches behind OpenAI's protocol: a file of requests, whose answers are files, within a day."""
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from pydantic import BaseModel, Field, ValidationError
+
+from driftledger.components.answers import field
+from driftledger.components.openai import OpenAIComponent
+from driftledger.components.service import RefusedError, TransientError
+from driftledger.core.errors import ServiceError
+from driftledger.core.files import load_json
+
+ENDED = ("completed", "failed", "expired", "cancelled")
+"""States of a batch that changes no more."""
+_NAME = "driftledger"
+"""In a batch's metadata: the name that we have given it."""
+
+
+class Counts(BaseModel):
+    """Requests of a batch."""
+
+    completed: int = 0
+
+
+class Job(BaseModel):
+    """A batch as the service knows it."""
+
+    id: str = Field(min_length=1, max_length=500)
+    status: str = Field(max_length=100)
+    output_file_id: str | None = None
+    error_file_id: str | None = None
+    metadata: dict[str, str] | None = None
+    request_counts: Counts | None = None
+
+
+class OpenAIBatches:
+    """The batches of one component, over an open client.
+
+    Each method raises :class:`TransientError` for what may pass, else :class:`ServiceError`.
+    """
+
+    def __init__(self, component: OpenAIComponent, client: Any) -> None:
+        self._component = component
+        self._client = client
+        self._endpoint = f"/v1{component.path}"
+        self.heard = component.heard
+        """Returns the result in an answer; errors as of a single attempt."""
+
+    def line(self, key: str, *given: Any) -> bytes:
+        """Return the line of a batch's file that asks a call."""
+        body = self._component.body_of(*given)
+        asked = {"custom_id": key, "method": "POST", "url": self._endpoint}
+        return json.dumps(asked | {"body": body}).encode() + b"\n"
+
+    async def submit(self, name: str, lines: bytes) -> Job:
+        """Submit a batch under a name; it may exist after a TransientError."""
+        with self._errors():
+            file = await self._client.files.create(
+                file=(f"{name}.jsonl", lines), purpose="batch"
+            )
+            created = await self._client.batches.create(
+                input_file_id=file.id,
+                endpoint=self._endpoint,
+                completion_window="24h",
+                metadata={_NAME: name},
+            )
+            return Job.model_validate(created, from_attributes=True)
+
+    async def look(self, name: str, own: str | None) -> Job | None:
+        """Return a batch by its id or its name; None if the service's list does not hold it."""
+        import openai
+
+        with self._errors():
+            if own is not None:
+                with suppress(openai.NotFoundError):
+                    retrieved = await self._client.batches.retrieve(own)
+                    return Job.model_validate(retrieved, from_attributes=True)
+            async for each in self._client.batches.list(limit=100):
+                job = Job.model_validate(each, from_attributes=True)
+                if (job.metadata or {}).get(_NAME) == name:
+                    return job
+        return None
+
+    async def answers(self, job: Job) -> AsyncIterator[tuple[str, int, str]]:
+        """Yield the key, HTTP status and text of each answer; no key where none can be read."""
+        import openai
+
+        largest = self._component.largest
+        for file in filter(None, (job.output_file_id, job.error_file_id)):
+            content = self._client.files.with_streaming_response.content(file)
+            rest = b""
+            # a file that is gone has no answers
+            with self._errors(), suppress(openai.NotFoundError):
+                async with content as response:
+                    async for chunk in response.iter_bytes():
+                        *whole, rest = (rest + chunk).split(b"\n")
+                        for line in whole:
+                            yield _parsed(line, largest)
+                        if len(rest) > largest:
+                            line = f"a line of its results has over {largest:,} bytes"
+                            raise ServiceError(f"{self._component.title}: {line}")
+            yield _parsed(rest, largest)
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Raise ours for those of the library."""
+        import httpx2
+        import openai
+
+        component = self._component
+        try:
+            yield
+        except (ValidationError, httpx2.HTTPError, openai.InternalServerError) as error:
+            raise TransientError(component.redacted(str(error))) from None
+        except openai.APIError as error:
+            try:
+                reason = component.raised(error).error
+            except RefusedError as refused:
+                reason = refused.message
+            advice = "take `batch` out of its entry, or correct that, and run again"
+            raise ServiceError(f"{component.title}: {reason}; {advice}") from None
+
+
+def _parsed(line: bytes, largest: int) -> tuple[str, int, str]:
+    answer: Any = None
+    with suppress(ValueError):
+        answer = load_json(line, largest, strict=False)
+    key = field(answer, str, "custom_id") or ""
+    # one that was not made has an error of its own
+    status = field(answer, int, "response", "status_code") or 500
+    body = field(answer, dict, "response", "body") or answer
+    return key, status, json.dumps(body)
