@@ -16,9 +16,15 @@ import pytest
 from filelock import FileLock
 
 from driftledger.benchmarks.registry import benchmark_names
+from driftledger.collect.call import Batch
 from driftledger.collect.store import CallStore
 from driftledger.commands import run as running
-from driftledger.commands.collect import collect, plan, require_readiness
+from driftledger.commands.collect import (
+    collect,
+    collect_shard,
+    plan,
+    require_readiness,
+)
 from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.paths import STATE
 from driftledger.project.project import RESOLVED, Project
@@ -276,6 +282,13 @@ def test_both_prices_of_batches_and_how_long_they_take(root):
     assert preview.calls[MODEL].most_cost == pytest.approx(most / 2)
     days = "batches take up to 2 x 24 hours"
     assert f"{MODEL}: without `batch` at most {most:,.2f}; {days}" in preview.notes
+    component = preview.calls[MODEL].component
+    with Project(root).store() as store:
+        store.submit(component.fingerprint, Batch("b", 2e9, None, ["0" * 64]))
+    told = plan(Project(root, own_code=True)).notes
+    assert f"{MODEL}: 1 batch, 1 calls, until 2033-05-19 03:33 UTC" in told
+    with pytest.raises(ConfigError, match="is asked in batches; collect its calls"):
+        collect_shard(Project(root, own_code=True), "0/2", root / "shards")
 
 
 def test_data_under_a_run_stay_as_it_reads_them(root):

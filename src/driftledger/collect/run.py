@@ -31,7 +31,7 @@ from driftledger.collect.store import CallStore, component_id
 from driftledger.collect.submitted import Submitted
 from driftledger.components.base import Component
 from driftledger.components.service import Meter, RemoteComponent, ServiceClient
-from driftledger.core.errors import ConfigError, ServiceError
+from driftledger.core.errors import ConfigError
 from driftledger.core.text import say
 from driftledger.core.types import Result
 
@@ -49,7 +49,7 @@ _OF_BATCHES = {
 """Limits of calls that wait for a batch; nothing but the time of the service limits them."""
 
 
-class StoppedError(ServiceError):
+class StoppedError(Exception):
     """The user has interrupted the run."""
 
 
