@@ -89,16 +89,10 @@ def tables() -> Iterator[str]:
     yield f"By `python -m lab.changes`: {REPETITIONS:,} simulated repetitions, tests at 5 %."
     for title, alarms in (
         ("`--fail-if changed`, where A was asked twice", alarms_by_floor),
-        (
-            "`--fail-if changed`, where A was asked once: right that turns wrong",
-            alarms_by_readings,
-        ),
+        ("`--fail-if changed`, where A was asked once: right that turns wrong", alarms_by_readings),
     ):
         yield f"\n## {title}\n"
-        heads = [
-            f"{change:.0%} changed" if change else "nothing changed"
-            for change in CHANGES
-        ]
+        heads = [f"{change:.0%} changed" if change else "nothing changed" for change in CHANGES]
         yield f"| samples | changes by itself | {' | '.join(heads)} |"
         yield "|---|---:|" + "---:|" * len(CHANGES)
         for name, n in SIZES.items():

@@ -14,6 +14,7 @@ pytest.importorskip("openai")
 from driftledger.collect import submitted
 from driftledger.collect.call import Ask, Draw
 from driftledger.collect.store import CallStore
+from driftledger.components import openai_batches
 from driftledger.components.openai import OpenAIChat, OpenAIImages
 from driftledger.core.errors import DriftledgerError
 from driftledger.core.types import Conversation, Subject, Turn
@@ -79,17 +80,24 @@ def spent(model, folder) -> tuple[int, float]:
 @pytest.mark.parametrize(
     "case", cases(__file__, "batches"), ids=lambda case: case["name"]
 )
-def test_what_comes_of_batches(case, tmp_path, capsys):
+def test_what_comes_of_batches(case, tmp_path, monkeypatch, capsys):
+    for name, value in case.get("bounds", {}).items():
+        monkeypatch.setattr(submitted, name, value)
+    if "largest" in case:
+        monkeypatch.setattr(openai_batches, "_LARGEST", 1)
+        monkeypatch.setattr(OpenAIChat, "largest", case["largest"])
+    texts = []
+    errors = []
     with BatchServer(*case.get("plans", ())) as server:
         model = model_at(server.base_url, limits=case.get("limits", {}))
-        try:
-            ended = collect(model, tmp_path)
-        except DriftledgerError as error:
-            ended = str(error)
-    if "error" in case:
-        assert case["error"] in ended
-    else:
-        assert ended == case.get("texts", ["call 0", "call 1", "call 2", "call 3"])
+        for numbers in case.get("runs", [range(4)]):
+            try:
+                texts += collect(model, tmp_path, numbers)
+            except DriftledgerError as error:
+                errors.append(str(error))
+    for error, expected in zip(errors, case.get("errors", []), strict=True):
+        assert expected in error
+    assert texts == case.get("texts", ["call 0", "call 1", "call 2", "call 3"])
     assert [len(batch["calls"]) for batch in server.batches] == case["batches"]
     assert case.get("says", "") in capsys.readouterr().err
     assert spent(model, tmp_path) == (case.get("attempts", 4), case["cost"])
@@ -176,4 +184,4 @@ def test_no_call_is_paid_twice_over_thirty_kills(tmp_path):
             "call 2",
         ]
         assert [*server.paid.values()] == [1] * 9
-        assert spent(model_at(server.base_url), folder) == (9, 63)
+        assert spent(model_at(server.base_url), folder) == (server.answered, 63)

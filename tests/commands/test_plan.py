@@ -284,7 +284,7 @@ def test_both_prices_of_batches_and_how_long_they_take(root):
     assert f"{MODEL}: without `batch` at most {most:,.2f}; {days}" in preview.notes
     component = preview.calls[MODEL].component
     with Project(root).store() as store:
-        store.submit(component.fingerprint, Batch("b", 2e9, None, ["0" * 64]))
+        store.submit(component.fingerprint, Batch("f", 2e9, None, {"0" * 64: 1.0}))
     told = plan(Project(root, own_code=True)).notes
     assert f"{MODEL}: 1 batch, 1 calls, until 2033-05-19 03:33 UTC" in told
     with pytest.raises(ConfigError, match="is asked in batches; collect its calls"):

@@ -16,7 +16,8 @@ class BatchServer(OnLoopback):
 
     ``plans`` are of the batches in the order of their creation. A plan may have ``looks`` that find
     it under way, a ``status``, ``answers`` as slices of all, ``errors`` (text → status and
-    message), ``extra`` lines, a number of lines ``from`` which it is read the first time, and
+    message, or the text that is answered), ``extra`` lines before them, a ``flood`` of bytes before
+    these, ``gone`` results, ``errors`` of its own as ``why``, a first look that is ``denied``, and
     ``create``: ``lost`` after it was made, ``dropped`` before, ``forgotten`` later, or a status
     with which it is refused.
     """
@@ -27,6 +28,8 @@ class BatchServer(OnLoopback):
         self.batches: list[dict[str, Any]] = []
         self.paid = Counter[str]()
         """Key → how many batches have answered it."""
+        self.answered = 0
+        """Answers, errors included."""
         owner = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -57,18 +60,20 @@ class BatchServer(OnLoopback):
                 return 200, json.dumps({"id": str(len(self.files) - 1)})
             case ["files", number, "content"]:
                 batch = self.batches[int(number)]
-                return 200, "\n".join(batch["lines"][batch.pop("from", 0) :])
+                return 404 if batch["gone"] else 200, "\n".join(batch["lines"])
             case ["batches"] if body:
                 return self._create(json.loads(body))
             case ["batches"]:
-                return 200, json.dumps({"data": self.batches[::-1], "has_more": False})
+                data = [_told(batch) for batch in self.batches[::-1]]
+                return 200, json.dumps({"data": data, "has_more": False})
         if int(path[1]) >= len(self.batches):
             return 404, "{}"
         batch = self.batches[int(path[1])]
+        if batch.pop("denied", False):
+            return 401, '{"error": {"message": "no such key"}}'
         batch["looks"] -= 1
-        return 200, json.dumps(
-            batch | ({"status": "in_progress"} if batch["looks"] >= 0 else {})
-        )
+        under_way = {"status": "in_progress"} if batch["looks"] >= 0 else {}
+        return 200, json.dumps(_told(batch) | under_way)
 
     def _create(self, asked: dict[str, Any]) -> tuple[int, str]:
         plan = self.plans.pop(0) if self.plans else {}
@@ -88,8 +93,10 @@ class BatchServer(OnLoopback):
             for part in plan.get("answers", [[None]])
             for key in [*made][slice(*part)]
         ]
+        self.answered += len({*keys})
         self.paid.update(key for key in {*keys} if '"choices"' in made[key])
-        lines = [*map(made.__getitem__, keys), *plan.get("extra", ())]
+        lines = ["x" * plan.get("flood", 0), *plan.get("extra", ())]
+        lines += map(made.__getitem__, keys)
         batch = {
             "id": number,
             "looks": plan.get("looks", 0),
@@ -97,10 +104,16 @@ class BatchServer(OnLoopback):
             "calls": calls,
         }
         batch |= {"status": plan.get("status", "completed"), "output_file_id": number}
-        batch |= {"from": plan.get("from", 0), "metadata": asked["metadata"]}
-        batch["request_counts"] = {"completed": len({*keys} & self.paid.keys())}
+        batch |= {"input_file_id": asked["input_file_id"], "errors": plan.get("why")}
+        batch |= {"denied": plan.get("denied", False), "gone": plan.get("gone", False)}
         self.batches.append(batch)
-        return 200 * (create != "lost"), json.dumps(batch)
+        return 200 * (create != "lost"), json.dumps(_told(batch))
+
+
+def _told(batch: dict[str, Any]) -> dict[str, Any]:
+    """Return what a service says of a batch."""
+    hidden = ("lines", "calls", "looks")
+    return {name: value for name, value in batch.items() if name not in hidden}
 
 
 def _line(call: dict[str, Any], plan: dict[str, Any]) -> str:
@@ -108,9 +121,10 @@ def _line(call: dict[str, Any], plan: dict[str, Any]) -> str:
     text = body.get("prompt") or body["messages"][0]["content"][-1]["text"]
     status, message = plan.get("errors", {}).get(text, (200, None))
     made: dict[str, Any] = {"error": {"message": message}}
-    if message is None:
+    if status == 200:
+        content = text if message is None else message
         made = {"usage": {"prompt_tokens": 10, "completion_tokens": 2}}
-        made["choices"] = [{"message": {"content": text}, "finish_reason": "stop"}]
+        made["choices"] = [{"message": {"content": content}, "finish_reason": "stop"}]
         made["data"] = [
             {"b64_json": base64.b64encode(draw(text.encode() * 16)).decode()}
         ]

@@ -23,14 +23,14 @@ class Spent(NamedTuple):
 class Batch(NamedTuple):
     """Calls that are submitted to a service together."""
 
-    name: str
-    """Ours; the service keeps it beside its own id."""
+    file: str
+    """The service's id of the file with its requests."""
     sent: float
     """When it was sent, in seconds since 1970."""
     id: str | None
     """The service's id; None until its answer is stored."""
-    keys: list[str]
-    """The keys of its calls that have no result yet."""
+    keys: dict[str, float]
+    """Key → largest cost, of its calls that have no result yet."""
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ from driftledger.core.types import Result
 R = TypeVar("R")
 Attempt: TypeAlias = Callable[..., Awaitable[Any]]
 """One attempt at a call to a service."""
-
+Service: TypeAlias = tuple[ServiceClient, Attempt | Submitted]
 
 _OF_BATCHES = {
     "concurrency": 10**9,
@@ -82,12 +82,10 @@ class Collector:
         self._driven: list[Units] = []
         self._asked: dict[str, asyncio.Future[Result]] = {}
         """Calls under way, by the digest of their keys."""
-        self._services: dict[
-            tuple[str, bool], asyncio.Task[tuple[ServiceClient, Attempt]]
-        ] = {}
+        self._services: dict[tuple[str, bool], asyncio.Task[Service]] = {}
         """By a component's fingerprint, and whether it is asked in batches."""
-        self._held = set[str]()
-        """Keys of calls in batches of components that are asked call by call now."""
+        self._held = dict[str, float]()
+        """Key → largest cost, of calls in batches of earlier runs."""
         self._connections = AsyncExitStack()
         self._tasks: set[asyncio.Task[None]] = set()
         self._spent: dict[str, Spent] = {}
@@ -319,23 +317,27 @@ class Collector:
             if name not in self._services:
                 self._services[name] = asyncio.create_task(self._connect(component))
             client, attempt = await asyncio.shield(self._services[name])
-            if digest in self._held:
+            if digest in self._held and not component.batch:
                 raise ConfigError(
                     f"{component.title}: calls that are needed are in a batch under way; set "
                     "`batch: true` in its entry until they are collected"
                 )
             async with client.slots:
                 units.check()
-                attempted = partial(attempt, *call.given)
-                if component.batch:
-                    attempted = partial(attempt, call)
                 expected = component.expected(call.given[0])
-                reply = await client.call(attempted, expected)
+                if isinstance(attempt, Submitted):
+                    attempted = partial(attempt.attempt, call, expected)
+                else:
+                    attempted = partial(attempt, *call.given)
+                held = self._held.pop(digest, None)
+                reply = await client.call(attempted, expected, held)
                 result = await asyncio.to_thread(finished, call, reply)
-                if component.batch:  # no run before has counted it; its time is unknown
+                if isinstance(attempt, Submitted):
+                    # an earlier run may have submitted it: its time is unknown
                     cost = result.usage.cost if result.usage else None
                     result = result.took(0.0, cost)
-                    await self._note_spent(component.fingerprint, 1, cost or 0.0, False)
+                    spent = attempt.rest(digest, result)
+                    await self._note_spent(component.fingerprint, *spent, False)
                 [result] = await self._put([(call, result)])
             self._count(units, component, [result])
             future.set_result(result)
@@ -346,9 +348,7 @@ class Collector:
         finally:
             del self._asked[digest]
 
-    async def _connect(
-        self, component: RemoteComponent
-    ) -> tuple[ServiceClient, Attempt]:
+    async def _connect(self, component: RemoteComponent) -> Service:
         """Open the connection to a service, for all calls of this collector."""
         opened = component.batches() if component.batch else component.connect()
         attempt: Any = await self._connections.enter_async_context(opened)
@@ -382,10 +382,11 @@ class Collector:
             answered=answered,
             in_batches=component.batch,
         )
+        for store in filter(None, (self.store, self.store.fallback)):
+            for batch in store.submitted(component.fingerprint):
+                self._held.update(batch.keys)
         if component.batch:
-            return client, Submitted(self.store, component, client, attempt).attempt
-        for batch in self.store.submitted(component.fingerprint):
-            self._held.update(batch.keys)
+            return client, Submitted(self.store, component, client, attempt)
         return client, attempt
 
     # The store

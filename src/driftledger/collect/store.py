@@ -61,7 +61,7 @@ PRAGMA user_version = {VERSION};
 COMMIT;"""
 _SUBMITTED = """CREATE {} TABLE submitted (  -- calls in batches of services, without results
     key TEXT PRIMARY KEY, component TEXT NOT NULL,
-    batch TEXT NOT NULL, sent REAL NOT NULL, id TEXT
+    file TEXT NOT NULL, sent REAL NOT NULL, id TEXT, most REAL NOT NULL  -- its largest cost
 )"""
 _COLUMNS = "key, result, image, checksum, component, dataset, sample, t, "
 _COLUMNS += "seconds, input_tokens, output_tokens, cost"
@@ -255,10 +255,12 @@ class CallStore(AbstractContextManager["CallStore"]):
     def spent(self, component: str) -> Spent:
         """Return the cost of the component with this fingerprint, over all merged stores.
 
-        Errors are as in :meth:`find`.
+        Calls in batches count at their largest cost. Errors are as in :meth:`find`.
         """
+        each = "SELECT attempts, cost FROM spent WHERE component = ?1 UNION ALL "
+        each += "SELECT 1, most FROM submitted WHERE component = ?1"
         with self._reading():
-            query = "SELECT sum(attempts), sum(cost) FROM spent WHERE component = ?"
+            query = f"SELECT sum(attempts), sum(cost) FROM ({each})"
             [(attempts, cost)] = self._db.execute(query, (component,))
         return Spent(attempts or 0, cost or 0.0)
 
@@ -313,36 +315,44 @@ class CallStore(AbstractContextManager["CallStore"]):
                         result,
                     )
             self._forget(call.key for call, _ in items)
-            for component, (attempts, cost) in (spent or {}).items():
-                self._db.execute(
-                    "INSERT INTO spent VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE "
-                    "SET attempts = attempts + excluded.attempts, cost = cost + excluded.cost",
-                    (component, self._name, attempts, cost),
-                )
+            self._add(spent or {})
         return results
 
+    def _add(self, spent: Mapping[str, Spent]) -> None:
+        for component, (attempts, cost) in spent.items():
+            self._db.execute(
+                "INSERT INTO spent VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE "
+                "SET attempts = attempts + excluded.attempts, cost = cost + excluded.cost",
+                (component, self._name, attempts, cost),
+            )
+
     def submit(self, component: str, batch: Batch) -> None:
-        """Note a batch before it is sent, and again with its id; errors as of :meth:`put`."""
-        known = (component, batch.name, batch.sent, batch.id)
-        query = "INSERT OR REPLACE INTO submitted VALUES (?, ?, ?, ?, ?)"
+        """Note a batch before it is created, and again with its id; errors as of :meth:`put`."""
+        known = (component, batch.file, batch.sent, batch.id)
+        query = "INSERT OR REPLACE INTO submitted VALUES (?, ?, ?, ?, ?, ?)"
+        rows = ((key, *known, most) for key, most in batch.keys.items())
         with self._transaction():
-            self._db.executemany(query, ((key, *known) for key in batch.keys))
+            self._db.executemany(query, rows)
 
     def submitted(self, component: str) -> list[Batch]:
         """Return the batches of a component that hold calls; errors are as in :meth:`find`."""
-        known = "SELECT batch, sent, id, key FROM submitted"
+        known = "SELECT file, sent, id, key, most FROM submitted"
         query = f"{known} WHERE component = ? ORDER BY rowid"
         batches = dict[str, Batch]()
         with self._reading():
-            for name, sent, own, key in self._db.execute(query, (component,)):
-                batch = batches.setdefault(name, Batch(name, sent, own, []))
-                batch.keys.append(key)
+            for file, sent, own, key, most in self._db.execute(query, (component,)):
+                batch = batches.setdefault(file, Batch(file, sent, own, {}))
+                batch.keys[key] = most
         return [*batches.values()]
 
-    def forget(self, keys: Iterable[str]) -> None:
-        """Take calls out of their batches, which have no results; errors as of :meth:`put`."""
+    def forget(self, keys: Iterable[str], component: str, spent: Spent) -> None:
+        """Take calls without results out of their batches, and add what is spent on them.
+
+        Errors are as of :meth:`put`.
+        """
         with self._transaction():
             self._forget(keys)
+            self._add({component: spent})
 
     def _forget(self, keys: Iterable[str]) -> None:
         gone = ((key,) for key in keys)

@@ -1,18 +1,18 @@
 """Calls that a service makes in batches: submitted, waited for and collected, by any later run.
 
-A batch is stored before it is sent, under a name that the service keeps as well. After a kill it is
-looked for by that name, and its calls are submitted again only where the service's list does not
-hold it. Budgets, outcomes and further attempts are as of single calls.
+The id of an uploaded file is stored with its calls before the batch is created. After a kill, the
+batch is looked for by that file, and its calls are submitted again only where the service's list
+does not hold it. Budgets, outcomes and further attempts are as of single calls.
 """
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from uuid import uuid4
+from typing import NamedTuple
 
 from driftledger.collect.batches import set_error
-from driftledger.collect.call import Batch, Call
+from driftledger.collect.call import Batch, Call, Spent
 from driftledger.collect.store import CallStore
 from driftledger.components.openai_batches import ENDED, OpenAIBatches
 from driftledger.components.service import (
@@ -24,19 +24,19 @@ from driftledger.components.service import (
 )
 from driftledger.core.errors import ServiceError
 from driftledger.core.text import for_line, say
-from driftledger.core.types import Result
+from driftledger.core.types import Outcome, Result, Usage
 
+CALLS = 50_000
+"""Calls in a batch."""
+BYTES = 200_000_000
+"""Bytes of a batch's file. Both are OpenAI's bounds."""
 GATHERING = 5.0
 """Seconds in which calls gather before they are submitted."""
 POLL = 60.0
 """Seconds between two looks at the batches under way."""
-SETTLED = 60.0
+SETTLED = 300.0
 """Seconds after which the service's list holds every batch that it was sent."""
 _DAY = 86_400.0
-_KEPT = 7 * _DAY
-"""Seconds in which a service has all answers; what is missing then is submitted again."""
-_AT_ONCE = 64
-"""Answers that are read into results at once."""
 
 
 def under_way(batches: Sequence[Batch]) -> str:
@@ -47,6 +47,12 @@ def under_way(batches: Sequence[Batch]) -> str:
     return f"{number}, {calls:,} calls, until {until}"
 
 
+class _Waiting(NamedTuple):
+    call: Call
+    expected: Usage
+    result: "asyncio.Future[Result]"
+
+
 @dataclass
 class Submitted:
     """The batches of one component, in one event loop."""
@@ -55,30 +61,24 @@ class Submitted:
     component: RemoteComponent
     client: ServiceClient
     service: OpenAIBatches
-    _waiting: dict[str, tuple[Call, "asyncio.Future[tuple[int, str]]"]] = field(
-        default_factory=dict
-    )
-    """Key → call, and HTTP status and text of its answer."""
+    _waiting: dict[str, _Waiting] = field(default_factory=dict)
+    _noted: dict[str, float] = field(default_factory=dict)
+    """Key → cost of its attempts that is stored."""
     _driver: "asyncio.Task[None] | None" = None
-    _room: asyncio.Semaphore = field(
-        default_factory=lambda: asyncio.Semaphore(_AT_ONCE)
-    )
 
-    async def attempt(self, call: Call) -> Result:
+    async def attempt(self, call: Call, expected: Usage) -> Result:
         """Return the result of a call out of a batch; errors as of a single attempt."""
-        answer = asyncio.get_running_loop().create_future()
-        self._waiting[call.key] = call, answer
+        result: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        self._waiting[call.key] = _Waiting(call, expected, result)
         if self._driver is None or self._driver.done():
             self._driver = asyncio.create_task(self._drive())
-        status, text = await answer
-        try:
-            result: Result = await self.service.heard(status, text, *call.given)
-            return result
-        except (AttemptError, ServiceError):
-            self.store.forget([call.key])
-            raise
-        finally:
-            self._room.release()
+        return await result
+
+    def rest(self, key: str, result: Result) -> Spent:
+        """Return the attempts and the cost of a finished call that are not stored yet."""
+        useless = result.is_empty or result.outcome is Outcome.FAILED
+        cost = result.usage.cost if result.usage else None
+        return Spent(0 if useless else 1, (cost or 0.0) - self._noted.pop(key, 0.0))
 
     async def _drive(self) -> None:
         """Submit what waits, and look at batches, until nothing waits any more."""
@@ -100,7 +100,7 @@ class Submitted:
                         )
                     await self.client.pause(POLL)
         except BaseException as error:
-            set_error((answer for _, answer in self._waiting.values()), error)
+            set_error((each.result for each in self._waiting.values()), error)
             self._waiting.clear()
 
     def _say(self, text: str) -> None:
@@ -109,71 +109,93 @@ class Submitted:
     def _batches(self) -> list[Batch]:
         """Return the batches that hold calls that wait."""
         batches = self.store.submitted(self.component.fingerprint)
-        return [each for each in batches if self._waiting.keys() & each.keys]
+        return [batch for batch in batches if self._waiting.keys() & batch.keys]
 
     async def _submit(self) -> None:
-        """Submit calls in parts that the service takes, each stored before it is sent."""
+        """Submit calls in parts that the service takes, each stored before its batch exists."""
         held = set[str]().union(*(batch.keys for batch in self._batches()))
-        due = [call for key, (call, _) in self._waiting.items() if key not in held]
+        due = [each for key, each in self._waiting.items() if key not in held]
         while due:
             await self.client.pause(0)
             keys, lines = await asyncio.to_thread(self._part, due)
             due = due[len(keys) :]
-            batch = Batch(uuid4().hex, time.time(), None, keys)
+            try:
+                file = await self.service.upload(lines)
+            except TransientError as error:
+                self._end(dict.fromkeys(keys, 0.0), 0, error)
+                continue
+            batch = Batch(file, time.time(), None, keys)
             self.store.submit(self.component.fingerprint, batch)
             try:
-                job = await self.service.submit(batch.name, lines)
+                job = await self.service.create(file)
             except TransientError:
                 continue  # it may have been taken: the next look tells
             except ServiceError:
-                self.store.forget(keys)
+                self._note(keys, Spent())
                 raise
             self.store.submit(self.component.fingerprint, batch._replace(id=job.id))
 
-    def _part(self, calls: Sequence[Call]) -> tuple[list[str], bytes]:
-        """Return the keys of the calls that fit into one file, and the file."""
-        limits = self.component.limits
-        keys = list[str]()
+    def _part(self, due: Sequence[_Waiting]) -> tuple[dict[str, float], bytes]:
+        """Return the keys of the calls that fit into one file, with largest costs, and the file."""
+        keys = dict[str, float]()
         lines = bytearray()
-        for call in calls[: limits.batch_calls]:
+        for call, expected, _ in due[:CALLS]:
             line = self.service.line(call.key, *call.given)
-            if keys and len(lines) + len(line) > limits.batch_bytes:
+            if keys and len(lines) + len(line) > BYTES:
                 break
             lines += line
-            keys.append(call.key)
+            keys[call.key] = self.client.most(expected)
         return keys, bytes(lines)
 
     async def _look(self, batch: Batch) -> None:
-        """Answer the calls of a batch that has ended, and let go of those that it has not made."""
-        if batch.id is None:
-            await self.client.pause(SETTLED)
-        job = await self.service.look(batch.name, batch.id)
-        keys = set(batch.keys)
-        answered = {""}
-        reason = "the service does not know its batch"
-        strange = 0
+        """Answer the calls of a batch that has ended, and let go of those without an answer."""
+        if batch.id is None and time.time() < batch.sent + SETTLED:
+            return
+        job = await self.service.look(batch.file, batch.id)
+        lost = dict(batch.keys)
+        error = TransientError("the service does not know its batch")
         if job is not None:
             if batch.id is None:
                 known = batch._replace(id=job.id)
                 self.store.submit(self.component.fingerprint, known)
             if job.status not in ENDED:
                 return
-            reason = f"its batch is {job.status}"
             async for key, status, text in self.service.answers(job):
-                if key not in keys or key in answered:
-                    strange += key != ""
-                elif key in self._waiting:
-                    await self._room.acquire()
-                    self._waiting.pop(key)[1].set_result((status, text))
-                answered.add(key)
-            made = job.request_counts.completed if job.request_counts else 0
-            if made >= len(answered) and time.time() - batch.sent < _KEPT:
-                raise TransientError(f"answers of batch {batch.name} are missing")
-        if strange:
-            self._say(
-                f"{strange:,} answers are to no call that waits, and are left out"
-            )
-        lost = keys - answered
-        self.store.forget(lost)
-        unmade = [self._waiting.pop(key)[1] for key in lost & self._waiting.keys()]
-        set_error(unmade, TransientError(reason))
+                if lost.pop(key, None) is not None and key in self._waiting:
+                    await self._answer(key, status, text)
+            error = self.service.lost(job)
+        if not error.billed:
+            lost = dict.fromkeys(lost, 0.0)
+        self._end(lost, len(lost) if error.billed else 0, error)
+
+    async def _answer(self, key: str, status: int, text: str) -> None:
+        """Give a call its answer; of a useless one, note the cost, since it is asked again."""
+        call, expected, waiting = self._waiting[key]
+        try:
+            result = await self.service.heard(status, text, *call.given)
+        except AttemptError as error:
+            cost = self.client.most(expected) if error.billed else 0.0
+            self._end({key: cost}, 1, error)
+            return
+        except ServiceError:
+            self._note({key: 0.0}, Spent())
+            raise
+        if result.is_empty:
+            cost = self.client.cost_of(result, expected)
+            self._note({key: cost}, Spent(1, cost))
+        del self._waiting[key]
+        waiting.set_result(result)
+
+    def _end(self, costs: Mapping[str, float], attempts: int, error: Exception) -> None:
+        """End attempts at calls that stay without a result, and note their costs."""
+        self._note(costs, Spent(attempts, sum(costs.values())))
+        ended = [
+            self._waiting.pop(key).result for key in costs.keys() & self._waiting.keys()
+        ]
+        set_error(ended, error)
+
+    def _note(self, costs: Mapping[str, float], spent: Spent) -> None:
+        """Take calls out of their batches, and store what is spent on them, at once."""
+        self.store.forget(costs, self.component.fingerprint, spent)
+        for key in costs:
+            self._noted[key] = self._noted.get(key, 0.0) + costs[key]

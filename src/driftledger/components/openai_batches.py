@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
 
-from driftledger.components.answers import field
+from driftledger.components.answers import facts, field
 from driftledger.components.openai import OpenAIComponent
 from driftledger.components.service import RefusedError, TransientError
 from driftledger.core.errors import ServiceError
@@ -15,14 +15,8 @@ from driftledger.core.files import load_json
 
 ENDED = ("completed", "failed", "expired", "cancelled")
 """States of a batch that changes no more."""
-_NAME = "driftledger"
-"""In a batch's metadata: the name that we have given it."""
-
-
-class Counts(BaseModel):
-    """Requests of a batch."""
-
-    completed: int = 0
+_LARGEST = 1000
+"""Largest answers that a file of results may hold; what follows is not read."""
 
 
 class Job(BaseModel):
@@ -30,10 +24,10 @@ class Job(BaseModel):
 
     id: str = Field(min_length=1, max_length=500)
     status: str = Field(max_length=100)
+    input_file_id: str | None = None
     output_file_id: str | None = None
     error_file_id: str | None = None
-    metadata: dict[str, str] | None = None
-    request_counts: Counts | None = None
+    errors: Any = None
 
 
 class OpenAIBatches:
@@ -55,32 +49,35 @@ class OpenAIBatches:
         asked = {"custom_id": key, "method": "POST", "url": self._endpoint}
         return json.dumps(asked | {"body": body}).encode() + b"\n"
 
-    async def submit(self, name: str, lines: bytes) -> Job:
-        """Submit a batch under a name; it may exist after a TransientError."""
+    async def upload(self, lines: bytes) -> str:
+        """Upload the file of a batch, which costs nothing, and return its id."""
         with self._errors():
-            file = await self._client.files.create(
-                file=(f"{name}.jsonl", lines), purpose="batch"
-            )
+            file = ("driftledger.jsonl", lines)
+            uploaded = await self._client.files.create(file=file, purpose="batch")
+            return str(uploaded.id)
+
+    async def create(self, file: str) -> Job:
+        """Create the batch of a file; it may exist after a TransientError."""
+        with self._errors():
             created = await self._client.batches.create(
-                input_file_id=file.id,
+                input_file_id=file,
                 endpoint=self._endpoint,
                 completion_window="24h",
-                metadata={_NAME: name},
             )
-            return Job.model_validate(created, from_attributes=True)
+            return Job.model_validate(created.to_dict())
 
-    async def look(self, name: str, own: str | None) -> Job | None:
-        """Return a batch by its id or its name; None if the service's list does not hold it."""
+    async def look(self, file: str, own: str | None) -> Job | None:
+        """Return a batch by its id or its file; None if the service's list does not hold it."""
         import openai
 
         with self._errors():
             if own is not None:
                 with suppress(openai.NotFoundError):
                     retrieved = await self._client.batches.retrieve(own)
-                    return Job.model_validate(retrieved, from_attributes=True)
+                    return Job.model_validate(retrieved.to_dict())
             async for each in self._client.batches.list(limit=100):
-                job = Job.model_validate(each, from_attributes=True)
-                if (job.metadata or {}).get(_NAME) == name:
+                job = Job.model_validate(each.to_dict())
+                if job.input_file_id == file:
                     return job
         return None
 
@@ -91,18 +88,31 @@ class OpenAIBatches:
         largest = self._component.largest
         for file in filter(None, (job.output_file_id, job.error_file_id)):
             content = self._client.files.with_streaming_response.content(file)
-            rest = b""
+            received = 0
+            rest = bytearray()
             # a file that is gone has no answers
             with self._errors(), suppress(openai.NotFoundError):
                 async with content as response:
                     async for chunk in response.iter_bytes():
-                        *whole, rest = (rest + chunk).split(b"\n")
-                        for line in whole:
-                            yield _parsed(line, largest)
-                        if len(rest) > largest:
-                            line = f"a line of its results has over {largest:,} bytes"
-                            raise ServiceError(f"{self._component.title}: {line}")
-            yield _parsed(rest, largest)
+                        received += len(chunk)
+                        rest += chunk
+                        if b"\n" in chunk:
+                            *lines, rest = rest.split(b"\n")
+                            for line in lines:
+                                yield _parsed(bytes(line), largest)
+                        if max(len(rest), received // _LARGEST) > largest:
+                            break
+            yield _parsed(bytes(rest), largest)
+
+    def lost(self, job: Job) -> TransientError:
+        """Return the error of the calls that a batch that has ended has not answered."""
+        details = [value for _, value in facts(job.errors) if isinstance(value, str)]
+        reason = ": ".join([f"its batch is {job.status}", *details])
+        # the answers of a completed one were paid for, but their file is gone
+        completed = job.status == "completed"
+        return TransientError(
+            self._component.redacted(reason), billed=completed, once_more=completed
+        )
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

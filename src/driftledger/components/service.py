@@ -59,10 +59,6 @@ class Limits(Strict):
     store."""
     max_cost: float | None = Field(default=None, ge=0)
     """What they may cost together, in the currency of ``prices``."""
-    batch_calls: int = Field(default=50_000, ge=1)
-    """Calls in a batch."""
-    batch_bytes: int = Field(default=200_000_000, ge=1)
-    """Bytes of a batch's file. Both are OpenAI's bounds."""
 
 
 class Prices(Strict):
@@ -143,6 +139,8 @@ class _Call:
     attempt: Callable[[], Awaitable[Result]]
     expected: Usage
     """The most that an attempt may consume."""
+    held: float | None = None
+    """What its first attempt has reserved in an earlier run."""
     attempts: int = 0
     seconds: float = 0.0
     """Duration of the last attempt."""
@@ -174,15 +172,22 @@ class Meter:
     _reserved: float = 0.0
 
     @asynccontextmanager
-    async def reserve(self, most: float) -> AsyncIterator[Reservation]:
+    async def reserve(
+        self, most: float, held: float | None = None
+    ) -> AsyncIterator[Reservation]:
         """Count an attempt at its largest cost, and at its own once the context ends.
 
-        An attempt that has not begun by then is not counted.
+        An attempt that has not begun by then is not counted. One that an earlier run has made
+        takes the place of ``held``, which is part of the cost so far.
 
         Raises:
             BudgetError: it does not fit beside the attempts under way, at their largest costs.
         """
-        self._refuse_beyond(most)
+        if held is None:
+            self._refuse_beyond(most)
+        else:
+            self.calls -= 1
+            self.cost -= held
         has_limit = (
             self.limits.max_calls is not None or self.limits.max_cost is not None
         )
@@ -296,7 +301,10 @@ class ServiceClient:
         self._is_refused.set()
 
     async def call(
-        self, attempt: Callable[[], Awaitable[Result]], expected: Usage
+        self,
+        attempt: Callable[[], Awaitable[Result]],
+        expected: Usage,
+        held: float | None = None,
     ) -> Result:
         """Make one call in one of :attr:`slots`, with the attempts that it takes and limits allow.
 
@@ -315,7 +323,7 @@ class ServiceClient:
             ServiceError: as ``attempt`` raises it, no call has got past what this one met, or the
                 service asks to wait longer than a call may take at all.
         """
-        call = _Call(attempt, expected)
+        call = _Call(attempt, expected, held)
 
         def is_worth_another(state: RetryCallState) -> bool:
             """Return True if the attempt should be retried."""
@@ -415,15 +423,17 @@ class ServiceClient:
         """Make one attempt, and count what it costs."""
         if self._refused is not None:
             raise self._refused
-        most = max(self._cost(call.expected), self._dearest)
-        async with self._budget.reserve(most) as reservation:
+        most = self.most(call.expected)
+        held = call.held
+        call.held = None
+        async with self._budget.reserve(most, held) as reservation:
             try:
                 await self._pace()
                 # of an attempt that is dropped, the service may go on with the work
                 reservation.cost = most
                 began = time.monotonic()
                 result = await self._timed(call)
-                reservation.cost = self._cost_of(result, call.expected)
+                reservation.cost = self.cost_of(result, call.expected)
             except AttemptError as error:
                 reservation.cost = most if error.billed else 0.0
                 if isinstance(error, TransientError) and error.busy:
@@ -474,7 +484,11 @@ class ServiceClient:
             self._under_way.discard(this)
             call.seconds = time.monotonic() - began
 
-    def _cost_of(self, result: Result, expected: Usage) -> float:
+    def most(self, expected: Usage) -> float:
+        """Return the largest cost of an attempt that may consume this."""
+        return max(self._cost(expected), self._dearest)
+
+    def cost_of(self, result: Result, expected: Usage) -> float:
         """Return what a result cost; tokens that were not counted cost what was expected."""
         used = result.usage or expected
         tokens_in = used.input_tokens
