@@ -82,8 +82,7 @@ class Collector:
         self._driven: list[Units] = []
         self._asked: dict[str, asyncio.Future[Result]] = {}
         """Calls under way, by the digest of their keys."""
-        self._services: dict[tuple[str, bool], asyncio.Task[Service]] = {}
-        """By a component's fingerprint, and whether it is asked in batches."""
+        self._services: dict[str, asyncio.Task[Service]] = {}
         self._held = dict[str, float]()
         """Key → largest cost, of calls in batches of earlier runs."""
         self._connections = AsyncExitStack()
@@ -313,11 +312,11 @@ class Collector:
                 return await asyncio.shield(self._asked[digest])
         self._asked[digest] = future = asyncio.get_running_loop().create_future()
         try:
-            name = component.fingerprint, component.batch
+            name = component.fingerprint
             if name not in self._services:
                 self._services[name] = asyncio.create_task(self._connect(component))
             client, attempt = await asyncio.shield(self._services[name])
-            if digest in self._held and not component.batch:
+            if digest in self._held and not isinstance(attempt, Submitted):
                 raise ConfigError(
                     f"{component.title}: calls that are needed are in a batch under way; set "
                     "`batch: true` in its entry until they are collected"
@@ -372,7 +371,7 @@ class Collector:
         budget = Meter(limits, component.title, spent.attempts, spent.cost, note)
         answered = component_id(component.fingerprint) in self.store.means()
         limits = component.limits
-        if component.batch:
+        if component.batch:  # the store counts calls while they are in batches
             budget.note = None
             limits = limits.model_copy(update=_OF_BATCHES)
         client = ServiceClient(

@@ -17,6 +17,7 @@ from driftledger.collect.store import CallStore
 from driftledger.components.openai_batches import ENDED, OpenAIBatches
 from driftledger.components.service import (
     AttemptError,
+    RefusedError,
     RemoteComponent,
     ServiceClient,
     TransientError,
@@ -86,18 +87,18 @@ class Submitted:
         try:
             while self._waiting:
                 await self.client.pause(GATHERING)
-                await self._submit()
                 try:
+                    await self._submit()
                     for batch in self._batches():
                         await self._look(batch)
                 except TransientError as error:
-                    self._say(f"{error}; batches are looked at again")
+                    self._say(str(error))
+                    self._end(dict.fromkeys(self._due(), 0.0), 0, error)
                 if batches := self._batches():
-                    if shown != under_way(batches):
-                        shown = under_way(batches)
-                        self._say(
-                            f"{shown}; stop this run, and the next one collects them"
-                        )
+                    told = f"{under_way(batches)}; stop this run, and the next one collects them"
+                    if shown != told:
+                        self._say(told)
+                    shown = told
                     await self.client.pause(POLL)
         except BaseException as error:
             set_error((each.result for each in self._waiting.values()), error)
@@ -111,40 +112,38 @@ class Submitted:
         batches = self.store.submitted(self.component.fingerprint)
         return [batch for batch in batches if self._waiting.keys() & batch.keys]
 
+    def _due(self) -> list[str]:
+        """Return the keys of the calls that wait and are in no batch."""
+        held = set[str]().union(*(batch.keys for batch in self._batches()))
+        return [key for key in self._waiting if key not in held]
+
     async def _submit(self) -> None:
         """Submit calls in parts that the service takes, each stored before its batch exists."""
-        held = set[str]().union(*(batch.keys for batch in self._batches()))
-        due = [each for key, each in self._waiting.items() if key not in held]
-        while due:
+        component = self.component.fingerprint
+        while due := self._due():
             await self.client.pause(0)
             keys, lines = await asyncio.to_thread(self._part, due)
-            due = due[len(keys) :]
-            try:
-                file = await self.service.upload(lines)
-            except TransientError as error:
-                self._end(dict.fromkeys(keys, 0.0), 0, error)
-                continue
+            file = await self.service.upload(lines)
             batch = Batch(file, time.time(), None, keys)
-            self.store.submit(self.component.fingerprint, batch)
+            self.store.submit(component, batch)
             try:
                 job = await self.service.create(file)
-            except TransientError:
-                continue  # it may have been taken: the next look tells
-            except ServiceError:
-                self._note(keys, Spent())
+            except (RefusedError, ServiceError):
+                self.store.forget(keys, component, Spent())
                 raise
-            self.store.submit(self.component.fingerprint, batch._replace(id=job.id))
+            self.store.submit(component, batch._replace(id=job.id))
 
-    def _part(self, due: Sequence[_Waiting]) -> tuple[dict[str, float], bytes]:
+    def _part(self, due: Sequence[str]) -> tuple[dict[str, float], bytes]:
         """Return the keys of the calls that fit into one file, with largest costs, and the file."""
         keys = dict[str, float]()
         lines = bytearray()
-        for call, expected, _ in due[:CALLS]:
-            line = self.service.line(call.key, *call.given)
+        for key in due[:CALLS]:
+            call, expected, _ = self._waiting[key]
+            line = self.service.line(key, *call.given)
             if keys and len(lines) + len(line) > BYTES:
                 break
             lines += line
-            keys[call.key] = self.client.most(expected)
+            keys[key] = self.client.most(expected)
         return keys, bytes(lines)
 
     async def _look(self, batch: Batch) -> None:
@@ -164,9 +163,10 @@ class Submitted:
                 if lost.pop(key, None) is not None and key in self._waiting:
                     await self._answer(key, status, text)
             error = self.service.lost(job)
-        if not error.billed:
-            lost = dict.fromkeys(lost, 0.0)
-        self._end(lost, len(lost) if error.billed else 0, error)
+        if error.billed:
+            self._end(lost, len(lost), error)
+        else:
+            self._end(dict.fromkeys(lost, 0.0), 0, error)
 
     async def _answer(self, key: str, status: int, text: str) -> None:
         """Give a call its answer; of a useless one, note the cost, since it is asked again."""
@@ -178,24 +178,22 @@ class Submitted:
             self._end({key: cost}, 1, error)
             return
         except ServiceError:
-            self._note({key: 0.0}, Spent())
+            self._note({key: 0.0}, 0)
             raise
         if result.is_empty:
-            cost = self.client.cost_of(result, expected)
-            self._note({key: cost}, Spent(1, cost))
+            self._note({key: self.client.cost_of(result, expected)}, 1)
         del self._waiting[key]
         waiting.set_result(result)
 
     def _end(self, costs: Mapping[str, float], attempts: int, error: Exception) -> None:
         """End attempts at calls that stay without a result, and note their costs."""
-        self._note(costs, Spent(attempts, sum(costs.values())))
-        ended = [
-            self._waiting.pop(key).result for key in costs.keys() & self._waiting.keys()
-        ]
-        set_error(ended, error)
+        self._note(costs, attempts)
+        ended = costs.keys() & self._waiting.keys()
+        set_error([self._waiting.pop(key).result for key in ended], error)
 
-    def _note(self, costs: Mapping[str, float], spent: Spent) -> None:
+    def _note(self, costs: Mapping[str, float], attempts: int) -> None:
         """Take calls out of their batches, and store what is spent on them, at once."""
+        spent = Spent(attempts, sum(costs.values()))
         self.store.forget(costs, self.component.fingerprint, spent)
         for key in costs:
             self._noted[key] = self._noted.get(key, 0.0) + costs[key]

@@ -480,7 +480,6 @@ def _look_at_time_and_disk(preview: Preview, folder: Path) -> None:
         if (
             isinstance(component, RemoteComponent)
             and component.has_batches
-            and (component.batch or not getattr(component, "base_url", None))
             and component.prices
             and calls.most_cost
         ):

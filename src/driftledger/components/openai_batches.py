@@ -9,8 +9,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from driftledger.components.answers import facts, field
 from driftledger.components.openai import OpenAIComponent
-from driftledger.components.service import RefusedError, TransientError
-from driftledger.core.errors import ServiceError
+from driftledger.components.service import TransientError
 from driftledger.core.files import load_json
 
 ENDED = ("completed", "failed", "expired", "cancelled")
@@ -33,7 +32,7 @@ class Job(BaseModel):
 class OpenAIBatches:
     """The batches of one component, over an open client.
 
-    Each method raises :class:`TransientError` for what may pass, else :class:`ServiceError`.
+    Each method raises what an attempt raises.
     """
 
     def __init__(self, component: OpenAIComponent, client: Any) -> None:
@@ -120,18 +119,13 @@ class OpenAIBatches:
         import httpx2
         import openai
 
-        component = self._component
         try:
             yield
-        except (ValidationError, httpx2.HTTPError, openai.InternalServerError) as error:
-            raise TransientError(component.redacted(str(error))) from None
         except openai.APIError as error:
-            try:
-                reason = component.raised(error).error
-            except RefusedError as refused:
-                reason = refused.message
-            advice = "take `batch` out of its entry, or correct that, and run again"
-            raise ServiceError(f"{component.title}: {reason}; {advice}") from None
+            self._component.raised(error)
+            raise
+        except (ValidationError, httpx2.HTTPError) as error:
+            raise TransientError(self._component.redacted(str(error))) from None
 
 
 def _parsed(line: bytes, largest: int) -> tuple[str, int, str]:
