@@ -477,20 +477,11 @@ def _look_at_time_and_disk(preview: Preview, folder: Path) -> None:
     size = 0.0
     for name, calls in preview.calls.items():
         component = calls.component
-        if (
+        prices = None
+        if isinstance(component, RemoteComponent) and component.batch:
+            prices = component.prices
+        elif (
             isinstance(component, RemoteComponent)
-            and component.has_batches
-            and component.prices
-            and calls.most_cost
-        ):
-            way = "without `batch`" if component.batch else "with `batch: true`"
-            factor = 1 - component.prices.batch_discount
-            most = calls.most_cost * (1 / factor if component.batch else factor)
-            days = f"batches take up to {calls.steps} x 24 hours"
-            preview.notes.append(f"{name}: {way} at most {most:,.2f}; {days}")
-        if (
-            isinstance(component, RemoteComponent)
-            and not component.batch
             and calls.to_make > component.limits.concurrency
         ):
             turns = math.ceil(calls.to_make / component.limits.concurrency)
@@ -500,6 +491,11 @@ def _look_at_time_and_disk(preview: Preview, folder: Path) -> None:
                 duration = f"about {timedelta(seconds=seconds)} in all"
             made = f"{calls.to_make:,} calls, {component.limits.concurrency} at once"
             preview.notes.append(f"{name}: {made}, {duration}")
+        if prices and calls.most_cost:
+            alone = calls.most_cost / (1 - prices.batch_discount)
+            most = f"without `batch` at most {alone:,.2f}"
+            days = f"batches take up to {calls.steps} x 24 hours"
+            preview.notes.append(f"{name}: {most}; {days}")
         if isinstance(component, Generator) and component.understands is None:
             size += calls.to_make * component.pixels * _BYTES_PER_PIXEL
     if size > (free := free_space(folder)):

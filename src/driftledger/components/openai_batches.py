@@ -23,7 +23,6 @@ class Job(BaseModel):
 
     id: str = Field(min_length=1, max_length=500)
     status: str = Field(max_length=100)
-    input_file_id: str | None = None
     output_file_id: str | None = None
     error_file_id: str | None = None
     errors: Any = None
@@ -72,12 +71,11 @@ class OpenAIBatches:
         with self._errors():
             if own is not None:
                 with suppress(openai.NotFoundError):
-                    retrieved = await self._client.batches.retrieve(own)
-                    return Job.model_validate(retrieved.to_dict())
+                    known = await self._client.batches.retrieve(own)
+                    return Job.model_validate(known.to_dict())
             async for each in self._client.batches.list(limit=100):
-                job = Job.model_validate(each.to_dict())
-                if job.input_file_id == file:
-                    return job
+                if each.input_file_id == file:
+                    return Job.model_validate(each.to_dict())
         return None
 
     async def answers(self, job: Job) -> AsyncIterator[tuple[str, int, str]]:
