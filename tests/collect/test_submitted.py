@@ -131,6 +131,12 @@ def test_a_stopped_run_leaves_its_batches_and_the_next_collects_them(
         monkeypatch.setattr(submitted, "POLL", 0.01)
         with pytest.raises(DriftledgerError, match="set `batch: true`"):
             collect(model_at(server.base_url, batch=False), tmp_path)
+        with (
+            CallStore(tmp_path, writes=False) as held,
+            CallStore(tmp_path / "shard", fallback=held) as shard,
+            pytest.raises(DriftledgerError, match="set `batch: true`"),
+        ):
+            run_protocols([asks(model_at(server.base_url, batch=False), 0)], shard)
         assert collect(model, tmp_path)[3] == "call 3"
     assert [*server.paid.values()] == [1, 1, 1, 1]
     assert "1 batch, 4 calls, until 2" in capsys.readouterr().err
