@@ -172,7 +172,7 @@ class Submitted:
         """Give a call its answer; of a useless one, note the cost, since it is asked again."""
         call, expected, waiting = self._waiting[key]
         try:
-            result = await self.service.heard(status, text, *call.given)
+            result = await self.service.component.heard(status, text, *call.given)
         except AttemptError as error:
             cost = self.client.most(expected) if error.billed else 0.0
             self._end({key: cost}, 1, error)

@@ -3,9 +3,10 @@
 import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from driftledger.components.answers import facts, field
 from driftledger.components.openai import OpenAIComponent
@@ -21,45 +22,42 @@ _LARGEST = 1000
 class Job(BaseModel):
     """A batch as the service knows it."""
 
-    id: str = Field(min_length=1, max_length=500)
-    status: str = Field(max_length=100)
+    id: str
+    status: str
     output_file_id: str | None = None
     error_file_id: str | None = None
     errors: Any = None
 
 
+@dataclass
 class OpenAIBatches:
     """The batches of one component, over an open client.
 
     Each method raises what an attempt raises.
     """
 
-    def __init__(self, component: OpenAIComponent, client: Any) -> None:
-        self._component = component
-        self._client = client
-        self._endpoint = f"/v1{component.path}"
-        self.heard = component.heard
-        """Returns the result in an answer; errors as of a single attempt."""
+    component: OpenAIComponent
+    client: Any
 
     def line(self, key: str, *given: Any) -> bytes:
         """Return the line of a batch's file that asks a call."""
-        body = self._component.body_of(*given)
-        asked = {"custom_id": key, "method": "POST", "url": self._endpoint}
+        body = self.component.body_of(*given)
+        asked = {"custom_id": key, "method": "POST", "url": f"/v1{self.component.path}"}
         return json.dumps(asked | {"body": body}).encode() + b"\n"
 
     async def upload(self, lines: bytes) -> str:
         """Upload the file of a batch, which costs nothing, and return its id."""
         with self._errors():
             file = ("driftledger.jsonl", lines)
-            uploaded = await self._client.files.create(file=file, purpose="batch")
+            uploaded = await self.client.files.create(file=file, purpose="batch")
             return str(uploaded.id)
 
     async def create(self, file: str) -> Job:
         """Create the batch of a file; it may exist after a TransientError."""
         with self._errors():
-            created = await self._client.batches.create(
+            created = await self.client.batches.create(
                 input_file_id=file,
-                endpoint=self._endpoint,
+                endpoint=f"/v1{self.component.path}",
                 completion_window="24h",
             )
             return Job.model_validate(created.to_dict())
@@ -71,9 +69,9 @@ class OpenAIBatches:
         with self._errors():
             if own is not None:
                 with suppress(openai.NotFoundError):
-                    known = await self._client.batches.retrieve(own)
+                    known = await self.client.batches.retrieve(own)
                     return Job.model_validate(known.to_dict())
-            async for each in self._client.batches.list(limit=100):
+            async for each in self.client.batches.list(limit=100):
                 if each.input_file_id == file:
                     return Job.model_validate(each.to_dict())
         return None
@@ -82,9 +80,9 @@ class OpenAIBatches:
         """Yield the key, HTTP status and text of each answer; no key where none can be read."""
         import openai
 
-        largest = self._component.largest
+        largest = self.component.largest
         for file in filter(None, (job.output_file_id, job.error_file_id)):
-            content = self._client.files.with_streaming_response.content(file)
+            content = self.client.files.with_streaming_response.content(file)
             received = 0
             rest = bytearray()
             # a file that is gone has no answers
@@ -108,7 +106,7 @@ class OpenAIBatches:
         # the answers of a completed one were paid for, but their file is gone
         completed = job.status == "completed"
         return TransientError(
-            self._component.redacted(reason), billed=completed, once_more=completed
+            self.component.redacted(reason), billed=completed, once_more=completed
         )
 
     @contextmanager
@@ -120,10 +118,10 @@ class OpenAIBatches:
         try:
             yield
         except openai.APIError as error:
-            self._component.raised(error)
+            self.component.raised(error)
             raise
         except (ValidationError, httpx2.HTTPError) as error:
-            raise TransientError(self._component.redacted(str(error))) from None
+            raise TransientError(self.component.redacted(str(error))) from None
 
 
 def _parsed(line: bytes, largest: int) -> tuple[str, int, str]:
