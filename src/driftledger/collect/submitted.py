@@ -31,10 +31,10 @@ CALLS = 50_000
 """Calls in a batch."""
 BYTES = 200_000_000
 """Bytes of a batch's file. Both are OpenAI's bounds."""
-GATHERING = 5.0
-"""Seconds in which calls gather before they are submitted."""
+GATHERING = 10.0
+"""Seconds in which calls gather before they are submitted: all that were lost at once."""
 POLL = 60.0
-"""Seconds between two looks at the batches under way."""
+"""Seconds between two looks at the batches under way, and before lost calls are asked again."""
 SETTLED = 300.0
 """Seconds after which the service's list holds every batch that it was sent."""
 _DAY = 86_400.0
@@ -64,7 +64,7 @@ class Submitted:
     service: OpenAIBatches
     _waiting: dict[str, _Waiting] = field(default_factory=dict)
     _noted: dict[str, float] = field(default_factory=dict)
-    """Key → cost of its attempts that is stored."""
+    """Key → stored cost of the attempts of a call under way."""
     _driver: "asyncio.Task[None] | None" = None
 
     async def attempt(self, call: Call, expected: Usage) -> Result:
@@ -163,6 +163,7 @@ class Submitted:
                 if lost.pop(key, None) is not None and key in self._waiting:
                     await self._answer(key, status, text)
             error = self.service.lost(job)
+        error.retry_after = POLL
         if error.billed:
             self._end(lost, len(lost), error)
         else:
@@ -195,5 +196,5 @@ class Submitted:
         """Take calls out of their batches, and store what is spent on them, at once."""
         spent = Spent(attempts, sum(costs.values()))
         self.store.forget(costs, self.component.fingerprint, spent)
-        for key in costs:
+        for key in costs.keys() & self._waiting.keys():
             self._noted[key] = self._noted.get(key, 0.0) + costs[key]
