@@ -15,9 +15,15 @@ import pytest
 from filelock import FileLock
 
 from driftledger.benchmarks.registry import benchmark_names
+from driftledger.collect.call import Batch
 from driftledger.collect.store import CallStore
 from driftledger.commands import run as running
-from driftledger.commands.collect import collect, plan, require_readiness
+from driftledger.commands.collect import (
+    collect,
+    collect_shard,
+    plan,
+    require_readiness,
+)
 from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.paths import STATE
 from driftledger.project.project import RESOLVED, Project
@@ -262,6 +268,26 @@ def test_what_to_know_before_the_first_call(root, monkeypatch):
         f"{GENERATOR}: 6 calls, 4 at once, about 0:03:00 in all"
         in plan(Project(root, own_code=True)).notes
     )
+
+
+def test_both_prices_of_batches_and_how_long_they_take(root):
+    """Of three chains, the third and the fourth of the descriptions follow one another."""
+    setting("genception", iterations=4)(root)
+    most = plan(Project(root, own_code=True)).calls[MODEL].most_cost
+    assert most is not None
+    entry("models", "tells", batch=True)(root)
+    preview = plan(Project(root, own_code=True))
+    assert preview.calls[MODEL].to_make == 6
+    assert preview.calls[MODEL].most_cost == pytest.approx(most / 2)
+    days = "batches take up to 2 x 24 hours"
+    assert f"{MODEL}: without `batch` at most {most:,.2f}; {days}" in preview.notes
+    component = preview.calls[MODEL].component
+    with Project(root).store() as store:
+        store.submit(component.fingerprint, Batch("f", 2e9, None, {"0" * 64: 1.0}))
+    told = plan(Project(root, own_code=True)).notes
+    assert f"{MODEL}: 1 batch, 1 calls, until 2033-05-19 03:33 UTC" in told
+    with pytest.raises(ConfigError, match="is asked in batches; collect its calls"):
+        collect_shard(Project(root, own_code=True), "0/2", root / "shards")
 
 
 def test_data_under_a_run_stay_as_it_reads_them(root):

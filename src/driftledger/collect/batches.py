@@ -70,6 +70,8 @@ class Units:
         """The reason that no more calls are started."""
         self.step = dict.fromkeys(positions, -1)
         """Position → the number of the unit's current call, or :data:`ENDED`."""
+        self.span = max(positions, default=0) + 1
+        """A window that holds all units."""
         self._sizes: dict[tuple[str, type[Call]], tuple[int, int]] = {}
         """Component and kind of call (a unified model both answers and draws) → the size of a
         batch, and the number of units in a row that it is formed from."""
@@ -97,7 +99,8 @@ class Units:
         for kind, (size, window) in self._sizes.items():
             first = position - position % window
             steps = self._batches.get((*kind, first), {})
-            members = range(first, first + window)
+            # Units mostly come in order, so that the last shows soonest that some are missing.
+            members = range(first + window - 1, first - 1, -1)
             for step in sorted(steps):
                 if any(self.step.get(member, ENDED) < step for member in members):
                     continue

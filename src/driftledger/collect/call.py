@@ -20,6 +20,19 @@ class Spent(NamedTuple):
     cost: float = 0.0
 
 
+class Batch(NamedTuple):
+    """Calls that are submitted to a service together."""
+
+    file: str
+    """The service's id of the file with its requests."""
+    sent: float
+    """When it was sent, in seconds since 1970."""
+    id: str | None
+    """The service's id; None until its answer is stored."""
+    keys: dict[str, float]
+    """Key → largest cost, of its calls that have no result yet."""
+
+
 @dataclass(frozen=True)
 class Ask:
     """A question to a model; ``role`` names its purpose: describe, answer, grade."""
@@ -30,6 +43,11 @@ class Ask:
     context: Subject
     repeat: int | None = None
     """Number of this repetition of the same question; each is a call of its own."""
+
+    @property
+    def given(self) -> tuple[Conversation]:
+        """Arguments of an attempt by a service's component."""
+        return (self.conversation,)
 
     @cached_property
     def key(self) -> str:
@@ -60,6 +78,11 @@ class Draw:
     prompt: str
     seed: int
     context: Subject
+
+    @property
+    def given(self) -> tuple[str, int]:
+        """Arguments of an attempt by a service's component."""
+        return self.prompt, self.seed
 
     @cached_property
     def key(self) -> str:

@@ -28,6 +28,8 @@ class PlannedCalls:
     output_tokens: int = 0
     most_cost: float | None = None
     likely_cost: float | None = None
+    steps: int = 0
+    """Calls of one unit at most, which follow each other."""
     spent: Spent = field(default_factory=Spent)
     mean: Usage = field(default_factory=Usage)
     """Of a stored call; for a model that has none, of the replies of others."""
@@ -45,13 +47,11 @@ class PlannedCalls:
             usual = self.component.usual(content)
             tokens_in = self.mean.input_tokens or usual.input_tokens
             tokens_out = self.mean.output_tokens or usual.output_tokens
-            likely = prices.cost(
-                replace(usual, input_tokens=tokens_in, output_tokens=tokens_out)
-            )
-            self.most_cost = (self.most_cost or 0.0) + prices.cost(most)
-            self.likely_cost = (self.likely_cost or 0.0) + min(
-                likely, prices.cost(most)
-            )
+            usual = replace(usual, input_tokens=tokens_in, output_tokens=tokens_out)
+            most_cost = prices.cost(most, self.component.batch)
+            likely = min(most_cost, prices.cost(usual, self.component.batch))
+            self.most_cost = (self.most_cost or 0.0) + most_cost
+            self.likely_cost = (self.likely_cost or 0.0) + likely
 
     def to_dict(self) -> dict[str, Any]:
         """Return it ready for JSON."""
@@ -92,8 +92,13 @@ class Plan:
                 digest = walked.pending.key
                 skipped = digest in self._seen
                 self._seen.add(digest)
-                for component, content in each.calls[walked.answered + skipped :]:
-                    self.of(component).add(content)
+                pending = each.calls[walked.answered + skipped :]
+                whole = (*pending, *each.after)
+                names = [component.fingerprint for component, _ in whole]
+                for component, content in pending:
+                    calls = self.of(component)
+                    calls.add(content)
+                    calls.steps = max(calls.steps, names.count(component.fingerprint))
         if not complete:
             for component, content in (call for each in planned for call in each.after):
                 self.of(component).add(content)

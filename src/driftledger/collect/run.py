@@ -20,7 +20,6 @@ from driftledger.collect.batches import (
 )
 from driftledger.collect.call import (
     Call,
-    Draw,
     NotStoredError,
     Planned,
     Spent,
@@ -29,6 +28,7 @@ from driftledger.collect.call import (
 )
 from driftledger.collect.progress import Progress
 from driftledger.collect.store import CallStore, component_id
+from driftledger.collect.submitted import Submitted
 from driftledger.components.base import Component
 from driftledger.components.service import Meter, RemoteComponent, ServiceClient
 from driftledger.core.errors import ConfigError
@@ -38,6 +38,15 @@ from driftledger.core.types import Result
 R = TypeVar("R")
 Attempt: TypeAlias = Callable[..., Awaitable[Any]]
 """One attempt at a call to a service."""
+Service: TypeAlias = tuple[ServiceClient, Attempt | Submitted]
+
+_OF_BATCHES = {
+    "concurrency": 10**9,
+    "requests_per_minute": None,
+    "timeout": 1e8,
+    "deadline": 1e9,
+}
+"""Limits of calls that wait for a batch; nothing but the time of the service limits them."""
 
 
 class StoppedError(Exception):
@@ -73,7 +82,9 @@ class Collector:
         self._driven: list[Units] = []
         self._asked: dict[str, asyncio.Future[Result]] = {}
         """Calls under way, by the digest of their keys."""
-        self._services: dict[str, asyncio.Task[tuple[ServiceClient, Attempt]]] = {}
+        self._services: dict[str, asyncio.Task[Service]] = {}
+        self._held = dict[str, float]()
+        """Key → largest cost, of calls in batches of earlier runs."""
         self._connections = AsyncExitStack()
         self._tasks: set[asyncio.Task[None]] = set()
         self._spent: dict[str, Spent] = {}
@@ -205,6 +216,8 @@ class Collector:
                         waiting = units.add(
                             position, call, *self._workers.batches(call.component)
                         )
+                    elif call.component.batch:  # a step of all units at once
+                        waiting = units.add(position, call, units.span, units.span)
                 elif (
                     call.component.batch_size < call.component.batch_window
                 ):  # its batch is formed
@@ -216,7 +229,7 @@ class Collector:
                 self._start_complete(units, position)
                 if waiting is not None:
                     result = await waiting
-                elif result is None:
+                if result is None:
                     result = await self._from_service(units, call)
                 units.progress.update()
                 step += 1
@@ -229,7 +242,11 @@ class Collector:
     def _start_complete(self, units: Units, position: int) -> None:
         """Start the batches that this unit completes."""
         for batch in units.complete(position):
-            self._start(units, batch)
+            if isinstance(batch[0][0].component, RemoteComponent):
+                for _, waiting in batch:  # is over
+                    waiting.set_result(None)
+            else:
+                self._start(units, batch)
 
     def _start(self, units: Units, batch: Sequence[Waiting]) -> None:
         task = asyncio.create_task(self._make(units, batch))
@@ -295,24 +312,32 @@ class Collector:
                 return await asyncio.shield(self._asked[digest])
         self._asked[digest] = future = asyncio.get_running_loop().create_future()
         try:
-            fingerprint = component.fingerprint
-            if fingerprint not in self._services:
-                self._services[fingerprint] = asyncio.create_task(
-                    self._connect(component)
+            name = component.fingerprint
+            if name not in self._services:
+                self._services[name] = asyncio.create_task(self._connect(component))
+            client, attempt = await asyncio.shield(self._services[name])
+            if digest in self._held and not isinstance(attempt, Submitted):
+                raise ConfigError(
+                    f"{component.title}: calls that are needed are in a batch under way; set "
+                    "`batch: true` in its entry until they are collected"
                 )
-            client, attempt = await asyncio.shield(self._services[fingerprint])
             async with client.slots:
                 units.check()
-                if isinstance(call, Draw):
-                    attempted = partial(attempt, call.prompt, call.seed)
-                    expected = component.expected(call.prompt)
+                expected = component.expected(call.given[0])
+                if isinstance(attempt, Submitted):
+                    attempted = partial(attempt.attempt, call, expected)
                 else:
-                    attempted = partial(attempt, call.conversation)
-                    expected = component.expected(call.conversation)
-                reply = await client.call(attempted, expected)
-                [result] = await self._put(
-                    [(call, await asyncio.to_thread(finished, call, reply))]
-                )
+                    attempted = partial(attempt, *call.given)
+                held = self._held.pop(digest, None)
+                reply = await client.call(attempted, expected, held)
+                result = await asyncio.to_thread(finished, call, reply)
+                if isinstance(attempt, Submitted):
+                    # an earlier run may have submitted it: its time is unknown
+                    cost = result.usage.cost if result.usage else None
+                    result = result.took(0.0, cost)
+                    spent = attempt.rest(digest, result)
+                    await self._note_spent(component.fingerprint, *spent, False)
+                [result] = await self._put([(call, result)])
             units.progress.count(component, [result])
             future.set_result(result)
             return result
@@ -322,13 +347,10 @@ class Collector:
         finally:
             del self._asked[digest]
 
-    async def _connect(
-        self, component: RemoteComponent
-    ) -> tuple[ServiceClient, Attempt]:
+    async def _connect(self, component: RemoteComponent) -> Service:
         """Open the connection to a service, for all calls of this collector."""
-        attempt: Attempt = await self._connections.enter_async_context(
-            component.connect()
-        )
+        opened = component.batches() if component.batch else component.connect()
+        attempt: Any = await self._connections.enter_async_context(opened)
         limits = component.limits
         spent = self.store.spent(component.fingerprint)
         if (
@@ -348,9 +370,23 @@ class Collector:
         note = partial(self._note_spent, component.fingerprint)
         budget = Meter(limits, component.title, spent.attempts, spent.cost, note)
         answered = component_id(component.fingerprint) in self.store.means()
-        return ServiceClient(
-            component.limits, component.prices, budget, answered=answered
-        ), attempt
+        limits = component.limits
+        if component.batch:  # the store counts calls while they are in batches
+            budget.note = None
+            limits = limits.model_copy(update=_OF_BATCHES)
+        client = ServiceClient(
+            limits,
+            component.prices,
+            budget,
+            answered=answered,
+            in_batches=component.batch,
+        )
+        for store in filter(None, (self.store, self.store.fallback)):
+            for batch in store.submitted(component.fingerprint):
+                self._held.update(batch.keys)
+        if component.batch:
+            return client, Submitted(self.store, component, client, attempt)
+        return client, attempt
 
     # The store
 

@@ -25,7 +25,7 @@ from typing import Any
 from filelock import BaseFileLock, FileLock, Timeout
 from pydantic import TypeAdapter
 
-from driftledger.collect.call import Call, Spent
+from driftledger.collect.call import Batch, Call, Spent
 from driftledger.core.canonical import canonical_json, sha256_bytes, sha256_file
 from driftledger.core.databases import WAIT, is_locked, wait_until_free
 from driftledger.core.errors import StoreError
@@ -59,6 +59,10 @@ CREATE TABLE store (name TEXT NOT NULL);
 INSERT INTO store VALUES (lower(hex(randomblob(8))));
 PRAGMA user_version = {VERSION};
 COMMIT;"""
+_SUBMITTED = """CREATE {} TABLE submitted (  -- calls in batches of services, without results
+    key TEXT PRIMARY KEY, component TEXT NOT NULL,
+    file TEXT NOT NULL, sent REAL NOT NULL, id TEXT, most REAL NOT NULL  -- its largest cost
+)"""
 _COLUMNS = "key, result, image, checksum, component, dataset, sample, t, "
 _COLUMNS += "seconds, input_tokens, output_tokens, cost"
 _RESULT = TypeAdapter(Result)
@@ -153,6 +157,9 @@ class CallStore(AbstractContextManager["CallStore"]):
             raise StoreError(
                 f"{file} is not a call store of driftledger's; move it away"
             )
+        tables = "SELECT 1 FROM sqlite_master WHERE name = 'submitted'"
+        if not db.execute(tables).fetchone():
+            db.execute(_SUBMITTED.format("" if self._writes else "TEMP"))
         [(self._name,)] = db.execute("SELECT name FROM store")
         # A database that was cut, or has a damaged index, fails here.
         db.execute("SELECT count(*) FROM calls").fetchone()
@@ -248,10 +255,12 @@ class CallStore(AbstractContextManager["CallStore"]):
     def spent(self, component: str) -> Spent:
         """Return the cost of the component with this fingerprint, over all merged stores.
 
-        Errors are as in :meth:`find`.
+        Calls in batches count at their largest cost. Errors are as in :meth:`find`.
         """
+        each = "SELECT attempts, cost FROM spent WHERE component = ?1 UNION ALL "
+        each += "SELECT 1, most FROM submitted WHERE component = ?1"
         with self._reading():
-            query = "SELECT sum(attempts), sum(cost) FROM spent WHERE component = ?"
+            query = f"SELECT sum(attempts), sum(cost) FROM ({each})"
             [(attempts, cost)] = self._db.execute(query, (component,))
         return Spent(attempts or 0, cost or 0.0)
 
@@ -316,13 +325,49 @@ class CallStore(AbstractContextManager["CallStore"]):
                         call.context,
                         result,
                     )
-            for component, (attempts, cost) in (spent or {}).items():
-                self._db.execute(
-                    "INSERT INTO spent VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE "
-                    "SET attempts = attempts + excluded.attempts, cost = cost + excluded.cost",
-                    (component, self._name, attempts, cost),
-                )
+            self._forget(call.key for call, _ in items)
+            self._add(spent or {})
         return results
+
+    def _add(self, spent: Mapping[str, Spent]) -> None:
+        for component, (attempts, cost) in spent.items():
+            self._db.execute(
+                "INSERT INTO spent VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE "
+                "SET attempts = attempts + excluded.attempts, cost = cost + excluded.cost",
+                (component, self._name, attempts, cost),
+            )
+
+    def submit(self, component: str, batch: Batch) -> None:
+        """Note a batch before it is created, and again with its id; errors as of :meth:`put`."""
+        known = (component, batch.file, batch.sent, batch.id)
+        query = "INSERT OR REPLACE INTO submitted VALUES (?, ?, ?, ?, ?, ?)"
+        rows = ((key, *known, most) for key, most in batch.keys.items())
+        with self._transaction():
+            self._db.executemany(query, rows)
+
+    def submitted(self, component: str) -> list[Batch]:
+        """Return the batches of a component that hold calls; errors are as in :meth:`find`."""
+        known = "SELECT file, sent, id, key, most FROM submitted"
+        query = f"{known} WHERE component = ? ORDER BY rowid"
+        batches = dict[str, Batch]()
+        with self._reading():
+            for file, sent, own, key, most in self._db.execute(query, (component,)):
+                batch = batches.setdefault(file, Batch(file, sent, own, {}))
+                batch.keys[key] = most
+        return [*batches.values()]
+
+    def forget(self, keys: Iterable[str], component: str, spent: Spent) -> None:
+        """Take calls without results out of their batches, and add what is spent on them.
+
+        Errors are as of :meth:`put`.
+        """
+        with self._transaction():
+            self._forget(keys)
+            self._add({component: spent})
+
+    def _forget(self, keys: Iterable[str]) -> None:
+        gone = ((key,) for key in keys)
+        self._db.executemany("DELETE FROM submitted WHERE key = ?", gone)
 
     def _keep_image(self, image: bytes | Path) -> Medium:
         """Keep the bytes or the file of an image or sound; two threads may keep the same."""

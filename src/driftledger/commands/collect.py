@@ -39,6 +39,7 @@ from driftledger.collect.plan import Plan, PlannedCalls
 from driftledger.collect.progress import COUNTS, Progress
 from driftledger.collect.run import Collector, Shard, part_of
 from driftledger.collect.store import CallStore, stores_in
+from driftledger.collect.submitted import under_way
 from driftledger.commands.stages import data
 from driftledger.commands.terminal import line, table
 from driftledger.components.base import Generator
@@ -470,8 +471,12 @@ def _preview(project: Project, missing: dict[str, str]) -> Preview:
             )
         if judge := settings.judge:
             counted[f"judge {judge}"] = plan.of(project.component("models", judge))
+        notes = []
+        for name, calls in counted.items():
+            if batches := store.submitted(calls.component.fingerprint):
+                notes.append(f"{name}: {under_way(batches)}")
     lacking = [f"{name}: {why}" for name, why in missing.items()]
-    preview = Preview(counted, lacking, [])
+    preview = Preview(counted, lacking, notes)
     if of_controls:
         cost = f"cost {of_controls:,.2f} of the likely {plan.likely_cost:,.2f}"
         advice = "take them out of run.models to save that"
@@ -498,7 +503,10 @@ def _look_at_time_and_disk(preview: Preview, folder: Path) -> None:
     size = 0.0
     for name, calls in preview.calls.items():
         component = calls.component
-        if (
+        prices = None
+        if isinstance(component, RemoteComponent) and component.batch:
+            prices = component.prices
+        elif (
             isinstance(component, RemoteComponent)
             and calls.to_make > component.limits.concurrency
         ):
@@ -509,6 +517,11 @@ def _look_at_time_and_disk(preview: Preview, folder: Path) -> None:
                 duration = f"about {timedelta(seconds=seconds)} in all"
             made = f"{calls.to_make:,} calls, {component.limits.concurrency} at once"
             preview.notes.append(f"{name}: {made}, {duration}")
+        if prices and calls.most_cost:
+            alone = calls.most_cost / (1 - prices.batch_discount)
+            most = f"without `batch` at most {alone:,.2f}"
+            days = f"batches take up to {calls.steps} x 24 hours"
+            preview.notes.append(f"{name}: {most}; {days}")
         if isinstance(component, Generator) and component.understands is None:
             size += calls.to_make * component.pixels * _BYTES_PER_PIXEL
     if size > (free := free_space(folder)):
@@ -603,9 +616,11 @@ def collect_shard(
     tasks = tasks_of(project, models)
     block = 1
     for task in tasks:
-        block = math.lcm(
-            block, *(component.batch_window for component in task.collecting().asked)
-        )
+        for component in task.collecting().asked:
+            block = math.lcm(block, component.batch_window)
+            if isinstance(component, RemoteComponent) and component.batch:
+                advice = "collect its calls without --shard, or take `batch` out"
+                raise ConfigError(f"{component.title} is asked in batches; {advice}")
     folder = part.store(into)
     left_out = 0
     with (

@@ -30,6 +30,7 @@ class LiteLLM(OpenAIChat):
 
     provider: ClassVar[str] = "litellm"
     library: ClassVar[str] = "litellm"
+    has_batches: ClassVar[bool] = False
 
     api_key_env: Operational[str | None] = None
     """``null``: the variables that LiteLLM's documentation names for the service, such as

@@ -108,6 +108,8 @@ async def _bound(largest: int, response: "httpx2.Response") -> None:
 
     if not response.is_success:
         largest = _LARGEST_ERROR
+    elif response.request.url.path.endswith("/content"):
+        return  # a batch's results, which are read line by line
     response.headers.pop("content-encoding", None)
     received = bytearray()
     stream = cast(httpx2.AsyncByteStream, response.stream)
@@ -309,6 +311,18 @@ class OpenAIComponent(RemoteComponent):
 
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[Callable[..., Awaitable[Any]]]:
+        async with self._client() as client:
+            yield partial(self._ask, client)
+
+    @asynccontextmanager
+    async def batches(self) -> AsyncIterator[Any]:
+        from driftledger.components.openai_batches import OpenAIBatches
+
+        async with self._client() as client:
+            yield OpenAIBatches(self, client)
+
+    @asynccontextmanager
+    async def _client(self) -> AsyncIterator[Any]:
         openai = import_extra("openai")
         self.look_at_proxy()
         client = openai.AsyncOpenAI(
@@ -328,7 +342,7 @@ class OpenAIComponent(RemoteComponent):
         client.organization = client.project = None
         client._custom_headers = {}
         async with client:
-            yield partial(self._ask, client)
+            yield client
 
     async def post(self, client: Any, body: dict[str, Any]) -> str:
         """Send a request, and return the answer as JSON."""
@@ -348,20 +362,30 @@ class OpenAIComponent(RemoteComponent):
 
         try:
             text = await self.post(client, self.body_of(*given))
-        except openai.APIConnectionError as error:
+        except openai.APIError as error:
+            return self.raised(error)
+        return await self.heard(200, text, *given)
+
+    def raised(self, error: Any) -> Any:
+        """Return what a call becomes on an error of the library; raises as :meth:`ended`."""
+        import openai
+
+        if isinstance(error, openai.APIConnectionError):
             cause = error.__cause__ or error
             return self.ended(0, f"{type(cause).__name__}: {cause}".removesuffix(": "))
-        except openai.APIError as error:
-            status = getattr(error, "status_code", 0)
-            response = getattr(error, "response", None)
-            message = error.message.removeprefix(f"Error code: {status}")
-            text = (
-                getattr(response, "text", "") or message
-            )  # LiteLLM's have only a message
-            headers = getattr(error, "litellm_response_headers", None) or getattr(
-                response, "headers", {}
-            )
-            return self.ended(status, text, headers=headers)
+        status = getattr(error, "status_code", 0)
+        response = getattr(error, "response", None)
+        message = error.message.removeprefix(f"Error code: {status}")
+        # LiteLLM's have only a message
+        text = getattr(response, "text", "") or message
+        headers = getattr(error, "litellm_response_headers", None)
+        headers = headers or getattr(response, "headers", {})
+        return self.ended(status, text, headers=headers)
+
+    async def heard(self, status: int, text: str, *given: Any) -> Any:
+        """Return the result in an answer with this HTTP status; errors as of :meth:`_ask`."""
+        if status not in range(200, 300):
+            return self.ended(status, text)
         if self._key and len(self._key) >= _SHORTEST_SECRET:
             text = text.replace(self._key, "***")
         answer: Any = None
@@ -584,6 +608,7 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
     """A chat model. Its reasoning, where a service returns it, is kept apart from its answer."""
 
     provider: ClassVar[str] = "openai"
+    has_batches: ClassVar[bool] = True
     media: ClassVar[frozenset[Kind]] = (
         ANY_MEDIUM  # the service says which its model takes
     )
@@ -773,6 +798,7 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
     """
 
     provider: ClassVar[str] = "openai_images"
+    has_batches: ClassVar[bool] = True
     path: ClassVar[str] = "/images/generations"
     needed: ClassVar[str] = "data"
     largest: ClassVar[int] = 2**27  # an image of 4096×4096 pixels takes less, in base64

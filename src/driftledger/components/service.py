@@ -12,9 +12,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, Literal, Self, cast
 
-from pydantic import Field
+from pydantic import Field, model_validator
 from tenacity import (
     AsyncRetrying,
     Future,
@@ -73,8 +73,10 @@ class Prices(Strict):
     """Per million output tokens."""
     image: float = Field(default=0.0, ge=0)
     """Per drawn image."""
+    batch_discount: float = Field(default=0.5, ge=0, lt=1)
+    """The part of all these prices that a call in a batch saves."""
 
-    def cost(self, usage: Usage) -> float:
+    def cost(self, usage: Usage, in_batch: bool = False) -> float:
         """Return the cost of a call with this usage; tokens that were not counted cost nothing."""
         tokens = (usage.input_tokens or 0) * self.input + (
             usage.output_tokens or 0
@@ -82,7 +84,8 @@ class Prices(Strict):
         if self.cached_input is not None:
             cached = min(usage.cached_tokens, usage.input_tokens or 0)
             tokens -= cached * (self.input - self.cached_input)
-        return tokens / 1_000_000 + usage.images * self.image
+        cost = tokens / 1_000_000 + usage.images * self.image
+        return cost * (1 - self.batch_discount) if in_batch else cost
 
 
 @dataclass(eq=False)
@@ -137,6 +140,8 @@ class _Call:
     attempt: Callable[[], Awaitable[Result]]
     expected: Usage
     """The most that an attempt may consume."""
+    held: float | None = None
+    """What its first attempt has reserved in an earlier run."""
     attempts: int = 0
     seconds: float = 0.0
     """Duration of the last attempt."""
@@ -168,15 +173,22 @@ class Meter:
     _reserved: float = 0.0
 
     @asynccontextmanager
-    async def reserve(self, most: float) -> AsyncIterator[Reservation]:
+    async def reserve(
+        self, most: float, held: float | None = None
+    ) -> AsyncIterator[Reservation]:
         """Count an attempt at its largest cost, and at its own once the context ends.
 
-        An attempt that has not begun by then is not counted.
+        An attempt that has not begun by then is not counted. One that an earlier run has made
+        takes the place of ``held``, which is part of the cost so far.
 
         Raises:
             BudgetError: it does not fit beside the attempts under way, at their largest costs.
         """
-        self._refuse_beyond(most)
+        if held is None:
+            self._refuse_beyond(most)
+        else:
+            self.calls -= 1
+            self.cost -= held
         has_limit = (
             self.limits.max_calls is not None or self.limits.max_cost is not None
         )
@@ -255,9 +267,11 @@ class ServiceClient:
         budget: Meter,
         *,
         answered: bool = False,
+        in_batches: bool = False,
     ) -> None:
         """
         Args:
+            in_batches: whether calls cost what they cost in batches.
             answered: whether the component has answered before, so that its settings are taken.
         """
         self._limits = limits
@@ -270,6 +284,7 @@ class ServiceClient:
         """Attempts that were under way when there were a few equal refusals: one may still be
         answered."""
         self._prices = prices
+        self._in_batches = in_batches
         self._budget = budget
         self.slots = Slots(limits.concurrency)
         """A call keeps one for all its attempts."""
@@ -287,7 +302,10 @@ class ServiceClient:
         self._is_refused.set()
 
     async def call(
-        self, attempt: Callable[[], Awaitable[Result]], expected: Usage
+        self,
+        attempt: Callable[[], Awaitable[Result]],
+        expected: Usage,
+        held: float | None = None,
     ) -> Result:
         """Make one call in one of :attr:`slots`, with the attempts that it takes and limits allow.
 
@@ -306,7 +324,7 @@ class ServiceClient:
             ServiceError: as ``attempt`` raises it, no call has got past what this one met, or the
                 service asks to wait longer than a call may take at all.
         """
-        call = _Call(attempt, expected)
+        call = _Call(attempt, expected, held)
 
         def is_worth_another(state: RetryCallState) -> bool:
             """Return True if the attempt should be retried."""
@@ -391,6 +409,12 @@ class ServiceClient:
         # calls that wait for the same moment come back a little apart
         return wait * random.uniform(1.0, 1.1)
 
+    async def pause(self, seconds: float) -> None:
+        """Wait; raise the reason if no attempt may be made any more."""
+        await self._sleep(seconds)
+        if self._refused is not None:
+            raise self._refused
+
     async def _sleep(self, seconds: float) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
@@ -400,15 +424,17 @@ class ServiceClient:
         """Make one attempt, and count what it costs."""
         if self._refused is not None:
             raise self._refused
-        most = max(self._cost(call.expected), self._dearest)
-        async with self._budget.reserve(most) as reservation:
+        most = self.most(call.expected)
+        held = call.held
+        call.held = None
+        async with self._budget.reserve(most, held) as reservation:
             try:
                 await self._pace()
                 # of an attempt that is dropped, the service may go on with the work
                 reservation.cost = most
                 began = time.monotonic()
                 result = await self._timed(call)
-                reservation.cost = self._cost_of(result, call.expected)
+                reservation.cost = self.cost_of(result, call.expected)
             except AttemptError as error:
                 reservation.cost = most if error.billed else 0.0
                 if isinstance(error, TransientError) and error.busy:
@@ -459,7 +485,11 @@ class ServiceClient:
             self._under_way.discard(this)
             call.seconds = time.monotonic() - began
 
-    def _cost_of(self, result: Result, expected: Usage) -> float:
+    def most(self, expected: Usage) -> float:
+        """Return the largest cost of an attempt that may consume this."""
+        return max(self._cost(expected), self._dearest)
+
+    def cost_of(self, result: Result, expected: Usage) -> float:
         """Return what a result cost; tokens that were not counted cost what was expected."""
         used = result.usage or expected
         tokens_in = used.input_tokens
@@ -473,7 +503,9 @@ class ServiceClient:
         )
 
     def _cost(self, usage: Usage) -> float:
-        return 0.0 if self._prices is None else self._prices.cost(usage)
+        if self._prices is None:
+            return 0.0
+        return self._prices.cost(usage, self._in_batches)
 
 
 class RemoteComponent(Component):
@@ -482,6 +514,8 @@ class RemoteComponent(Component):
 
     code_is_identity: ClassVar[bool] = False
     metered: ClassVar[bool] = True
+    has_batches: ClassVar[bool] = False
+    """Whether :meth:`batches` is written."""
 
     batch_size: Operational[Literal[1]] = 1
     limits: Operational[Limits] = Limits()
@@ -490,6 +524,17 @@ class RemoteComponent(Component):
     """The day on which the service was asked again: ``"2026-11-26"``, in quotes, and
     ``"2026-11-26.2"`` for the second time on it. It is part of the identity, so that all calls are
     made once more. ``driftledger run --again`` sets it."""
+    batch: Operational[bool] = False
+    """Whether calls are made in batches, which take up to a day and cost about half."""
+
+    @model_validator(mode="after")
+    def _takes_batches(self) -> Self:
+        if self.batch and not self.has_batches:
+            raise ValueError(
+                f"batch: batches of {self.provider} are not supported; take `batch` out, or ask "
+                "through `provider: openai` or `openai_images`"
+            )
+        return self
 
     @cached_property
     def spec(self) -> dict[str, Any]:
@@ -522,6 +567,10 @@ class RemoteComponent(Component):
         :class:`ServiceError` for what would meet every call, and answers with an outcome for
         everything else. It does not retry and does not sleep.
         """
+
+    def batches(self) -> AbstractAsyncContextManager[Any]:
+        """Open a client for batches, as :meth:`connect` for single calls."""
+        raise NotImplementedError(f"{self.provider} has no batches")
 
     @abstractmethod
     def expected(self, call: Any) -> Usage:

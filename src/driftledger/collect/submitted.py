@@ -1,0 +1,200 @@
+"""Calls that a service makes in batches: submitted, waited for and collected, by any later run.
+
+The id of an uploaded file is stored with its calls before the batch is created. After a kill, the
+batch is looked for by that file, and its calls are submitted again only where the service's list
+does not hold it. Budgets, outcomes and further attempts are as of single calls.
+"""
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from driftledger.collect.batches import set_error
+from driftledger.collect.call import Batch, Call, Spent
+from driftledger.collect.store import CallStore
+from driftledger.components.openai_batches import ENDED, OpenAIBatches
+from driftledger.components.service import (
+    AttemptError,
+    RefusedError,
+    RemoteComponent,
+    ServiceClient,
+    TransientError,
+    moment,
+)
+from driftledger.core.errors import ServiceError
+from driftledger.core.text import for_line, say
+from driftledger.core.types import Outcome, Result, Usage
+
+CALLS = 50_000
+"""Calls in a batch."""
+BYTES = 200_000_000
+"""Bytes of a batch's file. Both are OpenAI's bounds."""
+GATHERING = 10.0
+"""Seconds in which calls gather before they are submitted: all that were lost at once."""
+POLL = 60.0
+"""Seconds between two looks at the batches under way, and before lost calls are asked again."""
+SETTLED = 300.0
+"""Seconds after which the service's list holds every batch that it was sent."""
+_DAY = 86_400.0
+
+
+def under_way(batches: Sequence[Batch]) -> str:
+    """Return how many batches and calls there are, and until when."""
+    calls = sum(len(batch.keys) for batch in batches)
+    until = moment(max(batch.sent for batch in batches) + _DAY - time.time())
+    number = "1 batch" if len(batches) == 1 else f"{len(batches)} batches"
+    return f"{number}, {calls:,} calls, until {until}"
+
+
+class _Waiting(NamedTuple):
+    call: Call
+    expected: Usage
+    result: "asyncio.Future[Result]"
+
+
+@dataclass
+class Submitted:
+    """The batches of one component, in one event loop."""
+
+    store: CallStore
+    component: RemoteComponent
+    client: ServiceClient
+    service: OpenAIBatches
+    _waiting: dict[str, _Waiting] = field(default_factory=dict)
+    _noted: dict[str, float] = field(default_factory=dict)
+    """Key → stored cost of the attempts of a call under way."""
+    _driver: "asyncio.Task[None] | None" = None
+
+    async def attempt(self, call: Call, expected: Usage) -> Result:
+        """Return the result of a call out of a batch; errors as of a single attempt."""
+        result: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        self._waiting[call.key] = _Waiting(call, expected, result)
+        if self._driver is None or self._driver.done():
+            self._driver = asyncio.create_task(self._drive())
+        return await result
+
+    def rest(self, key: str, result: Result) -> Spent:
+        """Return the attempts and the cost of a finished call that are not stored yet."""
+        useless = result.is_empty or result.outcome is Outcome.FAILED
+        cost = result.usage.cost if result.usage else None
+        return Spent(0 if useless else 1, (cost or 0.0) - self._noted.pop(key, 0.0))
+
+    async def _drive(self) -> None:
+        """Submit what waits, and look at batches, until nothing waits any more."""
+        shown = ""
+        try:
+            while self._waiting:
+                await self.client.pause(GATHERING)
+                try:
+                    await self._submit()
+                    for batch in self._batches():
+                        await self._look(batch)
+                except TransientError as error:
+                    self._say(str(error))
+                    self._end(dict.fromkeys(self._due(), 0.0), 0, error)
+                if batches := self._batches():
+                    told = f"{under_way(batches)}; stop this run, and the next one collects them"
+                    if shown != told:
+                        self._say(told)
+                    shown = told
+                    await self.client.pause(POLL)
+        except BaseException as error:
+            set_error((each.result for each in self._waiting.values()), error)
+            self._waiting.clear()
+
+    def _say(self, text: str) -> None:
+        say(for_line(f"{self.component.title}: {text}"))
+
+    def _batches(self) -> list[Batch]:
+        """Return the batches that hold calls that wait."""
+        batches = self.store.submitted(self.component.fingerprint)
+        return [batch for batch in batches if self._waiting.keys() & batch.keys]
+
+    def _due(self) -> list[str]:
+        """Return the keys of the calls that wait and are in no batch."""
+        held = set[str]().union(*(batch.keys for batch in self._batches()))
+        return [key for key in self._waiting if key not in held]
+
+    async def _submit(self) -> None:
+        """Submit calls in parts that the service takes, each stored before its batch exists."""
+        component = self.component.fingerprint
+        while due := self._due():
+            await self.client.pause(0)
+            keys, lines = await asyncio.to_thread(self._part, due)
+            file = await self.service.upload(lines)
+            batch = Batch(file, time.time(), None, keys)
+            self.store.submit(component, batch)
+            try:
+                job = await self.service.create(file)
+            except (RefusedError, ServiceError):
+                self.store.forget(keys, component, Spent())
+                raise
+            self.store.submit(component, batch._replace(id=job.id))
+
+    def _part(self, due: Sequence[str]) -> tuple[dict[str, float], bytes]:
+        """Return the keys of the calls that fit into one file, with largest costs, and the file."""
+        keys = dict[str, float]()
+        lines = bytearray()
+        for key in due[:CALLS]:
+            call, expected, _ = self._waiting[key]
+            line = self.service.line(key, *call.given)
+            if keys and len(lines) + len(line) > BYTES:
+                break
+            lines += line
+            keys[key] = self.client.most(expected)
+        return keys, bytes(lines)
+
+    async def _look(self, batch: Batch) -> None:
+        """Answer the calls of a batch that has ended, and let go of those without an answer."""
+        if batch.id is None and time.time() < batch.sent + SETTLED:
+            return
+        job = await self.service.look(batch.file, batch.id)
+        lost = dict(batch.keys)
+        error = TransientError("the service does not know its batch")
+        if job is not None:
+            if batch.id is None:
+                known = batch._replace(id=job.id)
+                self.store.submit(self.component.fingerprint, known)
+            if job.status not in ENDED:
+                return
+            async for key, status, text in self.service.answers(job):
+                if lost.pop(key, None) is not None and key in self._waiting:
+                    await self._answer(key, status, text)
+            error = self.service.lost(job)
+        error.retry_after = POLL
+        if error.billed:
+            self._end(lost, len(lost), error)
+        else:
+            self._end(dict.fromkeys(lost, 0.0), 0, error)
+
+    async def _answer(self, key: str, status: int, text: str) -> None:
+        """Give a call its answer; of a useless one, note the cost, since it is asked again."""
+        call, expected, waiting = self._waiting[key]
+        try:
+            result = await self.service.component.heard(status, text, *call.given)
+        except AttemptError as error:
+            cost = self.client.most(expected) if error.billed else 0.0
+            self._end({key: cost}, 1, error)
+            return
+        except ServiceError:
+            self._note({key: 0.0}, 0)
+            raise
+        if result.is_empty:
+            self._note({key: self.client.cost_of(result, expected)}, 1)
+        del self._waiting[key]
+        waiting.set_result(result)
+
+    def _end(self, costs: Mapping[str, float], attempts: int, error: Exception) -> None:
+        """End attempts at calls that stay without a result, and note their costs."""
+        self._note(costs, attempts)
+        ended = costs.keys() & self._waiting.keys()
+        set_error([self._waiting.pop(key).result for key in ended], error)
+
+    def _note(self, costs: Mapping[str, float], attempts: int) -> None:
+        """Take calls out of their batches, and store what is spent on them, at once."""
+        spent = Spent(attempts, sum(costs.values()))
+        self.store.forget(costs, self.component.fingerprint, spent)
+        for key in costs.keys() & self._waiting.keys():
+            self._noted[key] = self._noted.get(key, 0.0) + costs[key]

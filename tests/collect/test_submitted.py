@@ -1,0 +1,193 @@
+"""Calls in batches: what comes of batches that go wrong, and of runs that are killed."""
+
+import os
+import random
+import signal
+import sqlite3
+import threading
+import time
+
+import pytest
+
+pytest.importorskip("openai")
+
+from driftledger.collect import submitted
+from driftledger.collect.call import Ask, Draw
+from driftledger.collect.store import CallStore
+from driftledger.components import openai_batches
+from driftledger.components.openai import OpenAIChat, OpenAIImages
+from driftledger.core.errors import DriftledgerError
+from driftledger.core.types import Conversation, Subject, Turn
+from tests.collect.chains import run_protocols
+from tests.support.batch_server import BatchServer
+from tests.support.cases import cases
+
+PRICES = {"input": 1, "output": 2, "batch_discount": 0.5}
+"""Of a call with 10 and 2 tokens in a batch: 7 millionths; at most, with its 2 and 100: 101."""
+PLANS = [
+    {"create": "lost"},
+    {"create": "dropped"},
+    {"status": "expired", "answers": [[2]]},
+    {"status": "failed", "answers": [[0]]},
+    {"errors": {"call -1": [500, "overloaded"]}},
+    {"answers": [[None, None, -1], [None]]},
+    {"looks": 2},
+]
+EVENTS = 1500
+"""Calls and returns of the functions below, about, in a run that is not killed."""
+WATCHED = ("store.py", "submitted.py", "openai_batches.py")
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch) -> None:
+    for name in ("GATHERING", "POLL", "SETTLED"):
+        monkeypatch.setattr(submitted, name, 0.01)
+
+
+def model_at(url, **settings) -> OpenAIChat:
+    fixed = {"model": "vision-1", "base_url": url, "api_key_env": None, "batch": True}
+    fixed |= {"max_tokens": 100, "prices": PRICES}
+    return OpenAIChat.model_validate(fixed | settings)
+
+
+def asks(model, number):
+    """One call, or two of a negative number, and a drawing where the model is a generator."""
+    text = ""
+    for step in ("call", "again")[: 1 + (number < 0)]:
+        text = f"{step} {number}"
+        about = Subject(f"s{number}", 1, "d")
+        ask = Draw(model, text, 7, about)
+        if isinstance(model, OpenAIChat):
+            asked = Conversation((Turn("user", (text,)),))
+            ask = Ask(model, "describe", asked, about)
+        result = yield ask
+        text = result.text or f"{result.outcome}: {result.error}"
+    return text
+
+
+def collect(model, folder, numbers=range(4)) -> list[str]:
+    with CallStore(folder) as store:
+        return run_protocols([asks(model, number) for number in numbers], store)
+
+
+def spent(model, folder) -> tuple[int, float]:
+    with CallStore(folder, writes=False) as store:
+        assert not store.submitted(model.fingerprint)
+        attempts, cost = store.spent(model.fingerprint)
+    return attempts, round(cost * 1e6, 6)
+
+
+@pytest.mark.parametrize(
+    "case", cases(__file__, "batches"), ids=lambda case: case["name"]
+)
+def test_what_comes_of_batches(case, tmp_path, monkeypatch, capsys):
+    for name, value in case.get("bounds", {}).items():
+        monkeypatch.setattr(submitted, name, value)
+    if "largest" in case:
+        monkeypatch.setattr(openai_batches, "_LARGEST", 1)
+        monkeypatch.setattr(OpenAIChat, "largest", case["largest"])
+    texts = []
+    errors = []
+    with BatchServer(*case.get("plans", ())) as server:
+        model = model_at(server.base_url, limits=case.get("limits", {}))
+        for numbers in case.get("runs", [range(4)]):
+            try:
+                texts += collect(model, tmp_path, numbers)
+            except DriftledgerError as error:
+                errors.append(str(error))
+    for error, expected in zip(errors, case.get("errors", []), strict=True):
+        assert expected in error
+    assert texts == case.get("texts", ["call 0", "call 1", "call 2", "call 3"])
+    assert [len(batch["calls"]) for batch in server.batches] == case["batches"]
+    assert case.get("says", "") in capsys.readouterr().err
+    assert spent(model, tmp_path) == (case.get("attempts", 4), case["cost"])
+
+
+def test_images_are_drawn_in_batches(tmp_path):
+    with BatchServer() as server:
+        settings = {"model": "m", "base_url": server.base_url, "api_key_env": None}
+        generator = OpenAIImages.model_validate(settings | {"batch": True})
+        assert collect(generator, tmp_path) == ["ok: None"] * 4
+    assert generator.fingerprint == OpenAIImages.model_validate(settings).fingerprint
+    assert {call["url"] for call in server.files[0]} == {"/v1/images/generations"}
+    assert len([*tmp_path.glob("objects/*/*.png")]) == 4
+
+
+def test_a_stopped_run_leaves_its_batches_and_the_next_collects_them(
+    tmp_path, monkeypatch, capsys
+):
+    with BatchServer({"looks": 2}) as server:
+        model = model_at(server.base_url)
+
+        def interrupt() -> None:
+            while not server.batches:
+                time.sleep(0.01)
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+        monkeypatch.setattr(submitted, "POLL", 60)
+        threading.Thread(target=interrupt).start()
+        with pytest.raises(KeyboardInterrupt):
+            collect(model, tmp_path)
+        monkeypatch.setattr(submitted, "POLL", 0.01)
+        with pytest.raises(DriftledgerError, match="set `batch: true`"):
+            collect(model_at(server.base_url, batch=False), tmp_path)
+        with (
+            CallStore(tmp_path, writes=False) as held,
+            CallStore(tmp_path / "shard", fallback=held) as shard,
+            pytest.raises(DriftledgerError, match="set `batch: true`"),
+        ):
+            run_protocols([asks(model_at(server.base_url, batch=False), 0)], shard)
+        assert collect(model, tmp_path)[3] == "call 3"
+    assert [*server.paid.values()] == [1, 1, 1, 1]
+    assert "1 batch, 4 calls, until 2" in capsys.readouterr().err
+    assert spent(model, tmp_path) == (4, 28)
+
+
+def test_a_store_of_before_has_no_batches(tmp_path):
+    CallStore(tmp_path).__exit__()
+    with sqlite3.connect(tmp_path / "calls.db") as db:
+        db.execute("DROP TABLE submitted")
+    assert spent(model_at("http://localhost/v1"), tmp_path) == (0, 0)
+
+
+def be_killed(url, folder, events) -> None:
+    """Collect, and be killed after so many events, if there are as many."""
+    left = [events]
+
+    def count(frame, event, _) -> None:
+        left[0] -= frame.f_code.co_filename.endswith(WATCHED)
+        if left[0] == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    threading.setprofile(count)
+    collect(model_at(url), folder, range(-3, 3))
+    os._exit(0)
+
+
+@pytest.mark.slow
+def test_no_call_is_paid_twice_over_thirty_kills(tmp_path):
+    chance = random.Random(51)
+    kills = 0
+    while kills < 30:
+        folder = tmp_path / f"{kills}"
+        with BatchServer(*chance.sample(PLANS, 4)) as server:
+            code = -signal.SIGKILL
+            while code:
+                events = chance.randrange(1, EVENTS)
+                child = os.fork()
+                if not child:
+                    be_killed(server.base_url, folder, events)
+                code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+                assert code in (0, -signal.SIGKILL)
+                kills += code != 0
+            again = collect(model_at(server.base_url), folder, range(-3, 3))
+        assert again == [
+            "again -3",
+            "again -2",
+            "again -1",
+            "call 0",
+            "call 1",
+            "call 2",
+        ]
+        assert [*server.paid.values()] == [1] * 9
+        assert spent(model_at(server.base_url), folder) == (server.answered, 63)
