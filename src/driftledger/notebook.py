@@ -26,7 +26,7 @@ from driftledger.core.paths import Keys
 from driftledger.core.text import for_html, for_line, for_terminal, shortened
 from driftledger.core.types import Outcome
 from driftledger.ledger.audit import data_of, resolve_target
-from driftledger.ledger.changes import changes_between
+from driftledger.ledger.changes import compare_with_changes
 from driftledger.ledger.compare import ChangedSample, compare
 from driftledger.ledger.lineage import read_runs
 from driftledger.ledger.published import read_published
@@ -304,11 +304,9 @@ class OpenedProject:
 
         sources = Sources(self._project)
         runs = find_run(sources, a), find_run(sources, b)
-        pairs = compare(*runs, sources.contents).pairs
-        changes = changes_between(self._project, sources, *runs)
         rows = []
-        for pair, found in zip(pairs, changes, strict=True):
-            for each in found:
+        for pair in compare_with_changes(self._project, sources, *runs).pairs:
+            for each in pair.changes:
                 names = {"benchmark": pair.benchmark, "on": pair.on, "of": each.of}
                 for changed in each.furthest:
                     rows.append(names | asdict(changed))

@@ -702,17 +702,21 @@ class Benchmark(ABC):
         """True if what the model says is a description, not an answer."""
         return any(Input.DESCRIPTIONS in metric.needs for metric in self.metrics)
 
+    def worths(self, row: Row) -> Sequence[float | None]:
+        """Return what each answer behind a row is worth, from 0 to 1: its values of the first
+        metric."""
+        return row.values.get(self.metrics[0].row, [])
+
     def answers(self, row: Row) -> Iterator[Answer]:
         """Yield the answers behind a row, each with its reading; a failed call gave none.
 
-        They are the row's values of the first metric, from 0 to 1, if it needs answers; ``extra``
-        may have the ``questions``, the ``outcomes`` and what was ``read``. The gradings of one
-        answer are averaged.
+        They are the row's :meth:`worths`, if the first metric needs answers; ``extra`` may have the
+        ``questions``, the ``outcomes`` and what was ``read``. The gradings of one answer are
+        averaged.
         """
-        metric = self.metrics[0]
-        if Input.ANSWERS not in metric.needs:
+        if Input.ANSWERS not in self.metrics[0].needs:
             return
-        worths = row.values.get("correct") or row.values.get(metric.row, [])
+        worths = self.worths(row)
         units = row.extra.get("questions", [row.unit] * len(worths))
         outcomes = row.extra.get("outcomes", [row.outcome] * len(worths))
         read = row.extra.get("read", worths)

@@ -69,23 +69,27 @@ class ScoreUsage(Record):
 
         Services alone cost money, and tokens are of the roles whose tokens are counted.
         """
-        roles = self.roles.values()
-        tokens = [
-            (role.input_tokens or 0) + (role.output_tokens or 0) for role in roles
-        ]
-        totals: dict[str, list[Any]] = {
-            "usd_per_1000": [role.cost for role in roles if role.service],
-            "seconds_per_sample": [role.seconds for role in roles],
-            "tokens_per_sample": [*filter(None, tokens)],
+        roles = list(self.roles.values())
+        if any(role.unknown for role in roles):
+            return {}
+        money: list[float | None] = []
+        seconds: list[float | None] = []
+        counted: list[int] = []
+        for role in roles:
+            seconds.append(role.seconds)
+            tokens = (role.input_tokens or 0) + (role.output_tokens or 0)
+            if tokens:
+                counted.append(tokens)
+            if role.service:
+                money.append(role.cost)
+        totals: dict[str, tuple[list[Any], float]] = {
+            "usd_per_1000": (money, self.samples / 1000),
+            "seconds_per_sample": (seconds, self.samples),
+            "tokens_per_sample": (counted, self.samples),
         }
         costs = {}
-        for key, values in totals.items():
-            if (
-                values
-                and None not in values
-                and not any(role.unknown for role in roles)
-            ):
-                samples = self.samples / 1000 if key == "usd_per_1000" else self.samples
+        for key, (values, samples) in totals.items():
+            if values and None not in values:
                 costs[key] = round_significant(math.fsum(values) / samples, DIGITS)
         return costs
 

@@ -10,7 +10,7 @@ from driftledger.benchmarks.base import Metric
 from driftledger.commands.terminal import HEAD, line, lines, table
 from driftledger.core.errors import LedgerError
 from driftledger.core.text import figure, for_cell, shortened
-from driftledger.ledger.changes import changes_between
+from driftledger.ledger.changes import compare_with_changes
 from driftledger.ledger.compare import (
     Changes,
     Comparison,
@@ -18,7 +18,6 @@ from driftledger.ledger.compare import (
     ScorePair,
     metric_of,
 )
-from driftledger.ledger.compare import compare as compare_runs
 from driftledger.ledger.gate import Gate, Judgement, Verdict, verdict_of
 from driftledger.ledger.published import check_scores
 from driftledger.ledger.sources import Sources, find_run
@@ -88,10 +87,7 @@ def compare(
     sources = Sources(project)
     one = find_run(sources, a)
     two = find_run(sources, b)
-    comparison = compare_runs(one, two, sources.contents, anyway=anyway)
-    changes = changes_between(project, sources, one, two)
-    for pair, found in zip(comparison.pairs, changes, strict=True):
-        pair.changes.extend(found)
+    comparison = compare_with_changes(project, sources, one, two, anyway=anyway)
     try:
         one_is = check_scores(one, sources.contents)
         two_is = check_scores(two, sources.contents)

@@ -23,8 +23,10 @@ from driftledger.core.types import Outcome
 from driftledger.ledger.compare import (
     ChangedSample,
     Changes,
+    Comparison,
     Floor,
     Kind,
+    compare,
     paired_scores,
     rows_of,
 )
@@ -40,6 +42,18 @@ from driftledger.project.project import Project
 
 Asking: TypeAlias = dict[tuple[str, str, int], tuple[Answer, str]]
 """Cluster, question or sample, and step → the answer or the description, with its text."""
+
+
+def compare_with_changes(
+    project: Project, sources: Sources, a: Run, b: Run, *, anyway: bool = False
+) -> Comparison:
+    """Compare two runs and note what changed in each pair of scores; errors as of
+    :func:`~driftledger.ledger.compare.compare`."""
+    comparison = compare(a, b, sources.contents, anyway=anyway)
+    changes = changes_between(project, sources, a, b)
+    for pair, found in zip(comparison.pairs, changes, strict=True):
+        pair.changes.extend(found)
+    return comparison
 
 
 def changes_between(

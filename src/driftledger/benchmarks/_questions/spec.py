@@ -26,14 +26,7 @@ from driftledger.benchmarks.records import (
     RecordedResult,
     read_records,
 )
-from driftledger.benchmarks.score import (
-    Groups,
-    Numbers,
-    Row,
-    Rows,
-    Score,
-    Values,
-)
+from driftledger.benchmarks.score import Groups, Numbers, Row, Rows, Score, Values
 from driftledger.benchmarks.scoring import PERCENT, FromRecords, ToScore, outcome_counts
 from driftledger.benchmarks.settings import Section, holding
 from driftledger.benchmarks.traces import Option, Shot, Shown, Step, Trace, values_of

@@ -197,6 +197,10 @@ class MME(QuestionBenchmark):
             answer.text or "", cut=answer.outcome is Outcome.TRUNCATED
         )
 
+    def worths(self, row: Row) -> Sequence[float | None]:
+        """Return whether each answer about an image is right; its score is of both together."""
+        return row.values.get("correct", [])
+
     def score(self, given: ToScore) -> Scored:
         """Score answers per category, their sum and mean, and accuracies over all questions.
 
