@@ -31,7 +31,7 @@ from driftledger.core.canonical import derive_seed, sha256_bytes
 from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.media import Medium, png_bytes
 from driftledger.core.types import Float32, Result, Subject
-from driftledger.data.datasets.base import MAX_PIXELS
+from driftledger.data.datasets.base import MAX_PIXELS, read_file
 from driftledger.data.datasets.decode import decode
 from driftledger.metrics.drift import cosine_similarity
 from driftledger.metrics.retrieval import hits
@@ -187,15 +187,14 @@ def _medium(given: Any, where: str) -> Medium:
     """Return an image as a dataset holds it: upright RGB.
 
     Raises:
-        DataError: it cannot be decoded, or has more than 50 million pixels.
-        OSError: its file cannot be read.
+        DataError: it cannot be read or decoded, or has more than 50 million pixels.
     """
     if isinstance(given, Image.Image):
         buffer = BytesIO()
         given.save(buffer, "PNG")
         given = buffer.getvalue()
     elif isinstance(given, str | Path):
-        given = Path(given).read_bytes()
+        given = read_file(Path(given), where)
     image, _ = decode(given, where, MAX_PIXELS)
     return Medium(Path("image.png"), sha256_bytes(png_bytes(image)), image)
 
