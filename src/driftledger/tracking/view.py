@@ -33,7 +33,13 @@ _STATE = {
     "runsHiddenMode": "FIRST_20_RUNS",
     "compareRunSections": [
         {"uuid": _SECTION, "name": "at a glance", "columns": 2, **_SHOWN},
-        {"uuid": _CHAINS, "name": "chains, by t", "columns": 1, **_SHOWN},
+        {
+            "uuid": _CHAINS,
+            "name": "chains, by t",
+            "columns": 1,
+            "cardHeight": 720,
+            **_SHOWN,
+        },
     ],
     "isAccordionReordered": True,
     "hideEmptyCharts": True,
@@ -89,8 +95,13 @@ def leaderboard(
         line = {"selectedMetricKeys": [key], **_LINE}
         charts.append(_chart(key, "LINE", f"{key} per iteration") | line)
     if chains:
-        grid = {"imageKeys": [*chains[:MOST_ROWS]], "metricSectionId": _CHAINS}
-        charts.append(_chart("", "IMAGE", "chains, by t") | grid | {"step": 1})
+        grid = {
+            "imageKeys": [*chains[:MOST_ROWS]],
+            "metricSectionId": _CHAINS,
+            "showRunParams": False,
+            "step": 1,
+        }
+        charts.append(_chart("", "IMAGE", "chains, by t") | grid)
     for key, title in headlines.items():
         charts.append(_chart(key, "BAR", title))
     metrics = [f"metrics.`{key}`" for key in columns[:40]]
