@@ -27,6 +27,7 @@ PRICES = {"input": 1, "output": 2, "batch_discount": 0.5}
 PLANS = [
     {"create": "lost"},
     {"create": "dropped"},
+    {"create": 429},
     {"status": "expired", "answers": [[2]]},
     {"status": "failed", "answers": [[0]]},
     {"errors": {"call -1": [500, "overloaded"]}},
@@ -88,7 +89,7 @@ def test_what_comes_of_batches(case, tmp_path, monkeypatch, capsys):
         monkeypatch.setattr(OpenAIChat, "largest", case["largest"])
     texts = []
     errors = []
-    with BatchServer(*case.get("plans", ())) as server:
+    with BatchServer(*case.get("plans", ()), room=case.get("room", 99)) as server:
         model = model_at(server.base_url, limits=case.get("limits", {}))
         for numbers in case.get("runs", [range(4)]):
             try:

@@ -10,6 +10,17 @@ from typing import Any
 from tests.acceptance.service import draw
 from tests.support.canned_server import OnLoopback
 
+FULL = {
+    "status": "failed",
+    "answers": [[0]],
+    "looks": -1,
+    "why": {"data": [{"code": "token_limit_exceeded", "message": "Limit: 9 tokens."}]},
+}
+"""The plan of a batch that there is no room for."""
+_NONE = '{"error": {"message": "no batches of this model"}}'
+REFUSALS = {"dropped": (0, ""), 400: (400, _NONE), 429: (429, _NONE)}
+REFUSALS["full"] = (400, '{"error": {"code": "token_limit_exceeded"}}')
+
 
 class BatchServer(OnLoopback):
     """Answers each call with the text that it asks, or with a drawing of it.
@@ -18,12 +29,13 @@ class BatchServer(OnLoopback):
     it under way, a ``status``, ``answers`` as slices of all, ``errors`` (text → status and
     message, or the text that is answered), ``extra`` lines before them, a ``flood`` of bytes before
     these, ``gone`` results, ``errors`` of its own as ``why``, a first look that is ``denied``, and
-    ``create``: ``lost`` after it was made, ``dropped`` before, ``forgotten`` later, or a status
-    with which it is refused.
+    ``create``: ``lost`` after it was made, ``forgotten`` later, or one of the refusals. A batch
+    fails if it and those under way have more calls than ``room``.
     """
 
-    def __init__(self, *plans: dict[str, Any]) -> None:
+    def __init__(self, *plans: dict[str, Any], room: int = 99) -> None:
         self.plans = [*plans]
+        self.room = room
         self.files: list[list[dict[str, Any]]] = []
         self.batches: list[dict[str, Any]] = []
         self.paid = Counter[str]()
@@ -78,15 +90,16 @@ class BatchServer(OnLoopback):
     def _create(self, asked: dict[str, Any]) -> tuple[int, str]:
         plan = self.plans.pop(0) if self.plans else {}
         create = plan.get("create", 200)
-        if create in ("dropped", 400):
-            return 400 * (
-                create == 400
-            ), '{"error": {"message": "no batches of this model"}}'
+        if create in REFUSALS:
+            return REFUSALS[create]
         if create == "forgotten":
             return 200, '{"id": "9", "status": "in_progress"}'
         number = str(len(self.batches))
         calls = self.files[int(asked["input_file_id"])]
         assert {call["url"] for call in calls} == {asked["endpoint"]}
+        held = sum(len(batch["calls"]) for batch in self.batches if batch["looks"] >= 0)
+        if held + len(calls) > self.room:
+            plan = plan | FULL
         made = {call["custom_id"]: _line(call, plan) for call in calls}
         keys = [
             key

@@ -6,8 +6,9 @@ does not hold it. Budgets, outcomes and further attempts are as of single calls.
 """
 
 import asyncio
+import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -65,6 +66,10 @@ class Submitted:
     _waiting: dict[str, _Waiting] = field(default_factory=dict)
     _noted: dict[str, float] = field(default_factory=dict)
     """Key → stored cost of the attempts of a call under way."""
+    _size: int = field(default_factory=lambda: CALLS)
+    """Calls in a batch, at most: fewer where the service has no room for as many."""
+    _most: float = math.inf
+    """Batches under way at once, at most: as many as the service has had room for."""
     _driver: "asyncio.Task[None] | None" = None
 
     async def attempt(self, call: Call, expected: Usage) -> Result:
@@ -118,26 +123,56 @@ class Submitted:
         return [key for key in self._waiting if key not in held]
 
     async def _submit(self) -> None:
-        """Submit calls in parts that the service takes, each stored before its batch exists."""
-        component = self.component.fingerprint
-        while due := self._due():
+        """Submit what is due, in parts that the service takes, as long as it has room."""
+        while (due := self._due()) and len(self._batches()) < self._most:
             await self.client.pause(0)
             keys, lines = await asyncio.to_thread(self._part, due)
-            file = await self.service.upload(lines)
-            batch = Batch(file, time.time(), None, keys)
-            self.store.submit(component, batch)
             try:
-                job = await self.service.create(file)
-            except (RefusedError, ServiceError):
-                self.store.forget(keys, component, Spent())
-                raise
-            self.store.submit(component, batch._replace(id=job.id))
+                await self._send(keys, lines)
+            except TransientError as error:
+                if not error.full:
+                    raise
+                self._wait_for_room(keys, error)
+                await self.client.pause(POLL)
+
+    async def _send(self, keys: dict[str, float], lines: bytes) -> None:
+        """Create a batch, whose calls are stored before."""
+        component = self.component.fingerprint
+        file = await self.service.upload(lines)
+        batch = Batch(file, time.time(), None, keys)
+        self.store.submit(component, batch)
+        try:
+            job = await self.service.create(file)
+        except (RefusedError, ServiceError):
+            self.store.forget(keys, component, Spent())
+            raise
+        self.store.submit(component, batch._replace(id=job.id))
+
+    def _wait_for_room(self, keys: Collection[str], error: TransientError) -> None:
+        """Take calls out of a batch that the service has no room for; they stay due.
+
+        The next batch waits until one of ours has ended. If none is under way, it has half as many
+        calls.
+
+        Raises:
+            ServiceError: there is no room for a single call.
+        """
+        self._note(dict.fromkeys(keys, 0.0), 0)
+        under_way = len(self._batches())
+        reason = f"the service takes no more batches now ({error})"
+        if not under_way and len(keys) == 1:
+            advice = "finished calls are stored: run again later"
+            raise ServiceError(f"{self.component.title}: {reason}; {advice}")
+        self._say(f"{reason}; calls wait for room: stop this run, and run again later")
+        self._most = max(1, under_way)
+        if not under_way:
+            self._size = len(keys) // 2
 
     def _part(self, due: Sequence[str]) -> tuple[dict[str, float], bytes]:
         """Return the keys of the calls that fit into one file, with largest costs, and the file."""
         keys = dict[str, float]()
         lines = bytearray()
-        for key in due[:CALLS]:
+        for key in due[: self._size]:
             call, expected, _ = self._waiting[key]
             line = self.service.line(key, *call.given)
             if keys and len(lines) + len(line) > BYTES:
@@ -163,6 +198,9 @@ class Submitted:
                 if lost.pop(key, None) is not None and key in self._waiting:
                     await self._answer(key, status, text)
             error = self.service.lost(job)
+        if error.full:
+            self._wait_for_room(lost, error)
+            return
         error.retry_after = POLL
         if error.billed:
             self._end(lost, len(lost), error)

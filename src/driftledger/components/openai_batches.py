@@ -1,6 +1,7 @@
 """Batches behind OpenAI's protocol: a file of requests, whose answers are files, within a day."""
 
 import json
+import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from driftledger.core.files import load_json
 
 ENDED = ("completed", "failed", "expired", "cancelled")
 """States of a batch that changes no more."""
+_FULL = re.compile("token_limit_exceeded|enqueued token", re.IGNORECASE)
+"""In an error of OpenAI or Azure: batches under way hold as many tokens as they may."""
 _LARGEST = 1000
 """Largest answers that a file of results may hold; what follows is not read."""
 
@@ -106,7 +109,10 @@ class OpenAIBatches:
         # the answers of a completed one were paid for, but their file is gone
         completed = job.status == "completed"
         return TransientError(
-            self.component.redacted(reason), billed=completed, once_more=completed
+            self.component.redacted(reason),
+            billed=completed,
+            once_more=completed,
+            full=job.status == "failed" and bool(_FULL.search(reason)),
         )
 
     @contextmanager
@@ -118,7 +124,14 @@ class OpenAIBatches:
         try:
             yield
         except openai.APIError as error:
-            self.component.raised(error)
+            text = f"{error.code}: {error.message}"
+            if _FULL.search(text):
+                raise TransientError(self.component.redacted(text), full=True) from None
+            try:
+                self.component.raised(error)
+            except TransientError as passing:
+                passing.full = isinstance(error, openai.RateLimitError)
+                raise
             raise
         except (ValidationError, httpx2.HTTPError) as error:
             raise TransientError(self.component.redacted(str(error))) from None

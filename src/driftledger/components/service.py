@@ -112,6 +112,8 @@ class TransientError(AttemptError):
     """Whether the service has too many calls at once."""
     gone: bool = field(default=False, kw_only=True)
     """Whether no server is there: the run ends once all attempts at a call have met it."""
+    full: bool = field(default=False, kw_only=True)
+    """Whether the service takes no more batches now, and has not taken this one."""
 
     @property
     def is_of_moment(self) -> bool:
