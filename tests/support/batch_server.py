@@ -28,9 +28,9 @@ class BatchServer(OnLoopback):
     ``plans`` are of the batches in the order of their creation. A plan may have ``looks`` that find
     it under way, a ``status``, ``answers`` as slices of all, ``errors`` (text → status and
     message, or the text that is answered), ``extra`` lines before them, a ``flood`` of bytes before
-    these, ``gone`` results, ``errors`` of its own as ``why``, a first look that is ``denied``, and
-    ``create``: ``lost`` after it was made, ``forgotten`` later, or one of the refusals. A batch
-    fails if it and those under way have more calls than ``room``.
+    these, ``gone`` results, ``errors`` of its own as ``why``, a status with which a first look is
+    ``denied``, and ``create``: ``lost`` after it was made, ``forgotten`` later, or one of the
+    refusals. A batch fails if it and those under way have more calls than ``room``.
     """
 
     def __init__(self, *plans: dict[str, Any], room: int = 99) -> None:
@@ -81,8 +81,8 @@ class BatchServer(OnLoopback):
         if int(path[1]) >= len(self.batches):
             return 404, "{}"
         batch = self.batches[int(path[1])]
-        if batch.pop("denied", False):
-            return 401, '{"error": {"message": "no such key"}}'
+        if denied := batch.pop("denied", None):
+            return denied, '{"error": {"message": "no such key"}}'
         batch["looks"] -= 1
         under_way = {"status": "in_progress"} if batch["looks"] >= 0 else {}
         return 200, json.dumps(_told(batch) | under_way)
@@ -118,7 +118,7 @@ class BatchServer(OnLoopback):
         }
         batch |= {"status": plan.get("status", "completed"), "output_file_id": number}
         batch |= {"input_file_id": asked["input_file_id"], "errors": plan.get("why")}
-        batch |= {"denied": plan.get("denied", False), "gone": plan.get("gone", False)}
+        batch |= {"denied": plan.get("denied"), "gone": plan.get("gone", False)}
         self.batches.append(batch)
         return 200 * (create != "lost"), json.dumps(_told(batch))
 

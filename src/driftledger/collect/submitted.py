@@ -98,7 +98,6 @@ class Submitted:
                         await self._look(batch)
                 except TransientError as error:
                     self._say(str(error))
-                    self._end(dict.fromkeys(self._due(), 0.0), 0, error)
                 if batches := self._batches():
                     told = f"{under_way(batches)}; stop this run, and the next one collects them"
                     if shown != told:
@@ -128,17 +127,19 @@ class Submitted:
             await self.client.pause(0)
             keys, lines = await asyncio.to_thread(self._part, due)
             try:
-                await self._send(keys, lines)
+                await self._create(keys, await self.service.upload(lines))
             except TransientError as error:
                 if not error.full:
+                    # calls of a batch that may exist wait for it
+                    unsent = [key for key in self._due() if key in keys]
+                    self._end(dict.fromkeys(unsent, 0.0), 0, error)
                     raise
                 self._wait_for_room(keys, error)
                 await self.client.pause(POLL)
 
-    async def _send(self, keys: dict[str, float], lines: bytes) -> None:
-        """Create a batch, whose calls are stored before."""
+    async def _create(self, keys: dict[str, float], file: str) -> None:
+        """Create the batch of a file, which is stored before."""
         component = self.component.fingerprint
-        file = await self.service.upload(lines)
         batch = Batch(file, time.time(), None, keys)
         self.store.submit(component, batch)
         try:
@@ -155,18 +156,18 @@ class Submitted:
         calls.
 
         Raises:
-            ServiceError: there is no room for a single call.
+            ServiceError: there is no room for a single call, after such a wait.
         """
         self._note(dict.fromkeys(keys, 0.0), 0)
         under_way = len(self._batches())
         reason = f"the service takes no more batches now ({error})"
-        if not under_way and len(keys) == 1:
+        if not under_way and len(keys) == 1 and self._most == 1:
             advice = "finished calls are stored: run again later"
             raise ServiceError(f"{self.component.title}: {reason}; {advice}")
         self._say(f"{reason}; calls wait for room: stop this run, and run again later")
         self._most = max(1, under_way)
         if not under_way:
-            self._size = len(keys) // 2
+            self._size = max(1, len(keys) // 2)
 
     def _part(self, due: Sequence[str]) -> tuple[dict[str, float], bytes]:
         """Return the keys of the calls that fit into one file, with largest costs, and the file."""
