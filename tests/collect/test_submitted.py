@@ -74,6 +74,7 @@ def collect(model, folder, numbers=range(4)) -> list[str]:
 def spent(model, folder) -> tuple[int, float]:
     with CallStore(folder, writes=False) as store:
         assert not store.submitted(model.fingerprint)
+        assert not any(mean.seconds for mean in store.means().values())
         attempts, cost = store.spent(model.fingerprint)
     return attempts, round(cost * 1e6, 6)
 
