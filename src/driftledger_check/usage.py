@@ -70,12 +70,8 @@ def _total(calls: Sequence[Json]) -> dict[str, Any]:
     known = {}
     for key in ("input_tokens", "output_tokens", "cost"):
         known[key] = [usage[key] for usage in used if usage.get(key) is not None]
-    seconds = []
-    for usage in used:
-        duration = usage.get("seconds") or 0.0
-        # a call of a batch has tokens or a cost, and no duration
-        if duration or any(usage.get(key) is not None for key in known):
-            seconds.append(duration)
+    # a call of a batch has tokens or a cost, and no duration
+    seconds = [usage.get("seconds", 0.0) for usage in used if usage]
     read = known["input_tokens"]
     written = known["output_tokens"]
     costs = known["cost"]

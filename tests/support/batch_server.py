@@ -14,12 +14,16 @@ FULL = {
     "status": "failed",
     "answers": [[0]],
     "looks": -1,
-    "why": {"data": [{"code": "token_limit_exceeded", "message": "Limit: 9 tokens."}]},
+    "why": {
+        "data": [
+            {"code": "token_limit_exceeded", "message": "9 enqueued tokens allowed."}
+        ]
+    },
 }
 """The plan of a batch that there is no room for."""
 _NONE = '{"error": {"message": "no batches of this model"}}'
 REFUSALS = {"dropped": (0, ""), 400: (400, _NONE), 429: (429, _NONE)}
-REFUSALS["full"] = (400, '{"error": {"code": "token_limit_exceeded"}}')
+REFUSALS["full"] = (400, '{"error": {"message": "9 enqueued tokens allowed."}}')
 
 
 class BatchServer(OnLoopback):

@@ -130,7 +130,7 @@ def _total(calls: Sequence[CallUsage]) -> RoleUsage:
     read = [each.input_tokens for each in used if each.input_tokens is not None]
     written = [each.output_tokens for each in used if each.output_tokens is not None]
     costs = [each.cost for each in used if each.cost is not None]
-    seconds = [each.seconds for each in used if _is_known(each)]
+    seconds = [each.seconds for each in used if each != Usage()]
     return RoleUsage(
         service=calls[0].service,
         calls=len(calls),
@@ -140,9 +140,3 @@ def _total(calls: Sequence[CallUsage]) -> RoleUsage:
         output_tokens=sum(written) if written else None,
         cost=math.fsum(costs) if len(costs) == len(calls) else None,
     )
-
-
-def _is_known(usage: Usage) -> bool:
-    """Return True if anything is known of a call."""
-    counts = (usage.input_tokens, usage.output_tokens, usage.cost)
-    return usage.seconds > 0 or any(each is not None for each in counts)

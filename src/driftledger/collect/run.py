@@ -332,9 +332,6 @@ class Collector:
                 reply = await client.call(attempted, expected, held)
                 result = await asyncio.to_thread(finished, call, reply)
                 if isinstance(attempt, Submitted):
-                    # an earlier run may have submitted it: its time is unknown
-                    cost = result.usage.cost if result.usage else None
-                    result = result.took(0.0, cost)
                     spent = attempt.rest(digest, result)
                     await self._note_spent(component.fingerprint, *spent, False)
                 [result] = await self._put([(call, result)])
@@ -381,9 +378,8 @@ class Collector:
             answered=answered,
             in_batches=component.batch,
         )
-        for store in filter(None, (self.store, self.store.fallback)):
-            for batch in store.submitted(component.fingerprint):
-                self._held.update(batch.keys)
+        for batch in self.store.submitted(component.fingerprint):
+            self._held.update(batch.keys)
         if component.batch:
             return client, Submitted(self.store, component, client, attempt)
         return client, attempt

@@ -325,17 +325,8 @@ class CallStore(AbstractContextManager["CallStore"]):
                         call.context,
                         result,
                     )
-            self._forget(call.key for call, _ in items)
-            self._add(spent or {})
+            self._drop([call.key for call, _ in items], spent)
         return results
-
-    def _add(self, spent: Mapping[str, Spent]) -> None:
-        for component, (attempts, cost) in spent.items():
-            self._db.execute(
-                "INSERT INTO spent VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE "
-                "SET attempts = attempts + excluded.attempts, cost = cost + excluded.cost",
-                (component, self._name, attempts, cost),
-            )
 
     def submit(self, component: str, batch: Batch) -> None:
         """Note a batch before it is created, and again with its id; errors as of :meth:`put`."""
@@ -346,7 +337,10 @@ class CallStore(AbstractContextManager["CallStore"]):
             self._db.executemany(query, rows)
 
     def submitted(self, component: str) -> list[Batch]:
-        """Return the batches of a component that hold calls; errors are as in :meth:`find`."""
+        """Return the batches of a component that hold calls, in the fallback, too.
+
+        Errors are as in :meth:`find`.
+        """
         known = "SELECT file, sent, id, key, most FROM submitted"
         query = f"{known} WHERE component = ? ORDER BY rowid"
         batches = dict[str, Batch]()
@@ -354,20 +348,26 @@ class CallStore(AbstractContextManager["CallStore"]):
             for file, sent, own, key, most in self._db.execute(query, (component,)):
                 batch = batches.setdefault(file, Batch(file, sent, own, {}))
                 batch.keys[key] = most
-        return [*batches.values()]
+        others = self.fallback.submitted(component) if self.fallback else []
+        return [*batches.values(), *others]
 
-    def forget(self, keys: Iterable[str], component: str, spent: Spent) -> None:
-        """Take calls without results out of their batches, and add what is spent on them.
-
-        Errors are as of :meth:`put`.
-        """
+    def drop(
+        self, keys: Iterable[str], spent: Mapping[str, Spent] | None = None
+    ) -> None:
+        """Take calls without results out of their batches; ``spent`` and errors as of
+        :meth:`put`."""
         with self._transaction():
-            self._forget(keys)
-            self._add({component: spent})
+            self._drop(keys, spent)
 
-    def _forget(self, keys: Iterable[str]) -> None:
+    def _drop(self, keys: Iterable[str], spent: Mapping[str, Spent] | None) -> None:
         gone = ((key,) for key in keys)
         self._db.executemany("DELETE FROM submitted WHERE key = ?", gone)
+        for component, (attempts, cost) in (spent or {}).items():
+            self._db.execute(
+                "INSERT INTO spent VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE "
+                "SET attempts = attempts + excluded.attempts, cost = cost + excluded.cost",
+                (component, self._name, attempts, cost),
+            )
 
     def _keep_image(self, image: bytes | Path) -> Medium:
         """Keep the bytes or the file of an image or sound; two threads may keep the same."""

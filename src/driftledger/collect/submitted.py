@@ -66,8 +66,8 @@ class Submitted:
     _waiting: dict[str, _Waiting] = field(default_factory=dict)
     _noted: dict[str, float] = field(default_factory=dict)
     """Key → stored cost of the attempts of a call under way."""
-    _size: int = field(default_factory=lambda: CALLS)
-    """Calls in a batch, at most: fewer where the service has no room for as many."""
+    _size: int | None = None
+    """Calls in a batch, at most, where the service has no room for more."""
     _most: float = math.inf
     """Batches under way at once, at most: as many as the service has had room for."""
     _driver: "asyncio.Task[None] | None" = None
@@ -131,8 +131,7 @@ class Submitted:
             except TransientError as error:
                 if not error.full:
                     # calls of a batch that may exist wait for it
-                    unsent = [key for key in self._due() if key in keys]
-                    self._end(dict.fromkeys(unsent, 0.0), 0, error)
+                    self._end(keys.keys() & self._due(), error)
                     raise
                 self._wait_for_room(keys, error)
                 await self.client.pause(POLL)
@@ -145,7 +144,7 @@ class Submitted:
         try:
             job = await self.service.create(file)
         except (RefusedError, ServiceError):
-            self.store.forget(keys, component, Spent())
+            self.store.drop(keys)
             raise
         self.store.submit(component, batch._replace(id=job.id))
 
@@ -156,24 +155,23 @@ class Submitted:
         calls.
 
         Raises:
-            ServiceError: there is no room for a single call, after such a wait.
+            ServiceError: there is no room for a single call.
         """
-        self._note(dict.fromkeys(keys, 0.0), 0)
+        self.store.drop(keys)
+        reason = f"the service takes no more batches now ({error}); run again later"
         under_way = len(self._batches())
-        reason = f"the service takes no more batches now ({error})"
-        if not under_way and len(keys) == 1 and self._most == 1:
-            advice = "finished calls are stored: run again later"
-            raise ServiceError(f"{self.component.title}: {reason}; {advice}")
-        self._say(f"{reason}; calls wait for room: stop this run, and run again later")
-        self._most = max(1, under_way)
         if not under_way:
+            if self._size == 1:
+                raise ServiceError(f"{self.component.title}: {reason}")
             self._size = max(1, len(keys) // 2)
+        self._most = max(1, under_way)
+        self._say(f"{reason}, or let this run wait")
 
     def _part(self, due: Sequence[str]) -> tuple[dict[str, float], bytes]:
         """Return the keys of the calls that fit into one file, with largest costs, and the file."""
         keys = dict[str, float]()
         lines = bytearray()
-        for key in due[: self._size]:
+        for key in due[: self._size or CALLS]:
             call, expected, _ = self._waiting[key]
             line = self.service.line(key, *call.given)
             if keys and len(lines) + len(line) > BYTES:
@@ -204,9 +202,10 @@ class Submitted:
             return
         error.retry_after = POLL
         if error.billed:
-            self._end(lost, len(lost), error)
+            self._note(lost)
         else:
-            self._end(dict.fromkeys(lost, 0.0), 0, error)
+            self.store.drop(lost)
+        self._end(lost, error)
 
     async def _answer(self, key: str, status: int, text: str) -> None:
         """Give a call its answer; of a useless one, note the cost, since it is asked again."""
@@ -214,26 +213,25 @@ class Submitted:
         try:
             result = await self.service.component.heard(status, text, *call.given)
         except AttemptError as error:
-            cost = self.client.most(expected) if error.billed else 0.0
-            self._end({key: cost}, 1, error)
+            self._note({key: self.client.most(expected) if error.billed else 0.0})
+            self._end([key], error)
             return
         except ServiceError:
-            self._note({key: 0.0}, 0)
+            self.store.drop([key])
             raise
         if result.is_empty:
-            self._note({key: self.client.cost_of(result, expected)}, 1)
+            self._note({key: self.client.cost_of(result, expected)})
         del self._waiting[key]
         waiting.set_result(result)
 
-    def _end(self, costs: Mapping[str, float], attempts: int, error: Exception) -> None:
-        """End attempts at calls that stay without a result, and note their costs."""
-        self._note(costs, attempts)
-        ended = costs.keys() & self._waiting.keys()
+    def _end(self, keys: Collection[str], error: Exception) -> None:
+        """End attempts at calls that stay without a result."""
+        ended = [key for key in keys if key in self._waiting]
         set_error([self._waiting.pop(key).result for key in ended], error)
 
-    def _note(self, costs: Mapping[str, float], attempts: int) -> None:
-        """Take calls out of their batches, and store what is spent on them, at once."""
-        spent = Spent(attempts, sum(costs.values()))
-        self.store.forget(costs, self.component.fingerprint, spent)
+    def _note(self, costs: Mapping[str, float]) -> None:
+        """Take calls out of their batches, and store the cost of an attempt at each, at once."""
+        spent = Spent(len(costs), sum(costs.values()))
+        self.store.drop(costs, {self.component.fingerprint: spent})
         for key in costs.keys() & self._waiting.keys():
             self._noted[key] = self._noted.get(key, 0.0) + costs[key]

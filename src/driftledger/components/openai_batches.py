@@ -1,7 +1,6 @@
 """Batches behind OpenAI's protocol: a file of requests, whose answers are files, within a day."""
 
 import json
-import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -9,15 +8,13 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from driftledger.components.answers import facts, field
+from driftledger.components.answers import facts, field, trouble_in
 from driftledger.components.openai import OpenAIComponent
 from driftledger.components.service import TransientError
 from driftledger.core.files import load_json
 
 ENDED = ("completed", "failed", "expired", "cancelled")
 """States of a batch that changes no more."""
-_FULL = re.compile("token_limit_exceeded|enqueued token", re.IGNORECASE)
-"""In an error of OpenAI or Azure: batches under way hold as many tokens as they may."""
 _LARGEST = 1000
 """Largest answers that a file of results may hold; what follows is not read."""
 
@@ -112,7 +109,7 @@ class OpenAIBatches:
             self.component.redacted(reason),
             billed=completed,
             once_more=completed,
-            full=job.status == "failed" and bool(_FULL.search(reason)),
+            full="full" in trouble_in(400, reason).rule(False).flags,
         )
 
     @contextmanager
@@ -124,14 +121,7 @@ class OpenAIBatches:
         try:
             yield
         except openai.APIError as error:
-            text = f"{error.code}: {error.message}"
-            if _FULL.search(text):
-                raise TransientError(self.component.redacted(text), full=True) from None
-            try:
-                self.component.raised(error)
-            except TransientError as passing:
-                passing.full = isinstance(error, openai.RateLimitError)
-                raise
+            self.component.raised(error)
             raise
         except (ValidationError, httpx2.HTTPError) as error:
             raise TransientError(self.component.redacted(str(error))) from None

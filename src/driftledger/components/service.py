@@ -367,7 +367,9 @@ class ServiceClient:
             if call.result is None:
                 raise
         result = call.result or Result(outcome=Outcome.FAILED, error=call.error)
-        return result.took(call.seconds, None if self._prices is None else call.cost)
+        # an earlier run may have submitted a batch: its time is unknown
+        seconds = 0.0 if self._in_batches else call.seconds
+        return result.took(seconds, None if self._prices is None else call.cost)
 
     def _end_if_always(self, error: AttemptError, shown: str) -> None:
         """Raise a :class:`ServiceError` where it is likely that no call gets past ``error``."""
