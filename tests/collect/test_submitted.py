@@ -90,7 +90,7 @@ def test_what_comes_of_batches(case, tmp_path, monkeypatch, capsys):
         monkeypatch.setattr(OpenAIChat, "largest", case["largest"])
     texts = []
     errors = []
-    with BatchServer(*case.get("plans", ()), room=case.get("room", 99)) as server:
+    with BatchServer(*case.get("plans", ()), **case.get("server", {})) as server:
         model = model_at(server.base_url, limits=case.get("limits", {}))
         for numbers in case.get("runs", [range(4)]):
             try:

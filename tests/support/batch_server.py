@@ -34,12 +34,16 @@ class BatchServer(OnLoopback):
     message, or the text that is answered), ``extra`` lines before them, a ``flood`` of bytes before
     these, ``gone`` results, ``errors`` of its own as ``why``, a status with which a first look is
     ``denied``, and ``create``: ``lost`` after it was made, ``forgotten`` later, or one of the
-    refusals. A batch fails if it and those under way have more calls than ``room``.
+    refusals. A batch fails if it and those under way have more calls than ``room``. The first
+    ``lost_files`` cannot be uploaded.
     """
 
-    def __init__(self, *plans: dict[str, Any], room: int = 99) -> None:
+    def __init__(
+        self, *plans: dict[str, Any], room: int = 99, lost_files: int = 0
+    ) -> None:
         self.plans = [*plans]
         self.room = room
+        self.lost_files = lost_files
         self.files: list[list[dict[str, Any]]] = []
         self.batches: list[dict[str, Any]] = []
         self.paid = Counter[str]()
@@ -70,6 +74,9 @@ class BatchServer(OnLoopback):
     def _answer(self, path: list[str], body: bytes) -> tuple[int, str]:
         """Return a status and a text; no status for an answer that is lost."""
         match path:
+            case ["files"] if self.lost_files:
+                self.lost_files -= 1
+                return 502, ""
             case ["files"]:
                 lines = re.findall(rb'^\{"custom_id.*$', body, re.MULTILINE)
                 self.files.append([json.loads(line) for line in lines])

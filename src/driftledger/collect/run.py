@@ -332,7 +332,7 @@ class Collector:
                 reply = await client.call(attempted, expected, held)
                 result = await asyncio.to_thread(finished, call, reply)
                 if isinstance(attempt, Submitted):
-                    spent = attempt.rest(digest, result)
+                    spent = attempt.unstored(digest)
                     await self._note_spent(component.fingerprint, *spent, False)
                 [result] = await self._put([(call, result)])
             units.progress.count(component, [result])
@@ -366,7 +366,6 @@ class Collector:
             limits = limits.model_copy(update=part)
         note = partial(self._note_spent, component.fingerprint)
         budget = Meter(limits, component.title, spent.attempts, spent.cost, note)
-        answered = component_id(component.fingerprint) in self.store.means()
         limits = component.limits
         if component.batch:  # the store counts calls while they are in batches
             budget.note = None
@@ -375,7 +374,7 @@ class Collector:
             limits,
             component.prices,
             budget,
-            answered=answered,
+            answered=component_id(component.fingerprint) in self.store.means(),
             in_batches=component.batch,
         )
         for batch in self.store.submitted(component.fingerprint):

@@ -296,6 +296,7 @@ class CallStore(AbstractContextManager["CallStore"]):
         self,
         made: Iterable[tuple[Call, Result]],
         spent: Mapping[str, Spent] | None = None,
+        dropped: Iterable[str] = (),
     ) -> list[Result]:
         """Store calls in one transaction, and return their results with media as files.
 
@@ -303,6 +304,7 @@ class CallStore(AbstractContextManager["CallStore"]):
 
         Args:
             spent: component fingerprint → attempts and cost to add to its own.
+            dropped: keys of further calls that are taken out of their batches, without a result.
 
         Raises:
             StoreError: the disk is full or cannot be written; what was stored before stays.
@@ -325,7 +327,15 @@ class CallStore(AbstractContextManager["CallStore"]):
                         call.context,
                         result,
                     )
-            self._drop([call.key for call, _ in items], spent)
+            gone = [*dropped, *(call.key for call, _ in items)]
+            query = "DELETE FROM submitted WHERE key = ?"
+            self._db.executemany(query, ((key,) for key in gone))
+            for component, (attempts, cost) in (spent or {}).items():
+                self._db.execute(
+                    "INSERT INTO spent VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE "
+                    "SET attempts = attempts + excluded.attempts, cost = cost + excluded.cost",
+                    (component, self._name, attempts, cost),
+                )
         return results
 
     def submit(self, component: str, batch: Batch) -> None:
@@ -345,29 +355,12 @@ class CallStore(AbstractContextManager["CallStore"]):
         query = f"{known} WHERE component = ? ORDER BY rowid"
         batches = dict[str, Batch]()
         with self._reading():
-            for file, sent, own, key, most in self._db.execute(query, (component,)):
-                batch = batches.setdefault(file, Batch(file, sent, own, {}))
+            rows = self._db.execute(query, (component,))
+            for file, sent, service_id, key, most in rows:
+                batch = batches.setdefault(file, Batch(file, sent, service_id, {}))
                 batch.keys[key] = most
         others = self.fallback.submitted(component) if self.fallback else []
         return [*batches.values(), *others]
-
-    def drop(
-        self, keys: Iterable[str], spent: Mapping[str, Spent] | None = None
-    ) -> None:
-        """Take calls without results out of their batches; ``spent`` and errors as of
-        :meth:`put`."""
-        with self._transaction():
-            self._drop(keys, spent)
-
-    def _drop(self, keys: Iterable[str], spent: Mapping[str, Spent] | None) -> None:
-        gone = ((key,) for key in keys)
-        self._db.executemany("DELETE FROM submitted WHERE key = ?", gone)
-        for component, (attempts, cost) in (spent or {}).items():
-            self._db.execute(
-                "INSERT INTO spent VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE "
-                "SET attempts = attempts + excluded.attempts, cost = cost + excluded.cost",
-                (component, self._name, attempts, cost),
-            )
 
     def _keep_image(self, image: bytes | Path) -> Medium:
         """Keep the bytes or the file of an image or sound; two threads may keep the same."""

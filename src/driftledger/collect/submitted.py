@@ -26,7 +26,7 @@ from driftledger.components.service import (
 )
 from driftledger.core.errors import ServiceError
 from driftledger.core.text import for_line, say
-from driftledger.core.types import Outcome, Result, Usage
+from driftledger.core.types import Result, Usage
 
 CALLS = 50_000
 """Calls in a batch."""
@@ -64,8 +64,8 @@ class Submitted:
     client: ServiceClient
     service: OpenAIBatches
     _waiting: dict[str, _Waiting] = field(default_factory=dict)
-    _noted: dict[str, float] = field(default_factory=dict)
-    """Key → stored cost of the attempts of a call under way."""
+    _answered: dict[str, Spent] = field(default_factory=dict)
+    """Key → the cost of an answer that is stored with its result."""
     _size: int | None = None
     """Calls in a batch, at most, where the service has no room for more."""
     _most: float = math.inf
@@ -80,15 +80,13 @@ class Submitted:
             self._driver = asyncio.create_task(self._drive())
         return await result
 
-    def rest(self, key: str, result: Result) -> Spent:
+    def unstored(self, key: str) -> Spent:
         """Return the attempts and the cost of a finished call that are not stored yet."""
-        useless = result.is_empty or result.outcome is Outcome.FAILED
-        cost = result.usage.cost if result.usage else None
-        return Spent(0 if useless else 1, (cost or 0.0) - self._noted.pop(key, 0.0))
+        return self._answered.pop(key, Spent())
 
     async def _drive(self) -> None:
         """Submit what waits, and look at batches, until nothing waits any more."""
-        shown = ""
+        last = ""
         try:
             while self._waiting:
                 await self.client.pause(GATHERING)
@@ -99,10 +97,10 @@ class Submitted:
                 except TransientError as error:
                     self._say(str(error))
                 if batches := self._batches():
-                    told = f"{under_way(batches)}; stop this run, and the next one collects them"
-                    if shown != told:
-                        self._say(told)
-                    shown = told
+                    state = f"{under_way(batches)}; stop this run, and the next one collects them"
+                    if state != last:
+                        self._say(state)
+                    last = state
                     await self.client.pause(POLL)
         except BaseException as error:
             set_error((each.result for each in self._waiting.values()), error)
@@ -130,6 +128,8 @@ class Submitted:
                 await self._create(keys, await self.service.upload(lines))
             except TransientError as error:
                 if not error.full:
+                    # an upload costs nothing
+                    error.billed = False
                     # calls of a batch that may exist wait for it
                     self._end(keys.keys() & self._due(), error)
                     raise
@@ -144,7 +144,7 @@ class Submitted:
         try:
             job = await self.service.create(file)
         except (RefusedError, ServiceError):
-            self.store.drop(keys)
+            self.store.put((), dropped=keys)
             raise
         self.store.submit(component, batch._replace(id=job.id))
 
@@ -157,7 +157,7 @@ class Submitted:
         Raises:
             ServiceError: there is no room for a single call.
         """
-        self.store.drop(keys)
+        self.store.put((), dropped=keys)
         reason = f"the service takes no more batches now ({error}); run again later"
         under_way = len(self._batches())
         if not under_way:
@@ -204,7 +204,7 @@ class Submitted:
         if error.billed:
             self._note(lost)
         else:
-            self.store.drop(lost)
+            self.store.put((), dropped=lost)
         self._end(lost, error)
 
     async def _answer(self, key: str, status: int, text: str) -> None:
@@ -217,10 +217,13 @@ class Submitted:
             self._end([key], error)
             return
         except ServiceError:
-            self.store.drop([key])
+            self.store.put((), dropped=[key])
             raise
+        cost = self.client.cost_of(result, expected)
         if result.is_empty:
-            self._note({key: self.client.cost_of(result, expected)})
+            self._note({key: cost})
+        else:
+            self._answered[key] = Spent(1, cost)
         del self._waiting[key]
         waiting.set_result(result)
 
@@ -232,6 +235,4 @@ class Submitted:
     def _note(self, costs: Mapping[str, float]) -> None:
         """Take calls out of their batches, and store the cost of an attempt at each, at once."""
         spent = Spent(len(costs), sum(costs.values()))
-        self.store.drop(costs, {self.component.fingerprint: spent})
-        for key in costs.keys() & self._waiting.keys():
-            self._noted[key] = self._noted.get(key, 0.0) + costs[key]
+        self.store.put((), {self.component.fingerprint: spent}, dropped=costs)

@@ -42,8 +42,9 @@ class OpenAIBatches:
     def line(self, key: str, *given: Any) -> bytes:
         """Return the line of a batch's file that asks a call."""
         body = self.component.body_of(*given)
-        asked = {"custom_id": key, "method": "POST", "url": f"/v1{self.component.path}"}
-        return json.dumps(asked | {"body": body}).encode() + b"\n"
+        url = f"/v1{self.component.path}"
+        request = {"custom_id": key, "method": "POST", "url": url, "body": body}
+        return json.dumps(request).encode() + b"\n"
 
     async def upload(self, lines: bytes) -> str:
         """Upload the file of a batch, which costs nothing, and return its id."""
@@ -62,14 +63,14 @@ class OpenAIBatches:
             )
             return Job.model_validate(created.to_dict())
 
-    async def look(self, file: str, own: str | None) -> Job | None:
+    async def look(self, file: str, job_id: str | None) -> Job | None:
         """Return a batch by its id or its file; None if the service's list does not hold it."""
         import openai
 
         with self._errors():
-            if own is not None:
+            if job_id is not None:
                 with suppress(openai.NotFoundError):
-                    known = await self.client.batches.retrieve(own)
+                    known = await self.client.batches.retrieve(job_id)
                     return Job.model_validate(known.to_dict())
             async for each in self.client.batches.list(limit=100):
                 if each.input_file_id == file:
