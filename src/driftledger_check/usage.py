@@ -68,9 +68,10 @@ def _total(calls: Sequence[Json]) -> dict[str, Any]:
     """Add up what is known of a role's calls."""
     used = [call.get("usage", {}) for call in calls]
     known = {}
-    for key in ("seconds", "input_tokens", "output_tokens", "cost"):
+    for key in ("input_tokens", "output_tokens", "cost"):
         known[key] = [usage[key] for usage in used if usage.get(key) is not None]
-    seconds = [number for number in known["seconds"] if number]
+    # a call of a batch has tokens or a cost, and no duration
+    seconds = [usage.get("seconds", 0.0) for usage in used if usage]
     read = known["input_tokens"]
     written = known["output_tokens"]
     costs = known["cost"]
@@ -78,7 +79,7 @@ def _total(calls: Sequence[Json]) -> dict[str, Any]:
         "service": calls[0].get("service", False),
         "calls": len(calls),
         "unknown": len(calls) - len(seconds),
-        "seconds": math.fsum(seconds) if seconds else None,
+        "seconds": math.fsum(seconds) if seconds and all(seconds) else None,
         "input_tokens": sum(read) if read else None,
         "output_tokens": sum(written) if written else None,
         "cost": math.fsum(costs) if len(costs) == len(calls) else None,

@@ -27,6 +27,7 @@ PRICES = {"input": 1, "output": 2, "batch_discount": 0.5}
 PLANS = [
     {"create": "lost"},
     {"create": "dropped"},
+    {"create": 429},
     {"status": "expired", "answers": [[2]]},
     {"status": "failed", "answers": [[0]]},
     {"errors": {"call -1": [500, "overloaded"]}},
@@ -73,6 +74,7 @@ def collect(model, folder, numbers=range(4)) -> list[str]:
 def spent(model, folder) -> tuple[int, float]:
     with CallStore(folder, writes=False) as store:
         assert not store.submitted(model.fingerprint)
+        assert not any(mean.seconds for mean in store.means().values())
         attempts, cost = store.spent(model.fingerprint)
     return attempts, round(cost * 1e6, 6)
 
@@ -88,7 +90,7 @@ def test_what_comes_of_batches(case, tmp_path, monkeypatch, capsys):
         monkeypatch.setattr(OpenAIChat, "largest", case["largest"])
     texts = []
     errors = []
-    with BatchServer(*case.get("plans", ())) as server:
+    with BatchServer(*case.get("plans", ()), **case.get("server", {})) as server:
         model = model_at(server.base_url, limits=case.get("limits", {}))
         for numbers in case.get("runs", [range(4)]):
             try:

@@ -10,6 +10,21 @@ from typing import Any
 from tests.acceptance.service import draw
 from tests.support.canned_server import OnLoopback
 
+FULL = {
+    "status": "failed",
+    "answers": [[0]],
+    "looks": -1,
+    "why": {
+        "data": [
+            {"code": "token_limit_exceeded", "message": "9 enqueued tokens allowed."}
+        ]
+    },
+}
+"""The plan of a batch that there is no room for."""
+_NONE = '{"error": {"message": "no batches of this model"}}'
+REFUSALS = {"dropped": (0, ""), 400: (400, _NONE), 429: (429, _NONE)}
+REFUSALS["full"] = (400, '{"error": {"message": "9 enqueued tokens allowed."}}')
+
 
 class BatchServer(OnLoopback):
     """Answers each call with the text that it asks, or with a drawing of it.
@@ -17,13 +32,18 @@ class BatchServer(OnLoopback):
     ``plans`` are of the batches in the order of their creation. A plan may have ``looks`` that find
     it under way, a ``status``, ``answers`` as slices of all, ``errors`` (text → status and
     message, or the text that is answered), ``extra`` lines before them, a ``flood`` of bytes before
-    these, ``gone`` results, ``errors`` of its own as ``why``, a first look that is ``denied``, and
-    ``create``: ``lost`` after it was made, ``dropped`` before, ``forgotten`` later, or a status
-    with which it is refused.
+    these, ``gone`` results, ``errors`` of its own as ``why``, a status with which a first look is
+    ``denied``, and ``create``: ``lost`` after it was made, ``forgotten`` later, or one of the
+    refusals. A batch fails if it and those under way have more calls than ``room``. The first
+    ``lost_files`` cannot be uploaded.
     """
 
-    def __init__(self, *plans: dict[str, Any]) -> None:
+    def __init__(
+        self, *plans: dict[str, Any], room: int = 99, lost_files: int = 0
+    ) -> None:
         self.plans = [*plans]
+        self.room = room
+        self.lost_files = lost_files
         self.files: list[list[dict[str, Any]]] = []
         self.batches: list[dict[str, Any]] = []
         self.paid = Counter[str]()
@@ -54,6 +74,9 @@ class BatchServer(OnLoopback):
     def _answer(self, path: list[str], body: bytes) -> tuple[int, str]:
         """Return a status and a text; no status for an answer that is lost."""
         match path:
+            case ["files"] if self.lost_files:
+                self.lost_files -= 1
+                return 502, ""
             case ["files"]:
                 lines = re.findall(rb'^\{"custom_id.*$', body, re.MULTILINE)
                 self.files.append([json.loads(line) for line in lines])
@@ -69,8 +92,8 @@ class BatchServer(OnLoopback):
         if int(path[1]) >= len(self.batches):
             return 404, "{}"
         batch = self.batches[int(path[1])]
-        if batch.pop("denied", False):
-            return 401, '{"error": {"message": "no such key"}}'
+        if denied := batch.pop("denied", None):
+            return denied, '{"error": {"message": "no such key"}}'
         batch["looks"] -= 1
         under_way = {"status": "in_progress"} if batch["looks"] >= 0 else {}
         return 200, json.dumps(_told(batch) | under_way)
@@ -78,15 +101,16 @@ class BatchServer(OnLoopback):
     def _create(self, asked: dict[str, Any]) -> tuple[int, str]:
         plan = self.plans.pop(0) if self.plans else {}
         create = plan.get("create", 200)
-        if create in ("dropped", 400):
-            return 400 * (
-                create == 400
-            ), '{"error": {"message": "no batches of this model"}}'
+        if create in REFUSALS:
+            return REFUSALS[create]
         if create == "forgotten":
             return 200, '{"id": "9", "status": "in_progress"}'
         number = str(len(self.batches))
         calls = self.files[int(asked["input_file_id"])]
         assert {call["url"] for call in calls} == {asked["endpoint"]}
+        held = sum(len(batch["calls"]) for batch in self.batches if batch["looks"] >= 0)
+        if held + len(calls) > self.room:
+            plan = plan | FULL
         made = {call["custom_id"]: _line(call, plan) for call in calls}
         keys = [
             key
@@ -105,7 +129,7 @@ class BatchServer(OnLoopback):
         }
         batch |= {"status": plan.get("status", "completed"), "output_file_id": number}
         batch |= {"input_file_id": asked["input_file_id"], "errors": plan.get("why")}
-        batch |= {"denied": plan.get("denied", False), "gone": plan.get("gone", False)}
+        batch |= {"denied": plan.get("denied"), "gone": plan.get("gone", False)}
         self.batches.append(batch)
         return 200 * (create != "lost"), json.dumps(_told(batch))
 

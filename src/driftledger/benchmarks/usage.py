@@ -31,7 +31,7 @@ class CallUsage(SparseRecord):
     service: bool = False
     """True for a service, whose calls may cost money."""
     usage: Usage = Usage()
-    """Without seconds where nothing is known of it."""
+    """Without seconds where it was made in a batch, or nothing is known of it."""
 
 
 class RoleUsage(Strict):
@@ -47,7 +47,7 @@ class RoleUsage(Strict):
     unknown: int
     """Those of which nothing is known, since an earlier version noted nothing."""
     seconds: float | None
-    """Of the calls whose duration is known."""
+    """None with calls of batches, whose durations are not known."""
     input_tokens: int | None
     output_tokens: int | None
     """Of the calls whose tokens were counted."""
@@ -130,12 +130,12 @@ def _total(calls: Sequence[CallUsage]) -> RoleUsage:
     read = [each.input_tokens for each in used if each.input_tokens is not None]
     written = [each.output_tokens for each in used if each.output_tokens is not None]
     costs = [each.cost for each in used if each.cost is not None]
-    seconds = [each.seconds for each in used if each.seconds]
+    seconds = [each.seconds for each in used if each != Usage()]
     return RoleUsage(
         service=calls[0].service,
         calls=len(calls),
         unknown=len(calls) - len(seconds),
-        seconds=math.fsum(seconds) if seconds else None,
+        seconds=math.fsum(seconds) if seconds and all(seconds) else None,
         input_tokens=sum(read) if read else None,
         output_tokens=sum(written) if written else None,
         cost=math.fsum(costs) if len(costs) == len(calls) else None,

@@ -332,10 +332,7 @@ class Collector:
                 reply = await client.call(attempted, expected, held)
                 result = await asyncio.to_thread(finished, call, reply)
                 if isinstance(attempt, Submitted):
-                    # an earlier run may have submitted it: its time is unknown
-                    cost = result.usage.cost if result.usage else None
-                    result = result.took(0.0, cost)
-                    spent = attempt.rest(digest, result)
+                    spent = attempt.unstored(digest)
                     await self._note_spent(component.fingerprint, *spent, False)
                 [result] = await self._put([(call, result)])
             units.progress.count(component, [result])
@@ -369,7 +366,6 @@ class Collector:
             limits = limits.model_copy(update=part)
         note = partial(self._note_spent, component.fingerprint)
         budget = Meter(limits, component.title, spent.attempts, spent.cost, note)
-        answered = component_id(component.fingerprint) in self.store.means()
         limits = component.limits
         if component.batch:  # the store counts calls while they are in batches
             budget.note = None
@@ -378,12 +374,11 @@ class Collector:
             limits,
             component.prices,
             budget,
-            answered=answered,
+            answered=component_id(component.fingerprint) in self.store.means(),
             in_batches=component.batch,
         )
-        for store in filter(None, (self.store, self.store.fallback)):
-            for batch in store.submitted(component.fingerprint):
-                self._held.update(batch.keys)
+        for batch in self.store.submitted(component.fingerprint):
+            self._held.update(batch.keys)
         if component.batch:
             return client, Submitted(self.store, component, client, attempt)
         return client, attempt

@@ -296,6 +296,7 @@ class CallStore(AbstractContextManager["CallStore"]):
         self,
         made: Iterable[tuple[Call, Result]],
         spent: Mapping[str, Spent] | None = None,
+        dropped: Iterable[str] = (),
     ) -> list[Result]:
         """Store calls in one transaction, and return their results with media as files.
 
@@ -303,6 +304,7 @@ class CallStore(AbstractContextManager["CallStore"]):
 
         Args:
             spent: component fingerprint → attempts and cost to add to its own.
+            dropped: keys of further calls that are taken out of their batches, without a result.
 
         Raises:
             StoreError: the disk is full or cannot be written; what was stored before stays.
@@ -325,17 +327,16 @@ class CallStore(AbstractContextManager["CallStore"]):
                         call.context,
                         result,
                     )
-            self._forget(call.key for call, _ in items)
-            self._add(spent or {})
+            gone = [*dropped, *(call.key for call, _ in items)]
+            query = "DELETE FROM submitted WHERE key = ?"
+            self._db.executemany(query, ((key,) for key in gone))
+            for component, (attempts, cost) in (spent or {}).items():
+                self._db.execute(
+                    "INSERT INTO spent VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE "
+                    "SET attempts = attempts + excluded.attempts, cost = cost + excluded.cost",
+                    (component, self._name, attempts, cost),
+                )
         return results
-
-    def _add(self, spent: Mapping[str, Spent]) -> None:
-        for component, (attempts, cost) in spent.items():
-            self._db.execute(
-                "INSERT INTO spent VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE "
-                "SET attempts = attempts + excluded.attempts, cost = cost + excluded.cost",
-                (component, self._name, attempts, cost),
-            )
 
     def submit(self, component: str, batch: Batch) -> None:
         """Note a batch before it is created, and again with its id; errors as of :meth:`put`."""
@@ -346,28 +347,20 @@ class CallStore(AbstractContextManager["CallStore"]):
             self._db.executemany(query, rows)
 
     def submitted(self, component: str) -> list[Batch]:
-        """Return the batches of a component that hold calls; errors are as in :meth:`find`."""
+        """Return the batches of a component that hold calls, in the fallback, too.
+
+        Errors are as in :meth:`find`.
+        """
         known = "SELECT file, sent, id, key, most FROM submitted"
         query = f"{known} WHERE component = ? ORDER BY rowid"
         batches = dict[str, Batch]()
         with self._reading():
-            for file, sent, own, key, most in self._db.execute(query, (component,)):
-                batch = batches.setdefault(file, Batch(file, sent, own, {}))
+            rows = self._db.execute(query, (component,))
+            for file, sent, service_id, key, most in rows:
+                batch = batches.setdefault(file, Batch(file, sent, service_id, {}))
                 batch.keys[key] = most
-        return [*batches.values()]
-
-    def forget(self, keys: Iterable[str], component: str, spent: Spent) -> None:
-        """Take calls without results out of their batches, and add what is spent on them.
-
-        Errors are as of :meth:`put`.
-        """
-        with self._transaction():
-            self._forget(keys)
-            self._add({component: spent})
-
-    def _forget(self, keys: Iterable[str]) -> None:
-        gone = ((key,) for key in keys)
-        self._db.executemany("DELETE FROM submitted WHERE key = ?", gone)
+        others = self.fallback.submitted(component) if self.fallback else []
+        return [*batches.values(), *others]
 
     def _keep_image(self, image: bytes | Path) -> Medium:
         """Keep the bytes or the file of an image or sound; two threads may keep the same."""

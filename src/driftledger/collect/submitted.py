@@ -6,8 +6,9 @@ does not hold it. Budgets, outcomes and further attempts are as of single calls.
 """
 
 import asyncio
+import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -25,7 +26,7 @@ from driftledger.components.service import (
 )
 from driftledger.core.errors import ServiceError
 from driftledger.core.text import for_line, say
-from driftledger.core.types import Outcome, Result, Usage
+from driftledger.core.types import Result, Usage
 
 CALLS = 50_000
 """Calls in a batch."""
@@ -63,8 +64,12 @@ class Submitted:
     client: ServiceClient
     service: OpenAIBatches
     _waiting: dict[str, _Waiting] = field(default_factory=dict)
-    _noted: dict[str, float] = field(default_factory=dict)
-    """Key → stored cost of the attempts of a call under way."""
+    _answered: dict[str, Spent] = field(default_factory=dict)
+    """Key → the cost of an answer that is stored with its result."""
+    _size: int | None = None
+    """Calls in a batch, at most, where the service has no room for more."""
+    _most: float = math.inf
+    """Batches under way at once, at most: as many as the service has had room for."""
     _driver: "asyncio.Task[None] | None" = None
 
     async def attempt(self, call: Call, expected: Usage) -> Result:
@@ -75,15 +80,13 @@ class Submitted:
             self._driver = asyncio.create_task(self._drive())
         return await result
 
-    def rest(self, key: str, result: Result) -> Spent:
+    def unstored(self, key: str) -> Spent:
         """Return the attempts and the cost of a finished call that are not stored yet."""
-        useless = result.is_empty or result.outcome is Outcome.FAILED
-        cost = result.usage.cost if result.usage else None
-        return Spent(0 if useless else 1, (cost or 0.0) - self._noted.pop(key, 0.0))
+        return self._answered.pop(key, Spent())
 
     async def _drive(self) -> None:
         """Submit what waits, and look at batches, until nothing waits any more."""
-        shown = ""
+        last = ""
         try:
             while self._waiting:
                 await self.client.pause(GATHERING)
@@ -93,12 +96,11 @@ class Submitted:
                         await self._look(batch)
                 except TransientError as error:
                     self._say(str(error))
-                    self._end(dict.fromkeys(self._due(), 0.0), 0, error)
                 if batches := self._batches():
-                    told = f"{under_way(batches)}; stop this run, and the next one collects them"
-                    if shown != told:
-                        self._say(told)
-                    shown = told
+                    state = f"{under_way(batches)}; stop this run, and the next one collects them"
+                    if state != last:
+                        self._say(state)
+                    last = state
                     await self.client.pause(POLL)
         except BaseException as error:
             set_error((each.result for each in self._waiting.values()), error)
@@ -118,26 +120,58 @@ class Submitted:
         return [key for key in self._waiting if key not in held]
 
     async def _submit(self) -> None:
-        """Submit calls in parts that the service takes, each stored before its batch exists."""
-        component = self.component.fingerprint
-        while due := self._due():
+        """Submit what is due, in parts that the service takes, as long as it has room."""
+        while (due := self._due()) and len(self._batches()) < self._most:
             await self.client.pause(0)
             keys, lines = await asyncio.to_thread(self._part, due)
-            file = await self.service.upload(lines)
-            batch = Batch(file, time.time(), None, keys)
-            self.store.submit(component, batch)
             try:
-                job = await self.service.create(file)
-            except (RefusedError, ServiceError):
-                self.store.forget(keys, component, Spent())
-                raise
-            self.store.submit(component, batch._replace(id=job.id))
+                await self._create(keys, await self.service.upload(lines))
+            except TransientError as error:
+                if not error.full:
+                    # an upload costs nothing
+                    error.billed = False
+                    # calls of a batch that may exist wait for it
+                    self._end(keys.keys() & self._due(), error)
+                    raise
+                self._wait_for_room(keys, error)
+                await self.client.pause(POLL)
+
+    async def _create(self, keys: dict[str, float], file: str) -> None:
+        """Create the batch of a file, which is stored before."""
+        component = self.component.fingerprint
+        batch = Batch(file, time.time(), None, keys)
+        self.store.submit(component, batch)
+        try:
+            job = await self.service.create(file)
+        except (RefusedError, ServiceError):
+            self.store.put((), dropped=keys)
+            raise
+        self.store.submit(component, batch._replace(id=job.id))
+
+    def _wait_for_room(self, keys: Collection[str], error: TransientError) -> None:
+        """Take calls out of a batch that the service has no room for; they stay due.
+
+        The next batch waits until one of ours has ended. If none is under way, it has half as many
+        calls.
+
+        Raises:
+            ServiceError: there is no room for a single call.
+        """
+        self.store.put((), dropped=keys)
+        reason = f"the service takes no more batches now ({error}); run again later"
+        under_way = len(self._batches())
+        if not under_way:
+            if self._size == 1:
+                raise ServiceError(f"{self.component.title}: {reason}")
+            self._size = max(1, len(keys) // 2)
+        self._most = max(1, under_way)
+        self._say(f"{reason}, or let this run wait")
 
     def _part(self, due: Sequence[str]) -> tuple[dict[str, float], bytes]:
         """Return the keys of the calls that fit into one file, with largest costs, and the file."""
         keys = dict[str, float]()
         lines = bytearray()
-        for key in due[:CALLS]:
+        for key in due[: self._size or CALLS]:
             call, expected, _ = self._waiting[key]
             line = self.service.line(key, *call.given)
             if keys and len(lines) + len(line) > BYTES:
@@ -163,11 +197,15 @@ class Submitted:
                 if lost.pop(key, None) is not None and key in self._waiting:
                     await self._answer(key, status, text)
             error = self.service.lost(job)
+        if error.full:
+            self._wait_for_room(lost, error)
+            return
         error.retry_after = POLL
         if error.billed:
-            self._end(lost, len(lost), error)
+            self._note(lost)
         else:
-            self._end(dict.fromkeys(lost, 0.0), 0, error)
+            self.store.put((), dropped=lost)
+        self._end(lost, error)
 
     async def _answer(self, key: str, status: int, text: str) -> None:
         """Give a call its answer; of a useless one, note the cost, since it is asked again."""
@@ -175,26 +213,26 @@ class Submitted:
         try:
             result = await self.service.component.heard(status, text, *call.given)
         except AttemptError as error:
-            cost = self.client.most(expected) if error.billed else 0.0
-            self._end({key: cost}, 1, error)
+            self._note({key: self.client.most(expected) if error.billed else 0.0})
+            self._end([key], error)
             return
         except ServiceError:
-            self._note({key: 0.0}, 0)
+            self.store.put((), dropped=[key])
             raise
+        cost = self.client.cost_of(result, expected)
         if result.is_empty:
-            self._note({key: self.client.cost_of(result, expected)}, 1)
+            self._note({key: cost})
+        else:
+            self._answered[key] = Spent(1, cost)
         del self._waiting[key]
         waiting.set_result(result)
 
-    def _end(self, costs: Mapping[str, float], attempts: int, error: Exception) -> None:
-        """End attempts at calls that stay without a result, and note their costs."""
-        self._note(costs, attempts)
-        ended = costs.keys() & self._waiting.keys()
+    def _end(self, keys: Collection[str], error: Exception) -> None:
+        """End attempts at calls that stay without a result."""
+        ended = [key for key in keys if key in self._waiting]
         set_error([self._waiting.pop(key).result for key in ended], error)
 
-    def _note(self, costs: Mapping[str, float], attempts: int) -> None:
-        """Take calls out of their batches, and store what is spent on them, at once."""
-        spent = Spent(attempts, sum(costs.values()))
-        self.store.forget(costs, self.component.fingerprint, spent)
-        for key in costs.keys() & self._waiting.keys():
-            self._noted[key] = self._noted.get(key, 0.0) + costs[key]
+    def _note(self, costs: Mapping[str, float]) -> None:
+        """Take calls out of their batches, and store the cost of an attempt at each, at once."""
+        spent = Spent(len(costs), sum(costs.values()))
+        self.store.put((), {self.component.fingerprint: spent}, dropped=costs)

@@ -495,6 +495,25 @@ def _preview(project: Project, missing: dict[str, str]) -> Preview:
     return Preview(counted, sorted(preview.missing), sorted(preview.notes))
 
 
+def _note_on_time(component: RemoteComponent, calls: PlannedCalls) -> str:
+    """Return how long the calls of a service take, and what batches save; empty for few calls."""
+    if component.batch:
+        if component.prices is None or not calls.most_cost:
+            return ""
+        alone = calls.most_cost / (1 - component.prices.batch_discount)
+        days = f"batches take up to {calls.steps} x 24 hours"
+        return f"without `batch` at most {alone:,.2f}; {days}"
+    at_once = component.limits.concurrency
+    if calls.to_make <= at_once:
+        return ""
+    turns = math.ceil(calls.to_make / at_once)
+    seconds = round(turns * calls.mean.seconds)
+    duration = f"in {turns:,} rounds"
+    if seconds:
+        duration = f"about {timedelta(seconds=seconds)} in all"
+    return f"{calls.to_make:,} calls, {at_once} at once, {duration}"
+
+
 def _look_at_time_and_disk(preview: Preview, folder: Path) -> None:
     """Note how long services take, and that a folder lacks room for what is drawn.
 
@@ -503,25 +522,10 @@ def _look_at_time_and_disk(preview: Preview, folder: Path) -> None:
     size = 0.0
     for name, calls in preview.calls.items():
         component = calls.component
-        prices = None
-        if isinstance(component, RemoteComponent) and component.batch:
-            prices = component.prices
-        elif (
-            isinstance(component, RemoteComponent)
-            and calls.to_make > component.limits.concurrency
+        if isinstance(component, RemoteComponent) and (
+            note := _note_on_time(component, calls)
         ):
-            turns = math.ceil(calls.to_make / component.limits.concurrency)
-            seconds = round(turns * calls.mean.seconds)
-            duration = f"in {turns:,} rounds"
-            if seconds:
-                duration = f"about {timedelta(seconds=seconds)} in all"
-            made = f"{calls.to_make:,} calls, {component.limits.concurrency} at once"
-            preview.notes.append(f"{name}: {made}, {duration}")
-        if prices and calls.most_cost:
-            alone = calls.most_cost / (1 - prices.batch_discount)
-            most = f"without `batch` at most {alone:,.2f}"
-            days = f"batches take up to {calls.steps} x 24 hours"
-            preview.notes.append(f"{name}: {most}; {days}")
+            preview.notes.append(f"{name}: {note}")
         if isinstance(component, Generator) and component.understands is None:
             size += calls.to_make * component.pixels * _BYTES_PER_PIXEL
     if size > (free := free_space(folder)):

@@ -54,7 +54,7 @@ class ErrorRule(Strict):
     setting: bool = False
     end: Literal["filtered", "refused", "later", "another day", "never"]
     advice: str = ""
-    flags: tuple[Literal["busy", "billed", "gone"], ...] = ()
+    flags: tuple[Literal["busy", "billed", "full", "gone"], ...] = ()
 
 
 _TABLE = Path(__file__).with_name("errors.toml").read_text(encoding="utf-8")

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from driftledger.components.answers import facts, field
+from driftledger.components.answers import facts, field, trouble_in
 from driftledger.components.openai import OpenAIComponent
 from driftledger.components.service import TransientError
 from driftledger.core.files import load_json
@@ -42,8 +42,9 @@ class OpenAIBatches:
     def line(self, key: str, *given: Any) -> bytes:
         """Return the line of a batch's file that asks a call."""
         body = self.component.body_of(*given)
-        asked = {"custom_id": key, "method": "POST", "url": f"/v1{self.component.path}"}
-        return json.dumps(asked | {"body": body}).encode() + b"\n"
+        url = f"/v1{self.component.path}"
+        request = {"custom_id": key, "method": "POST", "url": url, "body": body}
+        return json.dumps(request).encode() + b"\n"
 
     async def upload(self, lines: bytes) -> str:
         """Upload the file of a batch, which costs nothing, and return its id."""
@@ -62,14 +63,14 @@ class OpenAIBatches:
             )
             return Job.model_validate(created.to_dict())
 
-    async def look(self, file: str, own: str | None) -> Job | None:
+    async def look(self, file: str, job_id: str | None) -> Job | None:
         """Return a batch by its id or its file; None if the service's list does not hold it."""
         import openai
 
         with self._errors():
-            if own is not None:
+            if job_id is not None:
                 with suppress(openai.NotFoundError):
-                    known = await self.client.batches.retrieve(own)
+                    known = await self.client.batches.retrieve(job_id)
                     return Job.model_validate(known.to_dict())
             async for each in self.client.batches.list(limit=100):
                 if each.input_file_id == file:
@@ -106,7 +107,10 @@ class OpenAIBatches:
         # the answers of a completed one were paid for, but their file is gone
         completed = job.status == "completed"
         return TransientError(
-            self.component.redacted(reason), billed=completed, once_more=completed
+            self.component.redacted(reason),
+            billed=completed,
+            once_more=completed,
+            full="full" in trouble_in(400, reason).rule(False).flags,
         )
 
     @contextmanager

@@ -112,6 +112,8 @@ class TransientError(AttemptError):
     """Whether the service has too many calls at once."""
     gone: bool = field(default=False, kw_only=True)
     """Whether no server is there: the run ends once all attempts at a call have met it."""
+    full: bool = field(default=False, kw_only=True)
+    """Whether the service takes no more batches now, and has not taken this one."""
 
     @property
     def is_of_moment(self) -> bool:
@@ -365,7 +367,9 @@ class ServiceClient:
             if call.result is None:
                 raise
         result = call.result or Result(outcome=Outcome.FAILED, error=call.error)
-        return result.took(call.seconds, None if self._prices is None else call.cost)
+        # an earlier run may have submitted a batch: its time is unknown
+        seconds = 0.0 if self._in_batches else call.seconds
+        return result.took(seconds, None if self._prices is None else call.cost)
 
     def _end_if_always(self, error: AttemptError, shown: str) -> None:
         """Raise a :class:`ServiceError` where it is likely that no call gets past ``error``."""
