@@ -326,9 +326,9 @@ class _Images:
         own = (question.name, stored)
         first, images = self.by_id.setdefault(question.image_id, own)
         if images != stored:
-            shared = f"the image_id {question.image_id!r:.80} of {first}"
             raise DataError(
-                f"{question.name} has {shared}, and another image (correct one)"
+                f"{question.name} has the image_id {question.image_id!r:.80} of {first}, and "
+                "another image (correct one)"
             )
         return stored, repaired
 

@@ -67,10 +67,9 @@ def decode(data: bytes, name: str, max_pixels: int) -> tuple[Image.Image, list[s
             Image.open(BytesIO(data), formats=FORMATS) as opened,
         ):
             if not 0 < opened.width * opened.height <= max_pixels:
-                size = f"{opened.width}×{opened.height} pixels"
                 raise DataError(
-                    f"{name} is {size}, and max_pixels allows {max_pixels}; scale it down or "
-                    "raise that"
+                    f"{name} is {opened.width}×{opened.height} pixels, and max_pixels allows "
+                    f"{max_pixels}; scale it down or raise that"
                 )
             notes = _notes_before_loading(opened)
             notes += _profile_notes(opened.info.get("icc_profile"), opened.mode)
