@@ -418,10 +418,8 @@ def _check_groups(
     for group, members in groups.items():
         for category in members:
             if category not in categories:
-                unknown = unknown_name(
-                    f"{where}: group {group!r}: category", category, categories
-                )
-                raise DataError(f"{unknown}{hint}")
+                what = f"{where}: group {group!r}: category"
+                raise DataError(unknown_name(what, category, categories) + hint)
 
 
 def _counts(names: Iterable[str | None]) -> Counts:

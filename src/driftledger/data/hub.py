@@ -61,10 +61,9 @@ class Source(NamedTuple):
         if self.folder is not None:
             return (self.folder / name).is_file()
         hub = import_extra("huggingface_hub")
-        errors = import_extra("huggingface_hub.errors")
         try:
             hub.hf_hub_download(self.repository, name, revision=self.commit)
-        except errors.EntryNotFoundError:
+        except hub.errors.EntryNotFoundError:
             return False
         return True
 
@@ -122,16 +121,12 @@ def find_source(
     if _COMMIT.fullmatch(revision):
         return Source(None, path, revision)
     hub = import_extra("huggingface_hub")
-    errors = import_extra("huggingface_hub.errors")
     try:
-        return Source(
-            None,
-            path,
-            str(hub.HfApi().repo_info(path, revision=revision, repo_type=kind).sha),
-        )
+        found = hub.HfApi().repo_info(path, revision=revision, repo_type=kind)
+        return Source(None, path, str(found.sha))
     except (
-        errors.HTTPError,
-        errors.OfflineModeIsEnabled,
+        hub.errors.HTTPError,
+        hub.errors.OfflineModeIsEnabled,
         OSError,
         ValueError,
     ) as error:
@@ -289,9 +284,9 @@ class HubTable(PagedProvider, ABC):
             paths += [None] * len(chunk) if is_list else chunk.field("path").to_pylist()
         texts = table.select_columns(names)
         labels = {}
-        for column in names:
-            if hasattr(texts.features[column], "names"):
-                labels[column] = texts.features[column].names
+        for column, values in texts.features.items():
+            if hasattr(values, "names"):
+                labels[column] = values.names
         for number, path in enumerate(paths):
             cells = texts[number] if names else {}
             file = None
@@ -409,13 +404,11 @@ class HuggingFace(HubTable, DatasetProvider):
             digits = len(str(max(len(loaded) - 1, 0)))
             seen = set()
             for row in self.rows(loaded, name, files, columns, self.files_in):
-                unique = (
-                    row.cells[self.unique_column] if self.unique_column else row.number
-                )
-                value = canonical_json(unique)
-                if value in seen:
-                    continue
-                seen.add(value)
+                if self.unique_column:
+                    value = canonical_json(row.cells[self.unique_column])
+                    if value in seen:
+                        continue
+                    seen.add(value)
                 number = f"{row.number:0{digits}}"
                 yield SourceItem(
                     id=f"{split}-{number}" if split else number,

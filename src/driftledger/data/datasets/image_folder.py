@@ -97,8 +97,8 @@ class ImageFolder(PagedProvider, DatasetProvider):
 
     def is_read(self, name: str) -> bool:
         """Return whether a file has the suffix of a format that is read."""
-        kind = Image.registered_extensions().get(Path(name).suffix.lower())
-        return kind in self.formats
+        suffix = Path(name).suffix.lower()
+        return Image.registered_extensions().get(suffix) in self.formats
 
     def blank(self) -> list[str]:
         """Return the files of which a conversion leaves nothing to see, without reading the others.
@@ -109,11 +109,10 @@ class ImageFolder(PagedProvider, DatasetProvider):
         for name, path in self.files()[0].items():
             with suppress(Exception):  # Pillow answers broken bytes with any exception
                 with Image.open(path, formats=FORMATS) as header:
-                    is_plain = (
-                        header.mode in ("RGB", "L")
-                        and getattr(header, "n_frames", 1) == 1
-                    )
-                notes = [] if is_plain else self.decode(read_file(path, name), name)[1]
+                    frames = getattr(header, "n_frames", 1)
+                    if header.mode in ("RGB", "L") and frames == 1:
+                        continue
+                _, notes = self.decode(read_file(path, name), name)
                 blank += [name for note in notes if note.startswith(NOTHING_LEFT)]
         return blank
 

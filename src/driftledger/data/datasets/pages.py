@@ -24,8 +24,7 @@ class PagedProvider(Provider):
 
     def recorded(self, name: str) -> str:
         """Return an image's name as it is recorded: that of a page with its resolution."""
-        drawn = f" at {self.pdf_dpi} dpi" if file_and_page(name)[1] else ""
-        return name + drawn
+        return f"{name} at {self.pdf_dpi} dpi" if file_and_page(name)[1] else name
 
     def read_image(self, path: Path, page: str, name: str) -> bytes:
         """Read an image file, or draw a page of a PDF file; errors call it ``name``."""

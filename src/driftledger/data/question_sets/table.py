@@ -62,10 +62,8 @@ class ColumnQuestions(QuestionProvider, ABC):
 
     def image_column(self, available: Collection[str]) -> str:
         """Return the column of images: as it is named, or else ``image``, or else ``images``."""
-        named = self.columns.get("image")
-        if named is None and "image" not in available and "images" in available:
-            return "images"
-        return str(named or "image")
+        has_list = "image" not in available and "images" in available
+        return str(self.columns.get("image") or ("images" if has_list else "image"))
 
     def check(self, rules: QuestionRules) -> None:
         fields = [*rules.needed, *rules.optional]
@@ -168,8 +166,8 @@ class ColumnQuestions(QuestionProvider, ABC):
             listed = written.split(",") if written else ()
         capabilities = []
         for name in listed:
-            capability = as_text(name, f"{place} in capabilities") or ""
-            capabilities.append(capability.strip())
+            capability = as_text(name, f"{place} in capabilities")
+            capabilities.append((capability or "").strip())
         image_id = text("image_id") if "image_id" in columns else image
         if image_id is None:
             raise DataError(
@@ -259,14 +257,19 @@ class QuestionTable(PagedProvider, ColumnQuestions):
             column = self.image_column(table.columns)
             for number, (place, cells) in enumerate(table.rows):
                 paths, is_list = self._paths(cells, column, f"{place} in image")
+                names = [self._name(path) for path in paths]
                 ids = []
-                for path in paths:
-                    name = self._name(path)
+                for path, name in zip(paths, names, strict=True):
                     ids.append(name or sha256_bytes(image_in(path) or b""))
-                names = "; ".join(filter(None, map(self._name, paths)))
-                read = partial(self._read, folder, paths, place, is_list=is_list)
+                row = TableRow(
+                    number,
+                    place,
+                    cells,
+                    file="; ".join(filter(None, names)),
+                    read=partial(self._read, folder, paths, place, is_list=is_list),
+                )
                 yield self.question(
-                    TableRow(number, place, cells, file=names, read=read),
+                    row,
                     columns,
                     image="; ".join(ids),
                     total=len(table.rows),
