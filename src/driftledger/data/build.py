@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
+from typing import get_args
 
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import DataError, first_few, unknown_name
@@ -179,8 +180,7 @@ def _label_counts(where: str, entries: Sequence[SampleEntry]) -> Labels:
                 "remove it"
             )
         counts.setdefault(str(entry.label), {"support": 0, "test": 0})[entry.split] += 1
-    splits: tuple[Split, Split] = ("support", "test")
-    for split in splits:
+    for split in get_args(Split):
         if not any(count[split] for count in counts.values()):
             raise DataError(f"{where} has no {split} set; add samples to it")
     alone = []

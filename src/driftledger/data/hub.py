@@ -269,11 +269,10 @@ class HubTable(PagedProvider, ABC):
         folder = self._source.folder and self._source.folder.resolve()
         dtype = str(getattr(feature, "dtype", ""))
         is_named = "string" in dtype and folder is not None
-        is_file = (
-            isinstance(feature, dict) and "bytes" in feature
-        )  # as pandas writes it
-        is_medium = isinstance(feature, kind) or "binary" in dtype
-        if not (is_medium or is_file or is_named):
+        is_medium = isinstance(feature, kind) or "binary" in dtype or is_named
+        # as pandas writes it
+        is_medium |= isinstance(feature, dict) and "bytes" in feature
+        if not is_medium:
             raise ConfigError(
                 f"{self.path}: column {files!r} holds {_in_words(feature, datasets)}, and no "
                 f"{self.medium}s; correct it, or set {setting}"

@@ -159,8 +159,9 @@ class QuestionEntry(Record):
 
     def media(self, folder: Path) -> tuple[Medium, ...]:
         """Return its images in order, in the question set's folder."""
-        first = QuestionImage(file=self.image, sha256=self.image_sha256)
-        images = self.images or [first]
+        images = self.images or [
+            QuestionImage(file=self.image, sha256=self.image_sha256)
+        ]
         return tuple(Medium(folder / image.file, image.sha256) for image in images)
 
 

@@ -180,9 +180,8 @@ def _images(file: str, path: Path) -> Iterator[tuple[str, str, str]]:
         yield safe_id(file), file, ""
         return
     pages = count_pages(read_file(path, file), file)
-    digits = len(str(pages))
     for page in range(1, pages + 1):
-        id_ = safe_id(f"{file[:-4]}-{page:0{digits}}.pdf")
+        id_ = safe_id(f"{file[:-4]}-{page:0{len(str(pages))}}.pdf")
         yield id_, f"{file}#{page}", str(page)
 
 

@@ -205,10 +205,10 @@ def _options(cells: Cells, columns: Sequence[str], place: str) -> tuple[str, ...
     The list may be written as JSON.
     """
     if len(columns) > 1:
-        texts = [
-            as_text(cells.get(column), f"{place} in {column}") for column in columns
-        ]
-        return tuple(text or "" for text in texts)
+        return tuple(
+            as_text(cells.get(column), f"{place} in {column}") or ""
+            for column in columns
+        )
     where = f"{place} in options"
     options = cells.get(columns[0]) if columns else []
     if isinstance(options, str):
@@ -257,15 +257,15 @@ class QuestionTable(PagedProvider, ColumnQuestions):
             column = self.image_column(table.columns)
             for number, (place, cells) in enumerate(table.rows):
                 paths, is_list = self._paths(cells, column, f"{place} in image")
-                names = [self._name(path) for path in paths]
                 ids = []
-                for path, name in zip(paths, names, strict=True):
-                    ids.append(name or sha256_bytes(image_in(path) or b""))
+                for path in paths:
+                    data = image_in(path) or b""
+                    ids.append(self._name(path) or sha256_bytes(data))
                 row = TableRow(
                     number,
                     place,
                     cells,
-                    file="; ".join(filter(None, names)),
+                    file="; ".join(filter(None, map(self._name, paths))),
                     read=partial(self._read, folder, paths, place, is_list=is_list),
                 )
                 yield self.question(
