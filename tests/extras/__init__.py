@@ -12,6 +12,7 @@ NEEDS = {
     "neural": ("torch", "transformers", "diffusers", "open_clip", "cleanfid"),
     "notebook": ("nbclient", "ipykernel"),
     "openclip": ("torch", "open_clip"),
+    "pdf": ("pypdfium2",),
     "ray": ("ray",),
     "sentence": ("torch", "sentence_transformers"),
     "team": ("moto", "boto3", "psycopg"),

@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 
 from driftledger.components.base import Model
 from driftledger.core.errors import ConfigError
-from driftledger.core.strict import Name, Strict
+from driftledger.core.strict import Name, Strict, is_none
 from driftledger.data.records import DatasetCard
 
 CATEGORY = "{category}"
@@ -51,9 +51,7 @@ class Description(Strict):
     max_tokens: tuple[Annotated[int, Field(ge=1, le=100_000)], ...] = ()
     """Lengths to sweep over; the first is the headline's. Without any, the model's own limit
     holds."""
-    prefix: str | None = Field(
-        default=None, pattern=r"^\S(.*\S)?$", exclude_if=lambda prefix: prefix is None
-    )
+    prefix: str | None = Field(default=None, pattern=r"^\S(.*\S)?$", exclude_if=is_none)
     """The beginning of the reply, which the model goes on from."""
     demonstrations: Demonstrations | None = None
 

@@ -7,6 +7,7 @@ in ``details``.
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from operator import not_
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from pydantic import (
@@ -62,9 +63,7 @@ class Inputs(Record):
     settings: Json
     """How it was scored: intervals, sizes, seeds; the benchmark's own ``scoring`` model says
     which."""
-    beside: dict[str, str] = Field(
-        default_factory=dict, exclude_if=lambda beside: not beside
-    )
+    beside: dict[str, str] = Field(default_factory=dict, exclude_if=not_)
     """Setting → SHA-256 of the user's file that went in: ``ratings``."""
     version: int = Field(default=1, exclude_if=lambda version: version == 1)
     """Of the stage that scores."""
@@ -202,9 +201,7 @@ class Row(Record):
     outcome: Outcome
     values: Values = Field(default_factory=dict)
     """Of several repeats each is the mean over those that have one."""
-    repeats: list[RepeatRow] = Field(
-        default_factory=list, exclude_if=lambda repeats: not repeats
-    )
+    repeats: list[RepeatRow] = Field(default_factory=list, exclude_if=not_)
     """What each repeat alone is worth, where there are several."""
     extra: Json = Field(default_factory=dict)
     """What else a reader of this row sees: a category, a label, what it was taken for."""

@@ -62,7 +62,7 @@ from driftledger.core.media import (
     suffix_of,
 )
 from driftledger.core.registry import import_extra
-from driftledger.core.strict import Strict
+from driftledger.core.strict import Strict, is_none
 from driftledger.core.text import for_line
 from driftledger.core.types import Conversation, Medium, Outcome, Result, Usage
 from driftledger.data.datasets.decode import decode
@@ -642,16 +642,14 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
     one without a word."""
     seed: int | None = None
     """Sent where given; no service promises equal answers for it."""
-    beams: int | None = Field(
-        default=None, ge=2, le=64, exclude_if=lambda beams: beams is None
-    )
+    beams: int | None = Field(default=None, ge=2, le=64, exclude_if=is_none)
     """How many candidates beam search follows, as vLLM is asked for it; the first of what it
     returns is the best one. ``length_penalty`` goes into ``extra``."""
     prefill: Operational[Literal["vllm"] | None] = None
     """How the server takes the beginning of a reply; without it, none can be given. It shapes no
     other call."""
     image_detail: Literal["auto", "low", "high"] | None = None
-    image: Payload | None = Field(default=None, exclude_if=lambda image: image is None)
+    image: Payload | None = Field(default=None, exclude_if=is_none)
     """How images are sent: ``{format: jpeg, quality: 92, longest_side: 1024}``. ``null``: as they
     are, without loss."""
 

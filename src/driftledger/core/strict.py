@@ -73,6 +73,11 @@ def explain(error: ValidationError, where: str) -> str:
     return f"{where}: {first_few(mistakes(error), 1)}"
 
 
+def is_none(value: object) -> bool:
+    """Return whether a field has no value, and so is left out of what is written."""
+    return value is None
+
+
 def is_id(text: str) -> bool:
     """Return whether a sample or question may be called so: it is a file name on every disk."""
     return re.fullmatch(_ID, text) is not None

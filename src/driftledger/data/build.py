@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
+from typing import get_args
 
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import DataError, first_few, unknown_name
@@ -179,8 +180,7 @@ def _label_counts(where: str, entries: Sequence[SampleEntry]) -> Labels:
                 "remove it"
             )
         counts.setdefault(str(entry.label), {"support": 0, "test": 0})[entry.split] += 1
-    splits: tuple[Split, Split] = ("support", "test")
-    for split in splits:
+    for split in get_args(Split):
         if not any(count[split] for count in counts.values()):
             raise DataError(f"{where} has no {split} set; add samples to it")
     alone = []
@@ -326,9 +326,9 @@ class _Images:
         own = (question.name, stored)
         first, images = self.by_id.setdefault(question.image_id, own)
         if images != stored:
-            shared = f"the image_id {question.image_id!r:.80} of {first}"
             raise DataError(
-                f"{question.name} has {shared}, and another image (correct one)"
+                f"{question.name} has the image_id {question.image_id!r:.80} of {first}, and "
+                "another image (correct one)"
             )
         return stored, repaired
 
@@ -418,10 +418,8 @@ def _check_groups(
     for group, members in groups.items():
         for category in members:
             if category not in categories:
-                unknown = unknown_name(
-                    f"{where}: group {group!r}: category", category, categories
-                )
-                raise DataError(f"{unknown}{hint}")
+                what = f"{where}: group {group!r}: category"
+                raise DataError(unknown_name(what, category, categories) + hint)
 
 
 def _counts(names: Iterable[str | None]) -> Counts:

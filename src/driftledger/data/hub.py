@@ -28,12 +28,11 @@ from driftledger.core.text import for_line, shortened
 from driftledger.core.types import Split
 from driftledger.data.datasets.base import (
     DatasetProvider,
-    Provider,
     SourceItem,
     digest_files,
     printable,
-    read_file,
 )
+from driftledger.data.datasets.pages import PagedProvider, file_and_page
 from driftledger.data.tables import TableRow, as_text
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -62,10 +61,9 @@ class Source(NamedTuple):
         if self.folder is not None:
             return (self.folder / name).is_file()
         hub = import_extra("huggingface_hub")
-        errors = import_extra("huggingface_hub.errors")
         try:
             hub.hf_hub_download(self.repository, name, revision=self.commit)
-        except errors.EntryNotFoundError:
+        except hub.errors.EntryNotFoundError:
             return False
         return True
 
@@ -115,24 +113,20 @@ def find_source(
             )
         return Source(folder, None, None)
     if revision is None:
-        sentence = (
+        kind_of_error = ConfigError if folder.exists() else MissingSourceError
+        raise kind_of_error(
             f"{path!r:.200} is not a folder here; correct path, or set revision if it "
             "is on the hub"
         )
-        raise ConfigError(sentence) if folder.exists() else MissingSourceError(sentence)
     if _COMMIT.fullmatch(revision):
         return Source(None, path, revision)
     hub = import_extra("huggingface_hub")
-    errors = import_extra("huggingface_hub.errors")
     try:
-        return Source(
-            None,
-            path,
-            str(hub.HfApi().repo_info(path, revision=revision, repo_type=kind).sha),
-        )
+        found = hub.HfApi().repo_info(path, revision=revision, repo_type=kind)
+        return Source(None, path, str(found.sha))
     except (
-        errors.HTTPError,
-        errors.OfflineModeIsEnabled,
+        hub.errors.HTTPError,
+        hub.errors.OfflineModeIsEnabled,
         OSError,
         ValueError,
     ) as error:
@@ -150,7 +144,7 @@ def find_source(
         ) from None
 
 
-class HubTable(Provider, ABC):
+class HubTable(PagedProvider, ABC):
     """A split of a dataset. A branch or tag given as ``revision`` is resolved to its commit, which
     is recorded."""
 
@@ -235,8 +229,10 @@ class HubTable(Provider, ABC):
                 shortened(str(error.__cause__ or error if is_wrapped else error))
                 or type(error).__name__
             )
-            what = f"{self.path}, split {split!r}, cannot be loaded ({reason})"
-            raise DataError(f"{what}; correct its settings or the network") from None
+            raise DataError(
+                f"{self.path}, split {split!r}, cannot be loaded ({reason}); correct its settings "
+                "or the network"
+            ) from None
         return loaded
 
     def rows(
@@ -252,8 +248,8 @@ class HubTable(Provider, ABC):
         """Read the rows of a split with these columns, class labels by name.
 
         Args:
-            files: the column of images or sounds, which ``setting`` names. A file is read when its
-                row asks for it.
+            files: the column of images or sounds, which ``setting`` names; in a local folder it may
+                hold the names of files and pages below it. A file is read when its row asks for it.
             lists: whether that column may hold lists; a row then reads a list of bytes.
         """
         names = [column for column in dict.fromkeys(columns) if column != files]
@@ -270,53 +266,53 @@ class HubTable(Provider, ABC):
         if is_list:
             feature = feature.feature
             undecoded = datasets.List(undecoded)
-        is_bytes = "binary" in str(getattr(feature, "dtype", ""))
-        is_file = (
-            isinstance(feature, dict) and "bytes" in feature
-        )  # as pandas writes {bytes, path}
-        if not isinstance(feature, kind) and not is_bytes and not is_file:
-            what = _in_words(feature, datasets)
-            sentence = (
-                f"column {files!r} holds {what}, and no {self.medium}s; correct it, or set "
-                f"{setting}"
+        folder = self._source.folder and self._source.folder.resolve()
+        dtype = str(getattr(feature, "dtype", ""))
+        is_named = "string" in dtype and folder is not None
+        is_medium = isinstance(feature, kind) or "binary" in dtype or is_named
+        # as pandas writes it
+        is_medium |= isinstance(feature, dict) and "bytes" in feature
+        if not is_medium:
+            raise ConfigError(
+                f"{self.path}: column {files!r} holds {_in_words(feature, datasets)}, and no "
+                f"{self.medium}s; correct it, or set {setting}"
             )
-            raise ConfigError(f"{self.path}: {sentence}")
         media = table.select_columns([files]).cast_column(files, undecoded)
         paths: list[Any] = []
         for chunk in media.data.column(files).chunks:
             paths += [None] * len(chunk) if is_list else chunk.field("path").to_pylist()
         texts = table.select_columns(names)
         labels = {}
-        for column in names:
-            if hasattr(texts.features[column], "names"):
-                labels[column] = texts.features[column].names
-        folder = self._source.folder and self._source.folder.resolve()
+        for column, values in texts.features.items():
+            if hasattr(values, "names"):
+                labels[column] = values.names
         for number, path in enumerate(paths):
             cells = texts[number] if names else {}
             file = None
             if path:
                 name = Path(path)
                 file = printable(name.name)
-                if folder and name.is_relative_to(folder):
+                if is_named:
+                    file = self.recorded(printable(path))
+                elif folder and name.is_relative_to(folder):
                     file = printable(name.relative_to(folder).as_posix())
             place = f"row {number} of {split}" + (f" ({file})" if file else "")
             for column, of_class in labels.items():
                 value = cells[column]
-                if value is not None and value >= len(of_class):
-                    what = (
-                        f"has class {value} in {column!r}, which has only {len(of_class)}; "
-                        "correct the dataset"
+                if value is None or value < 0:
+                    continue
+                if value >= len(of_class):
+                    raise DataError(
+                        f"{place} has class {value} in {column!r}, which has only "
+                        f"{len(of_class)}; correct the dataset"
                     )
-                    raise DataError(f"{place} {what}")
-                cells[column] = (
-                    of_class[value] if value is not None and value >= 0 else value
-                )
+                cells[column] = of_class[value]
             yield TableRow(
                 number,
                 place,
                 cells,
-                file,
-                partial(self._read, media, number, files, place),
+                file=file,
+                read=partial(self._read, media, number, files, place),
             )
 
     def _read(self, media: Any, number: int, files: str, place: str) -> Any:
@@ -334,11 +330,13 @@ class HubTable(Provider, ABC):
         path = cell.get("path")
         if data is not None or not path:
             return data or b""
-        if not self._may_read(Path(path)):
+        name, page = file_and_page(path)
+        file = Path(self._source.folder or "", name)
+        if not self._may_read(file):
             raise DataError(
                 f"{place} names a file outside the dataset, {path!r:.200}; remove the row"
             )
-        return read_file(Path(path), place)
+        return self.read_image(file, page, place)
 
     def _may_read(self, file: Path) -> bool:
         """Return whether a file is in the dataset's folder or in the library's.
@@ -405,13 +403,11 @@ class HuggingFace(HubTable, DatasetProvider):
             digits = len(str(max(len(loaded) - 1, 0)))
             seen = set()
             for row in self.rows(loaded, name, files, columns, self.files_in):
-                unique = (
-                    row.cells[self.unique_column] if self.unique_column else row.number
-                )
-                value = canonical_json(unique)
-                if value in seen:
-                    continue
-                seen.add(value)
+                if self.unique_column:
+                    value = canonical_json(row.cells[self.unique_column])
+                    if value in seen:
+                        continue
+                    seen.add(value)
                 number = f"{row.number:0{digits}}"
                 yield SourceItem(
                     id=f"{split}-{number}" if split else number,

@@ -4,6 +4,7 @@ Each has ``samples.jsonl`` or ``questions.jsonl``, a card, and images or sounds.
 """
 
 from collections.abc import Sequence
+from operator import not_
 from pathlib import Path
 from typing import Annotated, TypeAlias
 
@@ -12,7 +13,7 @@ from pydantic import Field
 from driftledger.core.canonical import Json, sha256_of
 from driftledger.core.errors import first_few
 from driftledger.core.files import Record, read_jsonl
-from driftledger.core.strict import Id, Name, RelativePath, Strict, Words
+from driftledger.core.strict import Id, Name, RelativePath, Strict, Words, is_none
 from driftledger.core.types import Medium, Sample, Split
 
 SAMPLES = "samples.jsonl"
@@ -36,12 +37,10 @@ class SampleEntry(Record):
     label: str | None = None
     split: Split | None = None
     sha256: str
-    width: int | None = Field(default=None, exclude_if=lambda width: width is None)
+    width: int | None = Field(default=None, exclude_if=is_none)
     """In pixels; of an image, like ``height``."""
-    height: int | None = Field(default=None, exclude_if=lambda height: height is None)
-    seconds: float | None = Field(
-        default=None, exclude_if=lambda seconds: seconds is None
-    )
+    height: int | None = Field(default=None, exclude_if=is_none)
+    seconds: float | None = Field(default=None, exclude_if=is_none)
     """Of a sound."""
     source: dict[str, str] = Field(default_factory=dict)
     """Where it came from: file name, address, licence, as far as they are known."""
@@ -65,7 +64,7 @@ class DatasetCard(Record):
     """Empty unless the dataset has a support and a test set."""
     leaks: dict[Id, Id] = Field(default_factory=dict)
     """Id of a test sample → id of the support sample that is the same, pixel for pixel."""
-    blank: list[Id] = Field(default_factory=list, exclude_if=lambda blank: not blank)
+    blank: list[Id] = Field(default_factory=list, exclude_if=not_)
     """Ids of the samples in which a conversion left nothing to see or to hear."""
     digest: str
     """SHA-256 over every sample's id, category, label, split and file hash."""
@@ -131,9 +130,7 @@ class QuestionEntry(Record):
     image: RelativePath
     """Below the question set's folder; the first of several."""
     image_sha256: str
-    images: list[QuestionImage] = Field(
-        default_factory=list, exclude_if=lambda images: not images
-    )
+    images: list[QuestionImage] = Field(default_factory=list, exclude_if=not_)
     """All images of a question that may have several, in order: they stand where its texts have
     ``<image 2>``, or else in front."""
     image_id: Words
@@ -162,8 +159,9 @@ class QuestionEntry(Record):
 
     def media(self, folder: Path) -> tuple[Medium, ...]:
         """Return its images in order, in the question set's folder."""
-        first = QuestionImage(file=self.image, sha256=self.image_sha256)
-        images = self.images or [first]
+        images = self.images or [
+            QuestionImage(file=self.image, sha256=self.image_sha256)
+        ]
         return tuple(Medium(folder / image.file, image.sha256) for image in images)
 
 
@@ -183,11 +181,9 @@ class QuestionSetCard(Record):
     """Subset → its subtasks → how many questions."""
     capabilities: Counts = Field(default_factory=dict)
     categories: Counts = Field(default_factory=dict)
-    groups: dict[str, list[str]] = Field(
-        default_factory=dict, exclude_if=lambda groups: not groups
-    )
+    groups: dict[str, list[str]] = Field(default_factory=dict, exclude_if=not_)
     """Group name → its categories, which are averaged in it."""
-    blank: list[Id] = Field(default_factory=list, exclude_if=lambda blank: not blank)
+    blank: list[Id] = Field(default_factory=list, exclude_if=not_)
     """Ids of the questions in an image of which a conversion left nothing to see."""
     digest: str
     """SHA-256 over every question's content and its image's hash, in order."""

@@ -1,26 +1,85 @@
 """Pages of PDFs as images."""
 
+import shutil
+import sys
+
 import pytest
 from PIL import Image
 
-from driftledger.core.errors import DataError
+from driftledger.core.errors import DataError, DriftledgerError
+from driftledger.data.build import build
+from driftledger.data.datasets import pages
+from driftledger.data.datasets.image_folder import ImageFolder
+from driftledger.data.hub import HuggingFace
 from driftledger.data.question_sets.table import QuestionTable
 from driftledger.data.records import read_questions
 from tests.data.question_sets.sources import VET, build_set, jsonl
+from tests.data.test_datasets import entries_of
+from tests.data.test_huggingface import cache  # noqa: F401
 from tests.support.cases import lines
 
-pytest.importorskip("pypdfium2")
+LOCKED = (
+    b"trailer\n<</ID[<><>]/Encrypt<</Filter/Standard/V 1/R 2/P 0/O<%064d>/U<%064d>>>"
+)
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory):
+    """A folder of PDFs: one of a red and a blue page, and one of pages 11 to 22 points wide."""
+    folder = tmp_path_factory.mktemp("sources")
+    red = Image.new("RGB", (36, 72), "red")
+    blue = Image.new("RGB", (72, 36), "blue")
+    red.save(folder / "in.pdf", save_all=True, append_images=[blue])
+    sizes = [Image.new("RGB", (11 + page, 20)) for page in range(12)]
+    sizes[0].save(folder / "report.pdf", save_all=True, append_images=sizes[1:])
+    report = (folder / "report.pdf").read_bytes()
+    locked = report.replace(b"trailer\n<<", LOCKED % (0, 0))
+    (folder / "locked.pdf").write_bytes(locked)
+    (folder / "damaged.pdf").write_bytes(b"%PDF-1.4")
+    Image.new("1", (9000, 9000)).save(folder / "large.pdf")
+    Image.new("RGB", (5, 4)).save(folder / "a.png")
+    return folder
+
+
+@pytest.mark.parametrize("case", lines("data/pdf_folders.jsonl"), ids=str)
+def test_pages_in_a_dataset(case, sources, tmp_path, monkeypatch, cache):  # noqa: F811
+    monkeypatch.setattr(pages, "MOST_PAGES", case.get("most", 12))
+    if case.get("missing"):
+        monkeypatch.setitem(sys.modules, "pypdfium2", None)
+    for file in case["files"]:
+        place = tmp_path / "in" / file
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(sources / place.name, place)
+    if "table" in case:
+        (tmp_path / "in/test.csv").write_text("\n".join(["image,kind", *case["table"]]))
+    kind = HuggingFace if "table" in case else ImageFolder
+    settings = {"path": str(tmp_path / "in"), "pdf_dpi": 72} | case.get("settings", {})
+    dataset = kind.model_validate(settings)
+    if "says" in case:
+        with pytest.raises(DriftledgerError) as caught:
+            build("mine", dataset, tmp_path / "built")
+        assert case["says"] in str(caught.value)
+        return
+    build("mine", dataset, tmp_path / "built")
+    entries = entries_of(tmp_path / "built")
+    assert len(entries) == case["samples"]
+    for at, *expected in case["rows"]:
+        entry = entries[at]
+        group = entry.label or entry.category
+        assert [entry.id, group, entry.width, entry.source["file"]] == expected
+
+
+def test_the_resolution_is_in_the_digest(sources):
+    first, second = (ImageFolder(path=sources, pdf_dpi=dpi) for dpi in (72, 150))
+    assert first.source_digest() != second.source_digest()
 
 
 @pytest.mark.parametrize("case", lines("data/pages.jsonl"), ids=str)
-def test_a_page_of_a_red_and_a_blue_one(case, tmp_path):
+def test_a_page_of_a_red_and_a_blue_one(case, sources, tmp_path):
     file = jsonl(tmp_path / "in", VET | {"image": case["image"]})
-    pdf = tmp_path / "in/in.pdf"
-    Image.new("RGB", (36, 72), "red").save(pdf, resolution=72)
-    Image.new("RGB", (72, 36), "blue").save(pdf, append=True, resolution=72)
-    pdf.with_name("damaged.pdf").write_bytes(b"%PDF-1.4")
-    Image.new("1", (9000, 9000)).save(pdf.with_name("large.pdf"), resolution=72)
-    made = QuestionTable(protocol="mm_vet", path=file, pdf_dpi=case["dpi"])
+    made = QuestionTable(
+        protocol="mm_vet", path=file, images=sources, pdf_dpi=case["dpi"]
+    )
     if "says" in case:
         with pytest.raises(DataError) as caught:
             build_set("mine", made, tmp_path / "built")

@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field
 
 from driftledger.benchmarks.records import CollectedRecord
+from driftledger.core.strict import is_none
 from driftledger.core.types import Medium
 from driftledger.data.records import DatasetCard
 
@@ -22,14 +23,12 @@ class ChainRequest(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     iterations: int = Field(ge=1, le=100)
-    iterations_by_group: dict[str, int] | None = Field(
-        default=None, exclude_if=lambda by_group: by_group is None
-    )
+    iterations_by_group: dict[str, int] | None = Field(default=None, exclude_if=is_none)
     """Group of the dataset → where the chains of its categories stop, sooner than all others."""
     describe_prompt: str
     max_tokens: int | None
     """How long a description may be; None is the model's own limit."""
-    prefix: str | None = Field(default=None, exclude_if=lambda prefix: prefix is None)
+    prefix: str | None = Field(default=None, exclude_if=is_none)
     """The beginning of every description, which the model goes on from."""
     generate_prompt: str
     seed: int

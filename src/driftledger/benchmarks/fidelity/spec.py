@@ -45,7 +45,7 @@ from driftledger.benchmarks.settings import (
     NeededFor,
     RepeatedSection,
 )
-from driftledger.core.strict import Name
+from driftledger.core.strict import Name, is_none
 from driftledger.core.types import Sample
 from driftledger.data.records import DatasetCard
 
@@ -108,7 +108,7 @@ class FidelitySettings(RepeatedSection):
     """Asked once per image, without examples and with at most one length."""
     generate_prompt: DrawingPrompt
     ssim_side: Annotated[int | None, NeededFor("image")] = Field(
-        default=None, ge=16, le=4096, exclude_if=lambda side: side is None
+        default=None, ge=16, le=4096, exclude_if=is_none
     )
     """Both images are brought to so many pixels per side before SSIM compares them."""
     ratings: Path | None

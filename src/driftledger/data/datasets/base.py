@@ -22,6 +22,7 @@ from driftledger.core.grouping import grouped
 from driftledger.core.media import Kind, Sound
 from driftledger.core.paths import leads_out
 from driftledger.core.registry import Provided
+from driftledger.core.strict import is_none
 from driftledger.core.types import Split
 from driftledger.data.datasets.decode import decode
 
@@ -52,9 +53,7 @@ class Provider(Provided, ABC):
     """A frozen specification of a source. ``provider`` is its name in the registry, or else its
     place."""
 
-    first: PositiveInt | None = Field(
-        default=None, exclude_if=lambda first: first is None
-    )
+    first: PositiveInt | None = Field(default=None, exclude_if=is_none)
     """How many samples are kept, in the order of :func:`first_of`; all of a support set are. Of a
     question set, how many questions, or of MME how many images, each with both questions;
     ``expect`` is not looked at then."""
@@ -86,7 +85,7 @@ class DatasetProvider(Provider, ABC):
     max_pixels: int = Field(default=MAX_PIXELS, ge=1, le=PILLOW_LIMIT)
     """An image of more pixels is refused by its header, as a decompression bomb."""
     per_category: PositiveInt | dict[Split, PositiveInt] | None = Field(
-        default=None, exclude_if=lambda number: number is None
+        default=None, exclude_if=is_none
     )
     """How many samples of each category are kept, and all of one with fewer. A support and a test
     set are thinned by label, and may have a number each: ``{support: 10, test: 5}``."""
@@ -119,9 +118,7 @@ class DatasetProvider(Provider, ABC):
         kinds = dict[str, tuple[Split | None, str | None]]()
         for item in self.items():
             kinds[item.id] = item.split, item.label if item.split else item.category
-        if not isinstance(most, int | None) and any(
-            split is None for split, _ in kinds.values()
-        ):
+        if isinstance(most, dict) and not all(split for split, _ in kinds.values()):
             raise ConfigError(
                 "per_category names support and test, and this dataset has no such sets; give one "
                 "number"
@@ -129,13 +126,7 @@ class DatasetProvider(Provider, ABC):
         kept = set[str]()
         categories = dict[str, str | None]()
         for (split, category), ids in in_order(kinds, self.sample_seed).items():
-            number = (
-                most
-                if isinstance(most, int | None)
-                else most.get(split)
-                if split
-                else None
-            )
+            number = most.get(split or "test") if isinstance(most, dict) else most
             if split == "support":
                 kept.update(ids[:number])
             else:
@@ -190,13 +181,13 @@ def read_file(path: Path, name: str) -> bytes:
     """Read a file that errors call ``name``; DataError if it cannot be read, or is larger than
     :data:`MOST_BYTES`."""
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise DataError(
-                f"{name} is larger than {MOST_BYTES >> 20} MiB; cut it into parts, or remove it"
-            )
         return read_regular(path, MOST_BYTES)
     except OSError as error:
         raise unreadable(name, error) from None
+    except ValueError:
+        raise DataError(
+            f"{name} is larger than {MOST_BYTES >> 20} MiB; cut it into parts, or remove it"
+        ) from None
 
 
 def unreadable(name: str, error: OSError) -> DataError:

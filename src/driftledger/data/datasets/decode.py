@@ -60,6 +60,8 @@ def decode(data: bytes, name: str, max_pixels: int) -> tuple[Image.Image, list[s
     Raises:
         DataError: it cannot be decoded, is too large, or has no defined 8-bit form.
     """
+    if not data:
+        raise DataError(f"{name} is empty or has no image; add one, or remove it")
     try:
         # Pillow warns about sizes below our own limit, and about metadata that is not kept.
         with (
@@ -67,10 +69,9 @@ def decode(data: bytes, name: str, max_pixels: int) -> tuple[Image.Image, list[s
             Image.open(BytesIO(data), formats=FORMATS) as opened,
         ):
             if not 0 < opened.width * opened.height <= max_pixels:
-                size = f"{opened.width}×{opened.height} pixels"
                 raise DataError(
-                    f"{name} is {size}, and max_pixels allows {max_pixels}; scale it down or "
-                    "raise that"
+                    f"{name} is {opened.width}×{opened.height} pixels, and max_pixels allows "
+                    f"{max_pixels}; scale it down or raise that"
                 )
             notes = _notes_before_loading(opened)
             notes += _profile_notes(opened.info.get("icc_profile"), opened.mode)
@@ -80,11 +81,8 @@ def decode(data: bytes, name: str, max_pixels: int) -> tuple[Image.Image, list[s
     except (DataError, MemoryError):
         raise
     except UnidentifiedImageError:
-        what = (
-            f"is not an image, or not one of {', '.join(FORMATS)}; convert or remove it"
-        )
         raise DataError(
-            f"{name} {what if data else 'is empty or has no image; add one, or remove it'}"
+            f"{name} is not an image, or not one of {', '.join(FORMATS)}; convert or remove it"
         ) from None
     except Image.DecompressionBombError:
         raise DataError(
@@ -110,10 +108,7 @@ def decode(data: bytes, name: str, max_pixels: int) -> tuple[Image.Image, list[s
 
 def _spread(image: Image.Image) -> int:
     """Return the largest difference between two values of a channel of an RGB image, 0 to 255."""
-    return max(
-        int(band.max()) - int(band.min())
-        for band in np.asarray(image).transpose(2, 0, 1)
-    )
+    return int(np.ptp(np.asarray(image), axis=(0, 1)).max())
 
 
 def _differs(image: Image.Image) -> bool:
@@ -127,10 +122,8 @@ def _notes_before_loading(image: Image.Image) -> list[str]:
     are gone then."""
     frames: int = getattr(image, "n_frames", 1)
     notes = [f"first of {frames} frames"] if frames > 1 else []
-    raw_modes = [str(tile[3]) for tile in getattr(image, "tile", ())]
-    if image.mode.startswith("I") or any(
-        kind in raw for raw in raw_modes for kind in (";16B", ";16L", ";16N")
-    ):
+    raw_modes = [tile[3] for tile in getattr(image, "tile", ())]
+    if image.mode.startswith("I") or re.search(";16[BLN]", str(raw_modes)):
         notes.append("16 bits per channel reduced to 8")
     if image.getexif().get(ExifTags.Base.Orientation, 1) in range(2, 9):
         notes.append("rotated upright as its EXIF tag says")

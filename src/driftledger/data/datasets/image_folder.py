@@ -11,7 +11,7 @@ from typing import ClassVar, TypeAlias
 
 from PIL import Image
 
-from driftledger.core.canonical import sha256_bytes
+from driftledger.core.canonical import sha256_bytes, sha256_of
 from driftledger.core.errors import DataError, first_few
 from driftledger.core.paths import leads_out
 from driftledger.core.types import Split
@@ -25,6 +25,7 @@ from driftledger.data.datasets.base import (
     unreadable,
 )
 from driftledger.data.datasets.decode import FORMATS, NOTHING_LEFT
+from driftledger.data.datasets.pages import PagedProvider, count_pages, is_pdf
 
 UNCATEGORISED = "uncategorised"
 
@@ -36,9 +37,9 @@ ByName: TypeAlias = dict[str, Path]
 """Name below a folder → the file."""
 
 
-class ImageFolder(DatasetProvider):
-    """The images below ``path``; a subfolder directly in it is a category, however deep an image
-    lies in it.
+class ImageFolder(PagedProvider, DatasetProvider):
+    """The images below ``path``, and each page of its PDF files; a subfolder directly in it is a
+    category, however deep an image lies in it.
 
     Without subfolders no sample has a category. With them, images beside the subfolders form the
     category ``uncategorised``, so that every sample is in some category's mean. Hidden files are
@@ -47,7 +48,7 @@ class ImageFolder(DatasetProvider):
     """
 
     provider: ClassVar[str] = "image_folder"
-    formats: ClassVar[tuple[str, ...]] = FORMATS
+    formats: ClassVar[tuple[str, ...]] = (*FORMATS, "PDF")
 
     path: Path
     """Relative to the working directory, or absolute, or in the home directory (``~``)."""
@@ -60,39 +61,44 @@ class ImageFolder(DatasetProvider):
         has_categories = any("/" in file for file in files)
         for file, path in files.items():
             (top, *below) = file.split("/")
-            read = partial(read_file, path, file)
-            if not self.labelled:
-                category = (top if below else UNCATEGORISED) if has_categories else None
-                yield SourceItem(
-                    safe_id(file), file, read, category=category, source={"file": file}
-                )
-            elif top in _SETS and len(below) > 1:
-                yield SourceItem(
-                    safe_id(file),
-                    file,
-                    read,
-                    label=below[0],
-                    split=_SETS[top],
-                    source={"file": file},
-                )
-            else:
-                place = f"train/<label>/ or test/<label>/ of {str(self.path)!r}"
+            category = label = None
+            split = _SETS.get(top) if self.labelled else None
+            if split and len(below) > 1:
+                label = below[0]
+            elif self.labelled:
                 raise DataError(
-                    f"{file} is not in the folder of a class; move it into {place}, or remove it"
+                    f"{file} is not in the folder of a class; move it into train/<label>/ or "
+                    f"test/<label>/ of {str(self.path)!r}, or remove it"
+                )
+            elif has_categories:
+                category = top if below else UNCATEGORISED
+            for id_, name, page in _images(file, path):
+                yield SourceItem(
+                    id_,
+                    name,
+                    partial(self.read_image, path, page, name),
+                    category=category,
+                    label=label,
+                    split=split,
+                    source={"file": self.recorded(name)},
                 )
 
     def source_digest(self) -> str:
         files, left_out = self.files()
-        return digest_files({**files, **left_out}.items())
+        digest = digest_files((files | left_out).items())
+        return sha256_of([digest, self.pdf_dpi]) if any(map(is_pdf, files)) else digest
 
     def source(self) -> dict[str, str]:
         _, left_out = self.files()
-        named = {"left_out": first_few([*left_out])} if left_out else {}
-        return {"kind": self.provider, "folder": printable(self._folder.name)} | named
+        source = {"kind": self.provider, "folder": printable(self._folder.name)}
+        if left_out:
+            source["left_out"] = first_few([*left_out])
+        return source
 
     def is_read(self, name: str) -> bool:
         """Return whether a file has the suffix of a format that is read."""
-        return Image.registered_extensions().get(Path(name).suffix.lower()) in FORMATS
+        suffix = Path(name).suffix.lower()
+        return Image.registered_extensions().get(suffix) in self.formats
 
     def blank(self) -> list[str]:
         """Return the files of which a conversion leaves nothing to see, without reading the others.
@@ -103,11 +109,10 @@ class ImageFolder(DatasetProvider):
         for name, path in self.files()[0].items():
             with suppress(Exception):  # Pillow answers broken bytes with any exception
                 with Image.open(path, formats=FORMATS) as header:
-                    is_plain = (
-                        header.mode in ("RGB", "L")
-                        and getattr(header, "n_frames", 1) == 1
-                    )
-                notes = [] if is_plain else self.decode(read_file(path, name), name)[1]
+                    frames = getattr(header, "n_frames", 1)
+                    if header.mode in ("RGB", "L") and frames == 1:
+                        continue
+                _, notes = self.decode(read_file(path, name), name)
                 blank += [name for note in notes if note.startswith(NOTHING_LEFT)]
         return blank
 
@@ -146,12 +151,14 @@ class ImageFolder(DatasetProvider):
                 if name.startswith("."):
                     continue
                 path = Path(top, name)
-                is_folder = path.name in folders
-                is_read = self.is_read(path.name)
+                is_folder = name in folders
+                is_read = self.is_read(name)
                 leaves = path.is_symlink() and path.exists() and leads_out(path, folder)
                 if leaves and (is_folder or is_read):
-                    what = "put its target into the folder, or remove the link"
-                    raise DataError(f"{path} is a link out of {folder}; {what}")
+                    raise DataError(
+                        f"{path} is a link out of {folder}; put its target into the folder, or "
+                        "remove the link"
+                    )
                 if is_read and not path.is_file() and not is_folder:
                     raise DataError(
                         f"{path} is a broken link or not a file; correct or remove it"
@@ -160,11 +167,22 @@ class ImageFolder(DatasetProvider):
                     kept = read if is_read else left_out
                     kept[printable(path.relative_to(folder).as_posix())] = path
         if not read:
-            kinds = f"{self.medium}s ({', '.join(self.formats)})"
             raise DataError(
-                f"the folder {str(self.path)!r} holds no {kinds}; put some there"
+                f"the folder {str(self.path)!r} holds no {self.medium}s "
+                f"({', '.join(self.formats)}); put some there"
             )
         return dict(sorted(read.items())), dict(sorted(left_out.items()))
+
+
+def _images(file: str, path: Path) -> Iterator[tuple[str, str, str]]:
+    """Yield id, name and page of an image file, or of each page of a PDF file."""
+    if not is_pdf(file):
+        yield safe_id(file), file, ""
+        return
+    pages = count_pages(read_file(path, file), file)
+    for page in range(1, pages + 1):
+        id_ = safe_id(f"{file[:-4]}-{page:0{len(str(pages))}}.pdf")
+        yield id_, f"{file}#{page}", str(page)
 
 
 def safe_id(name: str) -> str:

@@ -132,13 +132,15 @@ def _read(data: bytes, max_seconds: float) -> Sound:
 
 def _check(rate: int, channels: int, samples: int, max_seconds: float) -> None:
     if not 1 <= rate <= MOST_RATE or not 1 <= channels <= MOST_CHANNELS:
-        most = f"{MOST_RATE:,} Hz and {MOST_CHANNELS} channels"
         raise ValueError(
-            f"it has {rate:,} Hz and {channels} channels, and at most {most} are read"
+            f"it has {rate:,} Hz and {channels} channels, and at most {MOST_RATE:,} Hz and "
+            f"{MOST_CHANNELS} channels are read"
         )
     if not SHORTEST <= samples / rate <= max_seconds:
-        limits = f"from {SHORTEST} s to max_seconds, {max_seconds:g}, are read"
-        raise ValueError(f"it has {samples / rate:,.2f} s, and {limits}")
+        raise ValueError(
+            f"it has {samples / rate:,.2f} s, and from {SHORTEST} s to max_seconds, "
+            f"{max_seconds:g}, are read"
+        )
     if samples * channels > MOST_SAMPLES:
         raise ValueError(
             f"it has {samples * channels:,} samples in all channels, and {MOST_SAMPLES:,} are read"
@@ -159,7 +161,7 @@ class SoundDataset(DatasetProvider):
 
     @property
     def unused(self) -> set[str]:
-        return super().unused | {"max_pixels", "image_column"}
+        return super().unused | {"max_pixels", "image_column", "pdf_dpi"}
 
     def decode(self, data: bytes, name: str) -> tuple[Sound, list[str]]:
         return decode_sound(

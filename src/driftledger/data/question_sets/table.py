@@ -26,9 +26,8 @@ from driftledger.data.datasets.base import (
     inside,
     printable,
     reached,
-    read_file,
 )
-from driftledger.data.datasets.pages import file_and_page, page_png
+from driftledger.data.datasets.pages import PagedProvider, file_and_page
 from driftledger.data.hub import HubTable
 from driftledger.data.question_sets.base import (
     QuestionProvider,
@@ -63,10 +62,8 @@ class ColumnQuestions(QuestionProvider, ABC):
 
     def image_column(self, available: Collection[str]) -> str:
         """Return the column of images: as it is named, or else ``image``, or else ``images``."""
-        named = self.columns.get("image")
-        if named is None and "image" not in available and "images" in available:
-            return "images"
-        return str(named or "image")
+        has_list = "image" not in available and "images" in available
+        return str(self.columns.get("image") or ("images" if has_list else "image"))
 
     def check(self, rules: QuestionRules) -> None:
         fields = [*rules.needed, *rules.optional]
@@ -158,9 +155,9 @@ class ColumnQuestions(QuestionProvider, ABC):
             letters = list(string.ascii_uppercase[: len(options)])
             letter = answer.strip().upper()
             if letter not in letters:
-                what = f"letter of its {len(options)} options; correct it, or set answer_is"
                 raise DataError(
-                    f"{place} has the answer {answer!r:.80}, which is not a {what}"
+                    f"{place} has the answer {answer!r:.80}, which is not a letter of its "
+                    f"{len(options)} options; correct it, or set answer_is"
                 )
             answer = options[letters.index(letter)]
         listed = cell("capabilities")
@@ -169,8 +166,8 @@ class ColumnQuestions(QuestionProvider, ABC):
             listed = written.split(",") if written else ()
         capabilities = []
         for name in listed:
-            capability = as_text(name, f"{place} in capabilities") or ""
-            capabilities.append(capability.strip())
+            capability = as_text(name, f"{place} in capabilities")
+            capabilities.append((capability or "").strip())
         image_id = text("image_id") if "image_id" in columns else image
         if image_id is None:
             raise DataError(
@@ -208,22 +205,24 @@ def _options(cells: Cells, columns: Sequence[str], place: str) -> tuple[str, ...
     The list may be written as JSON.
     """
     if len(columns) > 1:
-        texts = [
-            as_text(cells.get(column), f"{place} in {column}") for column in columns
-        ]
-        return tuple(text or "" for text in texts)
+        return tuple(
+            as_text(cells.get(column), f"{place} in {column}") or ""
+            for column in columns
+        )
     where = f"{place} in options"
     options = cells.get(columns[0]) if columns else []
     if isinstance(options, str):
         with suppress(ValueError):
             options = load_json(options.encode(), finite=False)
     if not isinstance(options, list | tuple):
-        what = "holds neither a list nor a list as JSON; correct it, or name one column per option"
-        raise DataError(f"{where} {what}")
+        raise DataError(
+            f"{where} holds neither a list nor a list as JSON; correct it, or name one column per "
+            "option"
+        )
     return tuple(as_text(option, where) or "" for option in options)
 
 
-class QuestionTable(ColumnQuestions):
+class QuestionTable(PagedProvider, ColumnQuestions):
     """Questions from a file on this disk, of a kind that
     :func:`~driftledger.data.tables.read_table` reads."""
 
@@ -235,8 +234,6 @@ class QuestionTable(ColumnQuestions):
     images: Path | dict[str, Path] | None = None
     """The folder of the images, or one for each subset's file; without it, the file's. No image is
     read from outside of it."""
-    pdf_dpi: int = Field(default=150, ge=36, le=600, exclude_if=lambda dpi: dpi == 150)
-    """Pixels per inch of pages, where an image is one: ``report.pdf#3``."""
 
     def check(self, rules: QuestionRules) -> None:
         super().check(rules)
@@ -262,12 +259,17 @@ class QuestionTable(ColumnQuestions):
                 paths, is_list = self._paths(cells, column, f"{place} in image")
                 ids = []
                 for path in paths:
-                    name = self._name(path)
-                    ids.append(name or sha256_bytes(image_in(path) or b""))
-                names = "; ".join(filter(None, map(self._name, paths)))
-                read = partial(self._read, folder, paths, place, is_list=is_list)
+                    data = image_in(path) or b""
+                    ids.append(self._name(path) or sha256_bytes(data))
+                row = TableRow(
+                    number,
+                    place,
+                    cells,
+                    file="; ".join(filter(None, map(self._name, paths))),
+                    read=partial(self._read, folder, paths, place, is_list=is_list),
+                )
                 yield self.question(
-                    TableRow(number, place, cells, file=names, read=read),
+                    row,
                     columns,
                     image="; ".join(ids),
                     total=len(table.rows),
@@ -308,8 +310,7 @@ class QuestionTable(ColumnQuestions):
         """Return a path as it is recorded; empty for an image in base64, and for nothing."""
         if not path.strip() or image_in(path):
             return ""
-        drawn = f" at {self.pdf_dpi} dpi" if file_and_page(path)[1] else ""
-        return printable(PurePosixPath(path).as_posix()) + drawn
+        return self.recorded(printable(PurePosixPath(path).as_posix()))
 
     def _read(
         self, folder: Path, paths: Sequence[str], place: str, *, is_list: bool
@@ -319,11 +320,9 @@ class QuestionTable(ColumnQuestions):
         for path in paths:
             data = image_in(path) or b""
             if self._name(path):
-                file, page = file_and_page(path)
-                name = f"{place}: {path!r:.200}"
-                data = read_file(inside(folder, file, place), name)
-                if page:
-                    data = page_png(data, page, name, dpi=self.pdf_dpi)
+                name, page = file_and_page(path)
+                file = inside(folder, name, place)
+                data = self.read_image(file, page, f"{place}: {path!r:.200}")
             images.append(data)
         return images if is_list else images[0]
 
