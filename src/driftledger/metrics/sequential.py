@@ -11,8 +11,8 @@ import numpy as np
 
 from driftledger.core.types import Float64
 
-STAKES = (0.9, 0.3, 0.1)
-"""Shares of the wealth that are bet each time: for large, middling and small differences."""
+STAKES = (0.9, 0.3)
+"""Shares of the wealth that are bet each time: for large and small differences."""
 STEPS = 20_000
 """The grid of means that are tested, between the bounds."""
 
