@@ -113,7 +113,7 @@ def reordered(random: Dice) -> Scores:
 
 CASES = {
     "two equal models, noise of the demonstration": equal(demo, EVEN),
-    "… that always lose 0.8 in one image of fifty": equal(skewed, EVEN),
+    "… of which one loses 0.8 in one image of fifty": equal(skewed, EVEN),
     "… with heavy tails": equal(heavy, EVEN),
     "… in categories of 20 to 200": equal(demo, UNEVEN),
     "… one better in large categories, one in small ones": apart,
