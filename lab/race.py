@@ -189,7 +189,8 @@ def error_row(name: str) -> str:
                 is_alarm = is_alarm or is_significant(differences, counts, alpha)
         by_race += is_wrong
         by_t += is_alarm
-    return f"| {name} | {percent(by_race)} | {percent(by_t)} |"
+    mark = " (!)" if by_race > ALPHA * RACES else ""
+    return f"| {name} | {percent(by_race)}{mark} | {percent(by_t)} |"
 
 
 def image_row(
