@@ -104,6 +104,7 @@ class VLLM(QueueModel, ChatCheckpoint):
         "pillow",
     )
     extra: ClassVar[str] = "vllm"
+    in_torch: ClassVar[bool] = False
 
     batch_size: int = Field(default=1024, ge=1, le=4096)
     """How many conversations are in the engine's queue at once: it begins one as soon as another

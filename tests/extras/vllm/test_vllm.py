@@ -106,6 +106,7 @@ def test_the_fingerprint_follows_what_shapes_the_answer(engine, built, monkeypat
     identity = vllm(folder).identity()
     assert identity["libraries"]["vllm"] == "0.32.0"
     assert identity["device"] == "cuda"
+    assert "attention" not in vllm(folder, dtype="bfloat16").identity()
     assert not engine.ENGINES
 
 

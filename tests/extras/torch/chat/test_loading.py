@@ -64,6 +64,19 @@ def test_both_image_backends_and_reduced_precision_answer(checkpoint, asked):
         assert one.loaded.chat.processor.image_processor.backend == one.backend
 
 
+def test_on_a_gpu_half_precision_repeats_itself_without_cudnn(llava):
+    torch.backends.cuda.enable_cudnn_sdp(True)
+    assert model(llava).loaded
+    assert not torch.backends.cuda.cudnn_sdp_enabled()
+    half = {"device": "cuda", "dtype": "bfloat16"}
+    assert model(llava, **half).identity()["attention"] == "without cuDNN"
+    for others in (half | {"dtype": "float32"}, half | {"device": "cpu"}):
+        assert "attention" not in model(llava, **others).identity()
+    assert model(llava, **half, batch_size=1).unrepeatable is None
+    company = "in bfloat16, the company in its batches of 2 changes what comes out"
+    assert model(llava, **half, batch_size=2).unrepeatable == company
+
+
 def test_after_release_it_loads_again_and_says_the_same(checkpoint, asked):
     one = model(checkpoint)
     before = one.respond(asked)
