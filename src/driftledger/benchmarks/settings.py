@@ -14,9 +14,9 @@ class EntryOf(NamedTuple):
     """Marks a setting that names entries of a catalogue, checked and noted by ``resolve``."""
 
     section: str
-    must: Literal["", "read", "ask once"] = ""
+    must: Literal["", "read", "ask once", "be the ceiling"] = ""
     """What the entry must do: an encoder reads texts; a description asks once an image, without
-    examples."""
+    examples; a model in ``run`` shows what the first metric can reach."""
 
 
 class OfSelected(NamedTuple):

@@ -147,6 +147,15 @@ class Settings(Strict):
         return tuple(map(benchmark, selected))
 
     @property
+    def ceilings(self) -> dict[str, str]:
+        """The benchmarks that name a ceiling, each with the model that it is."""
+        named = {}
+        for where, entry, name in self.references():
+            if entry.must == "be the ceiling":
+                named[where.partition(".")[0]] = name
+        return named
+
+    @property
     def judge(self) -> str | None:
         """The name of the judge; None where nothing that is selected needs one.
 
@@ -431,6 +440,8 @@ def _selection(settings: Settings) -> Iterator[str]:
             if description.demonstrations or len(description.lengths) > 1:
                 what = f"{name!r} has demonstrations or several lengths"
                 yield f"{where}: {what}; name one that asks once per image"
+        if entry.must == "be the ceiling" and name not in run.models:
+            yield f"{where}: {name!r} is not in run.models; add it there"
 
 
 _ANY_MODEL = {

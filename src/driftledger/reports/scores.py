@@ -122,6 +122,8 @@ class Block:
     """Model → why it is not ranked, without a full stop, as in ``compare``: its coverage is below
     ``min_coverage``, or too much more is left out of its score than of the best covered model's."""
     rows_of: RowsOf = lambda score: ()
+    ceiling: str = ""
+    """The model that shows what the first metric can reach; empty if none is named."""
 
     @property
     def on(self) -> str:
@@ -258,6 +260,17 @@ class Block:
         return units_of(metric, rows, key or number)
 
 
+def alike(blocks: Sequence[Block], role: str) -> dict[tuple[str, ...], list[Block]]:
+    """Group the blocks of a benchmark that differ in this component alone, by the other names."""
+
+    def names_of(block: Block) -> tuple[str, ...]:
+        keys = block.scores[0].keys
+        names = block.spec.scores.keys
+        return tuple(keys[key] for key in names if key not in ("model", role))
+
+    return grouped(blocks, names_of)
+
+
 @lru_cache(maxsize=10_000)
 def _cells(block: Block, number: str) -> Mapping[str, Cell]:
     tested = block.tested(number)
@@ -372,18 +385,31 @@ Parts: TypeAlias = Mapping[Benchmark, Sequence[Block]]
 """The scores of each benchmark that has some, in the order of the benchmarks."""
 
 
-def by_benchmark(scores: Sequence[Score], rows_of: RowsOf = lambda score: ()) -> Parts:
-    """Set the scores of each benchmark side by side."""
+def by_benchmark(
+    scores: Sequence[Score],
+    rows_of: RowsOf = lambda score: (),
+    ceilings: Mapping[str, str] | None = None,
+) -> Parts:
+    """Set the scores of each benchmark side by side.
+
+    Args:
+        ceilings: benchmark → the model that is its ceiling.
+    """
     parts = {}
     for spec in benchmarks():
-        blocks = list(blocks_of(spec, scores, rows_of))
+        blocks = list(
+            blocks_of(spec, scores, rows_of, (ceilings or {}).get(spec.name, ""))
+        )
         if blocks:
             parts[spec] = blocks
     return parts
 
 
 def blocks_of(
-    spec: Benchmark, scores: Sequence[Score], rows_of: RowsOf = lambda score: ()
+    spec: Benchmark,
+    scores: Sequence[Score],
+    rows_of: RowsOf = lambda score: (),
+    ceiling: str = "",
 ) -> Iterator[Block]:
     """Yield the scores of a benchmark, those with equal keys but the model's together."""
     keys = [key for key in spec.scores.keys if key != "model"]
@@ -397,4 +423,11 @@ def blocks_of(
             difference = coverage_difference(best, score)
             if difference is not None and difference.why:
                 apart[score.model] = difference.reason
-        yield Block(spec, members, names=names, apart=apart, rows_of=rows_of)
+        yield Block(
+            spec,
+            members,
+            names=names,
+            apart=apart,
+            rows_of=rows_of,
+            ceiling=ceiling,
+        )

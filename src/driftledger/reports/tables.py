@@ -11,18 +11,19 @@ from itertools import chain
 from driftledger.benchmarks.base import COVERAGE, Benchmark, Metric
 from driftledger.benchmarks.costs import COSTS, NOTE
 from driftledger.benchmarks.score import Score, base_key
-from driftledger.core.grouping import grouped
 from driftledger.metrics.ranks import DECIMALS
+from driftledger.reports.ceiling import SHARE, range_of
 from driftledger.reports.cells import (
     Cell,
     Cells,
     ReportTable,
     cell,
     coverage_cell,
+    interval,
     name_cell,
     report_table,
 )
-from driftledger.reports.scores import Block
+from driftledger.reports.scores import Block, alike
 
 BY_VALUE = "rank by value"
 """1 + how many have a better value, as in the papers."""
@@ -136,8 +137,14 @@ def _model_tables(block: Block) -> Iterator[ReportTable]:
                 notes += misplaced(
                     block, key, metric.named(key) if name == number else name
                 )
+                notes += range_of(block, key).remarks
                 for model, value in block.cells(key).items():
                     rows[model].append(value)
+                if place == 1 and (shares := range_of(block, key).shares):
+                    head.append(f"{metric.named(key)} of the range")
+                    for model, row in rows.items():
+                        own = shares.get(model, {})
+                        row.append(cell(own.get(SHARE), more=interval(own, SHARE, 2)))
         if first is not None:
             head.append(BY_VALUE if block.tested(first) is None else BY_TEST)
             for score in scores:
@@ -274,11 +281,7 @@ def generators_tables(
     """
     if not spec.layout.means_of_groups:
         return
-    keys = [key for key in spec.scores.keys if key not in ("model", "generator")]
-    alike = grouped(
-        blocks, lambda block: tuple(block.scores[0].keys[key] for key in keys)
-    )
-    for names, members in alike.items():
+    for names, members in alike(blocks, "generator").items():
         by_model: dict[str, list[tuple[Block, Score, str]]] = {}
         generators = set()
         scores = []

@@ -88,6 +88,9 @@ class GenCeptionSettings(RepeatedSection):
     cross_check: Annotated[tuple[Name, ...], EntryOf("models")]
     """Models with first descriptions that the report checks each other model's against, as far as
     they are selected."""
+    ceiling: Annotated[Name | None, EntryOf("models", must="be the ceiling")] = None
+    """The model whose descriptions are taken as exact: what it reaches is the ceiling of a
+    generator."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
