@@ -133,10 +133,10 @@ def share_of_range(
 
     Source: Cochran 1977, "Sampling Techniques", chapter 6.
 
-    >>> table = np.array([[0.25, 0.0, 0.5], [0.5, 0.0, 1.0], [0.0, 0.0, 0.5], [0.5, 0.0, 1.0]])
+    >>> table = np.array([[1.0, 0.0, 1.0], [0.0, 0.0, 1.0], [2.0, 0.0, 3.0], [1.0, 0.0, 3.0]])
     >>> found = share_of_range(table, ["scene"] * 4, "ijkl", confidence=0.9)
-    >>> round(found.value, 9), round(found.standard_error, 9)
-    (0.416666667, 0.083333333)
+    >>> found.value, found.df, round(found.standard_error, 4)
+    (0.5, 3.0, 0.1443)
     """
     if not len(categories):
         return None
