@@ -155,7 +155,7 @@ def test_models_stand_between_a_control_and_the_ceiling(
     if control:
         some.append(scored("blind", control, "blind"))
     made = block(*some, ceiling="truth")
-    found = range_of(made, "ssim")
+    found = range_of(made, "ssim", "SSIM")
     assert {
         model: share[SHARE] for model, share in found.shares.items()
     } == pytest.approx(shares)

@@ -30,8 +30,12 @@ class Range(NamedTuple):
 
 
 @lru_cache(maxsize=1000)
-def range_of(block: Block, number: str) -> Range:
-    """Return the range of the first metric; of other numbers, or without a ceiling, it is empty."""
+def range_of(block: Block, number: str, title: str = "") -> Range:
+    """Return the range of the first metric; of other numbers, or without a ceiling, it is empty.
+
+    Args:
+        title: begins the remarks.
+    """
     metric = block.spec.metrics[0]
     ceiling = block.ceiling
     tested = block.tested(number)
@@ -40,7 +44,6 @@ def range_of(block: Block, number: str) -> Range:
     better = tested.groups.better
     if ceiling not in better:
         return Range()
-    title = block.spec.titled(number)
     values = block.values(number)
     controls = block.ranked(number, controls=True)
     if ceiling in tested.doubtful or not controls:

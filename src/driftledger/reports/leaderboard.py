@@ -169,7 +169,7 @@ def _table(
                 why = block.apart[score.model]
                 apart_notes.append(f"{head} of {score.model} has no rank: {why}.")
         notes += misplaced(block, key, head)
-        notes += range_of(block, key).remarks
+        notes += range_of(block, key, head).remarks
         cells_by_column.append(cells)
     first = columns[0]
     ranked = {}

@@ -137,10 +137,12 @@ def _model_tables(block: Block) -> Iterator[ReportTable]:
                 notes += misplaced(
                     block, key, metric.named(key) if name == number else name
                 )
-                notes += range_of(block, key).remarks
                 for model, value in block.cells(key).items():
                     rows[model].append(value)
-                if place == 1 and (shares := range_of(block, key).shares):
+                shares, remarks = range_of(block, key, metric.named(key))
+                if place == 1:
+                    notes += remarks
+                if place == 1 and shares:
                     head.append(f"{metric.named(key)} of the range")
                     for model, row in rows.items():
                         own = shares.get(model, {})
@@ -282,21 +284,18 @@ def generators_tables(
     if not spec.layout.means_of_groups:
         return
     for names, members in alike(blocks, "generator").items():
+        if len(members) < 2:
+            continue
         by_model: dict[str, list[tuple[Block, Score, str]]] = {}
-        generators = set()
         scores = []
         notes = []
         for block in members:
             for score in block.order():
-                generator = score.keys["generator"]
-                column = (block, score, f"{name_cell(score)} · {generator}")
-                by_model.setdefault(score.model, []).append(column)
-                generators.add(generator)
+                head = f"{name_cell(score)} · {score.keys['generator']}"
+                by_model.setdefault(score.model, []).append((block, score, head))
                 scores.append(score)
             for model, why in block.apart.items():
                 notes.append(f"{model} on {block.on} has no rank: {why}.")
-        if len(generators) < 2:
-            continue
         key = spec.keys_of(spec.metrics[0], *scores)[-1]
         kind = next(iter(spec.layout.groups))
         title = (
