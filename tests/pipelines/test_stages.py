@@ -136,7 +136,9 @@ def test_captions_are_the_ceiling_of_each_generator(root):
         texts.setdefault(record["unit"], record["results"][0]["text"])
     assert len(texts) == 8
     captions.write_text(
-        "".join(json.dumps({"id": n, "answer": text}) + "\n" for n, text in texts.items())
+        "".join(
+            json.dumps({"id": n, "answer": text}) + "\n" for n, text in texts.items()
+        )
     )
     project = Project(root)
     update(project)
@@ -154,7 +156,9 @@ def test_captions_are_the_ceiling_of_each_generator(root):
             (gc["regions_medium"] - gc["blind"]) / whole
         )
     assert "saturated: regions_medium is not shown to be below the ceiling" in board
-    assert "| GC@2: my_images · painter · layout, my_images · small · layout | " in board
+    assert (
+        "| GC@2: my_images · painter · layout, my_images · small · layout | " in board
+    )
 
 
 @pytest.mark.parametrize(

@@ -127,11 +127,14 @@ LEVEL = (
     "SSIM: saturated: near is not shown to be below the ceiling; other samples, more of them or a "
     "better generator may set them apart."
 )
-NO_RANGE = (
-    "SSIM has no range: truth, the ceiling, is not shown to be above a control."
-)
+NO_RANGE = "SSIM has no range: truth, the ceiling, is not shown to be above a control."
 RANGES = {
-    "half way": ({"half": HALF}, LOW, {"blind": 0.0, "half": 0.5, "truth": 1.0}, [ENDS]),
+    "half way": (
+        {"half": HALF},
+        LOW,
+        {"blind": 0.0, "half": 0.5, "truth": 1.0},
+        [ENDS],
+    ),
     # of 9 images, five are 0.21 below and four 0.19 above: −0.29 / 9 of a range of 10
     "saturated": (
         {"near": CLOSE, "half": HALF},
@@ -174,7 +177,11 @@ TURNS = {
     # through both generators the means are 50.4 and 40.4, in turn: nothing is left for either
     "shown": ((HIGH, LOW), (LOW, HIGH), ["0.0", "0.0", "100.0", "1", "1", "1"]),
     # apart by 0.29 / 9, which is not shown
-    "by value alone": ((HIGH, CLOSE), (CLOSE, HIGH), ["0.0", "0.0", "100.0", "1", "1", "0"]),
+    "by value alone": (
+        (HIGH, CLOSE),
+        (CLOSE, HIGH),
+        ["0.0", "0.0", "100.0", "1", "1", "0"],
+    ),
     "in one order": ((HIGH, LOW), (HIGH, LOW), ["100.0", "0.0", "0.0", "1", "0", "0"]),
 }
 """Values of two models through one generator, and through another → the row."""

@@ -14,13 +14,16 @@ class EntryOf(NamedTuple):
     """Marks a setting that names entries of a catalogue, checked and noted by ``resolve``."""
 
     section: str
-    must: Literal["", "read", "ask once", "be the ceiling"] = ""
+    must: Literal["", "read", "ask once"] = ""
     """What the entry must do: an encoder reads texts; a description asks once an image, without
-    examples; a model in ``run`` shows what the first metric can reach."""
+    examples."""
 
 
 class OfSelected(NamedTuple):
-    """Marks a setting that names some of the datasets or question sets of its benchmark."""
+    """Marks a setting that names some of what is selected in ``run``."""
+
+    section: str = ""
+    """The list in ``run``; empty for the datasets or question sets of its benchmark."""
 
 
 class NeededFor(NamedTuple):

@@ -17,7 +17,7 @@ def variance_shares(table: Sequence[Sequence[float]]) -> list[float]:
     Source: Searle, Casella and McCulloch 1992, "Variance Components", chapter 4.
 
     Returns:
-        Three shares that sum to 1, to 9 decimals; nothing if all values are equal.
+        Three shares that sum to 1, to 9 decimals; all 0 if all values are equal.
 
     Raises:
         ValueError: there are fewer than two rows or columns.
@@ -28,13 +28,12 @@ def variance_shares(table: Sequence[Sequence[float]]) -> list[float]:
     values = np.round(np.array(table), DECIMALS)
     if min(values.shape) < 2:
         raise ValueError("a table needs two rows and two columns at least")
-    if values.min() == values.max():
-        return []
     rows = values.mean(axis=1, keepdims=True)
     columns = values.mean(axis=0)
     rest = values - rows - columns + values.mean()
     both = (rest**2).sum() / ((len(rows) - 1) * (len(columns) - 1))
     own = rows.var(ddof=1) - both / len(columns)
     other = columns.var(ddof=1) - both / len(rows)
-    components = np.maximum([own, other, both], 0.0)
-    return [round(float(share), 9) for share in components / components.sum()]
+    components = np.round(np.maximum([own, other, both], 0.0), 2 * DECIMALS)
+    shares = components / (components.sum() or 1.0)
+    return [round(share, 9) for share in shares.tolist()]

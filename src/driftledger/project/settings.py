@@ -150,9 +150,10 @@ class Settings(Strict):
     def ceilings(self) -> dict[str, str]:
         """The benchmarks that name a ceiling, each with the model that it is."""
         named = {}
-        for where, entry, name in self.references():
-            if entry.must == "be the ceiling":
-                named[where.partition(".")[0]] = name
+        for spec in self.benchmarks:
+            for _, mark, names in self.section(spec.name).marks(OfSelected):
+                if mark.section == "models" and names:
+                    named[spec.name] = names[0]
         return named
 
     @property
@@ -430,18 +431,17 @@ def _selection(settings: Settings) -> Iterator[str]:
         if empty:
             needed = " and ".join(f"run.{key}s" for key in empty)
             yield f"{own} needs {needed}; select some, or nothing in run.{own}"
-        for key, _, names in settings.section(own).marks(OfSelected):
+        for key, mark, names in settings.section(own).marks(OfSelected):
+            where = mark.section or own
             for name in names:
-                if name not in selected:
-                    yield f"{own}.{key}: {name!r} is not in run.{own}; select it, or remove it"
+                if name not in getattr(run, where):
+                    yield f"{own}.{key}: {name!r} is not in run.{where}; select it, or remove it"
     for where, entry, name in settings.references():
         if entry.must == "ask once":
             description = settings.description(name)
             if description.demonstrations or len(description.lengths) > 1:
                 what = f"{name!r} has demonstrations or several lengths"
                 yield f"{where}: {what}; name one that asks once per image"
-        if entry.must == "be the ceiling" and name not in run.models:
-            yield f"{where}: {name!r} is not in run.models; add it there"
 
 
 _ANY_MODEL = {

@@ -58,9 +58,7 @@ def range_of(block: Block, number: str, title: str = "") -> Range:
             f"{title}: saturated: {', '.join(level)} is not shown to be below the ceiling; other "
             "samples, more of them or a better generator may set them apart."
         )
-    units = {}
-    for score in block.scores:
-        units[score.model] = block.units(metric, score, number)
+    units = {s.model: block.units(metric, s, number) for s in block.scores}
     top = units[ceiling]
     low = units[floor]
     shares = {}

@@ -67,5 +67,5 @@ def _rows(blocks: Sequence[Block]) -> Iterator[Cells]:
         shown += len(winners) == 2
     places = ", ".join(block.on for block in blocks)
     row: list[Cell | str] = [f"{spec.titled(key)}: {places}"]
-    row += [cell(100 * share, digits=1) for share in shares] or [Cell()] * 3
+    row += [cell(100 * share, digits=1) for share in shares]
     yield [*row, str(len(pairs)), str(turned), str(shown)]

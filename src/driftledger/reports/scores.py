@@ -262,13 +262,10 @@ class Block:
 
 def alike(blocks: Sequence[Block], role: str) -> dict[tuple[str, ...], list[Block]]:
     """Group the blocks of a benchmark that differ in this component alone, by the other names."""
-
-    def names_of(block: Block) -> tuple[str, ...]:
-        keys = block.scores[0].keys
-        names = block.spec.scores.keys
-        return tuple(keys[key] for key in names if key not in ("model", role))
-
-    return grouped(blocks, names_of)
+    keys = [key for key in blocks[0].spec.scores.keys if key not in ("model", role)]
+    return grouped(
+        blocks, lambda block: tuple(block.scores[0].keys[key] for key in keys)
+    )
 
 
 @lru_cache(maxsize=10_000)

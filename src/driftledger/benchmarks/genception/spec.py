@@ -36,7 +36,12 @@ from driftledger.benchmarks.base import (
 from driftledger.benchmarks.collecting import StageInputs
 from driftledger.benchmarks.score import Numbers, Rows, Score, Scores
 from driftledger.benchmarks.scoring import Scored, ToScore
-from driftledger.benchmarks.settings import DrawingPrompt, EntryOf, RepeatedSection
+from driftledger.benchmarks.settings import (
+    DrawingPrompt,
+    EntryOf,
+    OfSelected,
+    RepeatedSection,
+)
 from driftledger.collect.store import CallStore
 from driftledger.core.canonical import Json
 from driftledger.core.errors import ConfigError, unknown_name
@@ -88,7 +93,7 @@ class GenCeptionSettings(RepeatedSection):
     cross_check: Annotated[tuple[Name, ...], EntryOf("models")]
     """Models with first descriptions that the report checks each other model's against, as far as
     they are selected."""
-    ceiling: Annotated[Name | None, EntryOf("models", must="be the ceiling")] = None
+    ceiling: Annotated[Name | None, OfSelected("models")] = None
     """The model whose descriptions are taken as exact: what it reaches is the ceiling of a
     generator."""
 
