@@ -157,7 +157,7 @@ def test_captions_are_the_ceiling_of_each_generator(root):
         )
     assert "saturated: regions_medium is not shown to be below the ceiling" in board
     assert (
-        "| GC@2: my_images · painter · layout, my_images · small · layout | " in board
+        "| GC@2 on my_images · layout through painter, small | " in board
     )
 
 

@@ -196,7 +196,7 @@ def test_how_far_an_order_depends_on_the_generator(one, two, row):
     some.append(scored("blind", LOW, "blind", generator="one"))
     [table] = dependence_tables(SPEC, list(blocks(some)))
     [(name, *shown)] = table.rows
-    assert name == "SSIM: shapes · one · eye, shapes · two · eye"
+    assert name == "SSIM on shapes · eye through one, two"
     assert list(map(str, shown)) == row
     assert list(dependence_tables(SPEC, list(blocks(some[:2])))) == []
 

@@ -35,14 +35,16 @@ def dependence_tables(
     rows: list[Cells] = []
     for role in ("generator", "encoder", "text_encoder"):
         if metric.needs & NEEDED_FOR[role]:
-            for members in alike(blocks, role).values():
-                rows += _rows(members)
+            for names, members in alike(blocks, role).items():
+                through = [block.scores[0].keys.get(role, "") for block in members]
+                place = f"{' · '.join(names)} through {', '.join(through)}"
+                rows += _rows(members, place)
     if rows:
         title = f"{spec.title}: how far ranks depend on the generator or encoder"
         yield ReportTable(title, _HEAD, rows=rows, notes=[_NOTE], name="dependence")
 
 
-def _rows(blocks: Sequence[Block]) -> Iterator[Cells]:
+def _rows(blocks: Sequence[Block], place: str) -> Iterator[Cells]:
     """Yield the row of several blocks; nothing if fewer than two models have a rank in each."""
     spec = blocks[0].spec
     key = spec.headline(blocks[0].scores[0])[0]
@@ -65,7 +67,6 @@ def _rows(blocks: Sequence[Block]) -> Iterator[Cells]:
                 winners |= tested.groups.better[one] & {other}
                 winners |= tested.groups.better[other] & {one}
         shown += len(winners) == 2
-    places = ", ".join(block.on for block in blocks)
-    row: list[Cell | str] = [f"{spec.titled(key)}: {places}"]
+    row: list[Cell | str] = [f"{spec.titled(key)} on {place}"]
     row += [cell(100 * share, digits=1) for share in shares]
     yield [*row, str(len(pairs)), str(turned), str(shown)]
