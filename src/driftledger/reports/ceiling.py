@@ -55,7 +55,7 @@ def range_of(block: Block, number: str, title: str = "") -> Range:
     level = [model for model in models if ceiling not in better[model]]
     if level and level[0] == models[0]:
         remarks.append(
-            f"{title}: saturated: {', '.join(level)} is not shown to be below the ceiling; other "
+            f"{title}: saturated: no test shows {', '.join(level)} to be below the ceiling; other "
             "samples, more of them or a better generator may set them apart."
         )
     units = {s.model: block.units(metric, s, number) for s in block.scores}
