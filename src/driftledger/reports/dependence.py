@@ -41,7 +41,9 @@ def dependence_tables(
                 rows += _rows(members, place)
     if rows:
         title = f"{spec.title}: how far ranks depend on the generator or encoder"
-        yield ReportTable(title, _HEAD, rows=rows, notes=[_NOTE], name="dependence")
+        yield ReportTable(
+            title, _HEAD, rows=rows, notes=[_NOTE], across=True, name="dependence"
+        )
 
 
 def _rows(blocks: Sequence[Block], place: str) -> Iterator[Cells]:
