@@ -63,9 +63,9 @@ def what_is_lacking(project: Project, scores: Sequence[Score]) -> list[str]:
         scores: those that are there.
     """
     lacking = dict[str, None]()  # several scores may be of the same data
-    stored = {(score.benchmark, *sorted(score.keys.items())): score for score in scores}
+    stored = {benchmark(each.benchmark).scores.at(each.keys): each for each in scores}
     for spec, keys in project.selected:
-        score = stored.get((spec.name, *sorted(keys.items())))
+        score = stored.get(spec.scores.at(keys))
         where = f"in {spec.name} on {keys[spec.data.name]}"
         if score is None:
             lacking[f"{keys['model']} has no score {where}"] = None

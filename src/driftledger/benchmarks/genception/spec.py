@@ -334,15 +334,12 @@ def people(spec: Benchmark, scores: Scores) -> Iterator[BenchmarkTable]:
     for score in scores:
         categories |= dict.fromkeys(score.groups["category"])
         if score.components["model"].provider == PEOPLE:
-            persons.append(score)
+            if spec.keys_of(gc, score):
+                persons.append(score)
         elif not score.is_control:
             models.append(score)
     in_groups = dict.fromkeys(chain.from_iterable(groups.values()))
-    for number, person in enumerate(
-        [each for each in persons if spec.keys_of(gc, each)], 1
-    ):
-        if not models:
-            return
+    for number, person in enumerate(persons if models else (), 1):
         key = spec.shown_key(gc, [person]) or ""
         places = {}
         for name in in_groups | dict.fromkeys(sorted(categories)):
