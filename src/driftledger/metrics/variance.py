@@ -28,12 +28,13 @@ def variance_shares(table: Sequence[Sequence[float]]) -> list[float]:
     values = np.round(np.array(table), DECIMALS)
     if min(values.shape) < 2:
         raise ValueError("a table needs two rows and two columns at least")
-    rows = values.mean(axis=1, keepdims=True)
-    columns = values.mean(axis=0)
-    rest = values - rows - columns + values.mean()
-    both = (rest**2).sum() / ((len(rows) - 1) * (len(columns) - 1))
-    own = rows.var(ddof=1) - both / len(columns)
-    other = columns.var(ddof=1) - both / len(rows)
-    components = np.round(np.maximum([own, other, both], 0.0), 2 * DECIMALS)
-    shares = components / (components.sum() or 1.0)
-    return [round(share, 9) for share in shares.tolist()]
+    rows, columns = values.shape
+    of_rows = values.mean(axis=1)
+    of_columns = values.mean(axis=0)
+    rest = values - of_rows[:, None] - of_columns
+    both = rest.var() * values.size / ((rows - 1) * (columns - 1))
+    own = of_rows.var(ddof=1) - both / columns
+    other = of_columns.var(ddof=1) - both / rows
+    components = np.maximum([own, other, both], 0.0).round(2 * DECIMALS)
+    shares: list[float] = (components / (components.sum() or 1.0)).round(9).tolist()
+    return shares

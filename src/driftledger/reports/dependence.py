@@ -50,8 +50,9 @@ def _rows(blocks: Sequence[Block], place: str) -> Iterator[Cells]:
     """Yield the row of several blocks; nothing if fewer than two models have a rank in each."""
     spec = blocks[0].spec
     key = spec.headline(blocks[0].scores[0])[0]
-    ranked = [block.ranked(key) for block in blocks]
-    models = sorted(set(ranked[0]).intersection(*ranked))
+    models = blocks[0].ranked(key)
+    for block in blocks:
+        models = [model for model in models if model in block.ranked(key)]
     if len(blocks) < 2 or len(models) < 2:
         return
     columns = [block.values(key) for block in blocks]
