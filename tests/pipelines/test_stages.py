@@ -155,7 +155,7 @@ def test_captions_are_the_ceiling_of_each_generator(root):
         assert share["regions_medium"] == pytest.approx(
             (gc["regions_medium"] - gc["blind"]) / whole
         )
-    assert "saturated: no test shows regions_medium to be below the ceiling" in board
+    assert "saturated: no test shows regions_medium at 0.9" in board
     assert "| GC@2 on my_images · layout through painter, small | " in board
 
 

@@ -124,8 +124,8 @@ def test_controls_do_not_compete_and_are_placed_beside_each_model():
 HALF = [45.0 + 0.1 * n for n in range(9)]
 ENDS = "SSIM: of the range, blind is 0 and truth, the ceiling, is 1."
 LEVEL = (
-    "SSIM: saturated: no test shows near to be below the ceiling; other samples, more of them or a "
-    "better generator may set them apart."
+    "SSIM: saturated: no test shows near at 1.00 (0.98–1.01) to be below the ceiling; other "
+    "samples, more of them or a better generator may set them apart."
 )
 NO_RANGE = "SSIM has no range: truth, the ceiling, is not shown to be above a control."
 RANGES = {

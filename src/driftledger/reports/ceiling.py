@@ -14,6 +14,7 @@ from driftledger.benchmarks.scoring import interval_ends
 from driftledger.metrics.exact import round_significant
 from driftledger.metrics.intervals import DIGITS
 from driftledger.metrics.paired import share_of_range
+from driftledger.reports.cells import Cell, cell, interval
 from driftledger.reports.scores import Block
 
 SHARE = "share_of_range"
@@ -27,6 +28,11 @@ class Range(NamedTuple):
     ends."""
     remarks: Sequence[str] = ()
     """What is at its ends; an alarm if the best model is level with the ceiling."""
+
+
+def share_cell(share: Numbers) -> Cell:
+    """Write a share of the range with its interval."""
+    return cell(share.get(SHARE), more=interval(share, SHARE, 2))
 
 
 @lru_cache(maxsize=1000)
@@ -51,13 +57,6 @@ def range_of(block: Block, number: str, title: str = "") -> Range:
         return Range(remarks=[f"{title} has no range: {reason}."])
     floor = max(controls, key=values.__getitem__)
     remarks = [f"{title}: of the range, {floor} is 0 and {ceiling}, the ceiling, is 1."]
-    models = [model for model in better if model != ceiling]
-    level = [model for model in models if ceiling not in better[model]]
-    if level and level[0] == models[0]:
-        remarks.append(
-            f"{title}: saturated: no test shows {', '.join(level)} to be below the ceiling; other "
-            "samples, more of them or a better generator may set them apart."
-        )
     units = {s.model: block.units(metric, s, number) for s in block.scores}
     top = units[ceiling]
     low = units[floor]
@@ -74,4 +73,12 @@ def range_of(block: Block, number: str, title: str = "") -> Range:
         if share is not None:
             ends = interval_ends({SHARE: share}).metrics
             shares[model] = {SHARE: round_significant(share.value, DIGITS), **ends}
+    models = [model for model in better if model != ceiling]
+    level = [model for model in models if ceiling not in better[model]]
+    if level and level[0] == models[0]:
+        places = [f"{m} at {share_cell(shares.get(m, {}))}" for m in level]
+        remarks.append(
+            f"{title}: saturated: no test shows {', '.join(places)} to be below the ceiling; other "
+            "samples, more of them or a better generator may set them apart."
+        )
     return Range(shares, remarks)

@@ -12,14 +12,13 @@ from driftledger.benchmarks.base import COVERAGE, Benchmark, Metric
 from driftledger.benchmarks.costs import COSTS, NOTE
 from driftledger.benchmarks.score import Score, base_key
 from driftledger.metrics.ranks import DECIMALS
-from driftledger.reports.ceiling import SHARE, range_of
+from driftledger.reports.ceiling import range_of, share_cell
 from driftledger.reports.cells import (
     Cell,
     Cells,
     ReportTable,
     cell,
     coverage_cell,
-    interval,
     name_cell,
     report_table,
 )
@@ -145,8 +144,7 @@ def _model_tables(block: Block) -> Iterator[ReportTable]:
                 if place == 1 and shares:
                     head.append(f"{metric.named(key)} of the range")
                     for model, row in rows.items():
-                        own = shares.get(model, {})
-                        row.append(cell(own.get(SHARE), more=interval(own, SHARE, 2)))
+                        row.append(share_cell(shares.get(model, {})))
         if first is not None:
             head.append(BY_VALUE if block.tested(first) is None else BY_TEST)
             for score in scores:
