@@ -139,6 +139,10 @@ def test_only_what_is_asked_is_answered():
     assert "is an image that was drawn here; ask for t=1 alone" in failure(
         model, ask("0", t=2)
     )
+    kept = Predictions(path=FILES / "mmvet.json", format="mmvet", for_drawings=True)
+    assert kept.respond([ask("v1_0", t=3)]) == kept.respond([ask("v1_0")])
+    assert kept.mark.endswith("as their originals: a ceiling, and no model")
+    assert "for_drawings" not in model.spec["settings"], "its version is as it was"
     assert "and this call has none" in failure(
         model, Conversation.ask("Grade it.", NOTHING)
     )

@@ -260,7 +260,9 @@ def test_dvc_shows_short_names_and_in_front_what_differs(keys, names):
         for name in ("gc", "similarity")
     }
     scores = [genception_score(metrics=values, curves=curves, **each) for each in keys]
-    shown = metrics_of([*scores, question_score(metrics={"answer_rate": 40.0})])
+    shown = metrics_of(
+        by_benchmark([*scores, question_score(metrics={"answer_rate": 40.0})])
+    )
     assert shown["seer"]["answer_rate"] == 40.0
     assert not [name for name in shown["seer"] if "gc_at_1" in name]
     for score in scores:

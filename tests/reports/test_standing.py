@@ -9,9 +9,12 @@ import pytest
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import RepeatRow, Row, Score
 from driftledger.metrics.exact import exact_mean
+from driftledger.reports.ceiling import SHARE, Range, range_of
 from driftledger.reports.charts import figures_of, series_of
+from driftledger.reports.dependence import dependence_tables
 from driftledger.reports.scores import blocks_of
 from driftledger.reports.tables import misplaced
+from driftledger.reports.tables import tables_of as table_list
 from tests.reports.test_tables import control
 from tests.support.ledgers import (
     component,
@@ -54,11 +57,20 @@ def ranks(made, number):
     }
 
 
-def block(*some):
-    rows: Mapping[str, list[Row]] = {score.model: rows for score, rows in some}
-    [made] = blocks_of(
-        SPEC, [score for score, _ in some], lambda score: rows[score.model]
+def blocks(some, ceiling=""):
+    rows: Mapping[tuple[str, str], list[Row]] = {
+        (score.model, score.keys["generator"]): rows for score, rows in some
+    }
+    return blocks_of(
+        SPEC,
+        [score for score, _ in some],
+        lambda score: rows[score.model, score.keys["generator"]],
+        ceiling,
     )
+
+
+def block(*some, ceiling=""):
+    [made] = blocks(some, ceiling)
     return made
 
 
@@ -107,6 +119,86 @@ def test_controls_do_not_compete_and_are_placed_beside_each_model():
     assert [score.model for score in made.order()] == ["high", "low", "blind"]
     untested = replace(made, rows_of=lambda score: ())
     assert ranks(untested, "ssim") == {"low": (2, ""), "high": (1, "")}
+
+
+HALF = [45.0 + 0.1 * n for n in range(9)]
+ENDS = "SSIM: of the range, blind is 0 and truth, the ceiling, is 1."
+LEVEL = (
+    "SSIM: saturated: no test shows near at 1.00 (0.98–1.01) to be below the ceiling; other "
+    "samples, more of them or a better generator may set them apart."
+)
+NO_RANGE = "SSIM has no range: truth, the ceiling, is not shown to be above a control."
+RANGES = {
+    "half way": (
+        {"half": HALF},
+        LOW,
+        {"blind": 0.0, "half": 0.5, "truth": 1.0},
+        [ENDS],
+    ),
+    # of 9 images, five are 0.21 below and four 0.19 above: −0.29 / 9 of a range of 10
+    "saturated": (
+        {"near": CLOSE, "half": HALF},
+        LOW,
+        {"blind": 0.0, "half": 0.5, "near": 1 - 0.29 / 90, "truth": 1.0},
+        [ENDS, LEVEL],
+    ),
+    "a control as good": ({"half": HALF}, CLOSE, {}, [NO_RANGE]),
+    "no control": ({"half": HALF}, None, {}, [NO_RANGE]),
+}
+"""Values of models and of a control → shares, and what is said; the ceiling has those of HIGH."""
+
+
+@pytest.mark.parametrize(
+    ("models", "control", "shares", "remarks"), RANGES.values(), ids=RANGES
+)
+def test_models_stand_between_a_control_and_the_ceiling(
+    models, control, shares, remarks
+):
+    some = [scored(name, values) for name, values in (models | {"truth": HIGH}).items()]
+    if control:
+        some.append(scored("blind", control, "blind"))
+    made = block(*some, ceiling="truth")
+    found = range_of(made, "ssim", "SSIM")
+    assert {
+        model: share[SHARE] for model, share in found.shares.items()
+    } == pytest.approx(shares)
+    assert found.remarks == remarks
+    first, *_ = table_list(made)
+    assert ("SSIM of the range" in first.head) is bool(shares)
+    assert set(remarks) <= set(first.notes)
+    plain = block(*some)
+    assert range_of(plain, "ssim") == range_of(made, "coverage") == Range()
+    assert [made.cells("ssim")[m].letters for m in models] == [
+        plain.cells("ssim")[m].letters for m in models
+    ], "a ceiling changes no other number"
+
+
+TURNS = {
+    # through both generators the means are 50.4 and 40.4, in turn: nothing is left for either
+    "shown": ((HIGH, LOW), (LOW, HIGH), ["0.0", "0.0", "100.0", "1", "1", "1"]),
+    # apart by 0.29 / 9, which is not shown
+    "by value alone": (
+        (HIGH, CLOSE),
+        (CLOSE, HIGH),
+        ["0.0", "0.0", "100.0", "1", "1", "0"],
+    ),
+    "in one order": ((HIGH, LOW), (HIGH, LOW), ["100.0", "0.0", "0.0", "1", "0", "0"]),
+}
+"""Values of two models through one generator, and through another → the row."""
+
+
+@pytest.mark.parametrize(("one", "two", "row"), TURNS.values(), ids=TURNS)
+def test_how_far_an_order_depends_on_the_generator(one, two, row):
+    some = []
+    for generator, columns in (("one", one), ("two", two)):
+        for name, values in zip("ab", columns, strict=True):
+            some.append(scored(name, values, generator=generator))
+    some.append(scored("blind", LOW, "blind", generator="one"))
+    [table] = dependence_tables(SPEC, list(blocks(some)))
+    [(name, *shown)] = table.rows
+    assert name == "SSIM on shapes · eye through one, two"
+    assert list(map(str, shown)) == row
+    assert list(dependence_tables(SPEC, list(blocks(some[:2])))) == []
 
 
 def test_letters_are_in_tables_and_figures():

@@ -20,7 +20,10 @@ class EntryOf(NamedTuple):
 
 
 class OfSelected(NamedTuple):
-    """Marks a setting that names some of the datasets or question sets of its benchmark."""
+    """Marks a setting that names some of what is selected in ``run``."""
+
+    section: str = ""
+    """The list in ``run``; empty for the datasets or question sets of its benchmark."""
 
 
 class NeededFor(NamedTuple):

@@ -474,7 +474,8 @@ def show_scores(project: Project) -> list[str]:
     except DriftledgerError as error:
         show(for_line(f"no scores to show: {error}"))
         return []
-    parts = by_benchmark(scores, rows_reader(project))
+    ceilings = project.settings.ceilings
+    parts = by_benchmark(scores, rows_reader(project), ceilings)
     shown = overview(parts, every=True)
     further = list[str]()
     if shown is not None:

@@ -31,7 +31,7 @@ NOTHING = "none"
 """Noted in place of a missing file or component, since DVC wants every parameter to exist."""
 
 DATA_VERSION = 7
-REPORT_VERSION = 15
+REPORT_VERSION = 16
 """To be raised when what these stages write changes; those of benchmarks have theirs in their
 tables."""
 
@@ -100,6 +100,7 @@ def resolved(project: Project, missing: dict[str, str] | None = None) -> Json:
     noted["report"] = {
         "version": REPORT_VERSION,
         "cross_check": cross_check,
+        "ceilings": settings.ceilings,
         "correlation": settings.correlation.model_dump(mode="json"),
         "leaderboards": {
             path.name: sha256_file(path) for path in leaderboard_files(project.root)

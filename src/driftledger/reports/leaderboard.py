@@ -10,6 +10,7 @@ from driftledger.benchmarks.costs import COSTS, NOTE
 from driftledger.benchmarks.score import Score, base_key, marks_of
 from driftledger.core.grouping import grouped
 from driftledger.core.text import csv_text, for_cell, for_csv
+from driftledger.reports.ceiling import range_of
 from driftledger.reports.cells import (
     Cell,
     Cells,
@@ -18,6 +19,7 @@ from driftledger.reports.cells import (
     markdown,
     name_cell,
 )
+from driftledger.reports.dependence import dependence_tables
 from driftledger.reports.scores import Block, Parts, best_first
 from driftledger.reports.tables import (
     bounds,
@@ -87,7 +89,7 @@ def _with_models(
 
 def sections(spec: Benchmark, blocks: Sequence[Block]) -> Iterator[ReportSection]:
     """Yield a benchmark's tables: those across blocks, then those of each block."""
-    across = list(generators_tables(spec, blocks))
+    across = [*generators_tables(spec, blocks), *dependence_tables(spec, blocks)]
     if len({block.on for block in blocks}) > 1:
         across = [*side_by_side(spec, blocks), *across]
     if across:
@@ -167,6 +169,7 @@ def _table(
                 why = block.apart[score.model]
                 apart_notes.append(f"{head} of {score.model} has no rank: {why}.")
         notes += misplaced(block, key, head)
+        notes += range_of(block, key, head).remarks
         cells_by_column.append(cells)
     first = columns[0]
     ranked = {}

@@ -26,12 +26,14 @@ from driftledger.ledger.objects.files import listing_md5
 from driftledger.project.presets import OWN
 from driftledger.project.project import RESOLVED, Project
 from driftledger.project.resolve import REPORT_VERSION
+from driftledger.reports.ceiling import range_of
 from driftledger.reports.cells import markdown
 from driftledger.reports.charts import drawn, figures_of, series_of
 from driftledger.reports.correlation import correlation
 from driftledger.reports.cross_check import cross_check_sections, cross_checks
 from driftledger.reports.leaderboard import leaderboard_files
 from driftledger.reports.scores import (
+    Parts,
     by_benchmark,
     rows_reader,
     selected_scores,
@@ -85,7 +87,8 @@ def write_report(
 
 def content(project: Project, scores: Sequence[Score]) -> Context:
     """Set scores side by side and draw them; errors as of :func:`report_files`."""
-    parts = by_benchmark(scores, rows_reader(project))
+    ceilings = project.settings.ceilings
+    parts = by_benchmark(scores, rows_reader(project), ceilings)
     blocks = list(chain.from_iterable(parts.values()))
     correlated = correlation(project, blocks)
     figures = {}
@@ -166,7 +169,7 @@ def report_files(
         **leaderboard_files(report.parts, list(cross_check_sections(checks))),
         "correlation.csv": report.correlation.csv.encode(),
         "correlation.md": "\n".join(page).encode(),
-        "metrics.json": pretty_json(metrics_of(scores)).encode(),
+        "metrics.json": pretty_json(metrics_of(report.parts)).encode(),
     }
     # without a file that dvc.yaml names, DVC fails; one without rows is not drawn
     text = (OWN / "templates" / "dvc.yaml").read_text(encoding="utf-8")
@@ -314,23 +317,30 @@ def plots_of(scores: Sequence[Score]) -> Iterator[tuple[str, bytes]]:
         yield f"plots/{name}/scores.json", pretty_json(table).encode()
 
 
-def metrics_of(scores: Sequence[Score]) -> dict[str, dict[str, float]]:
+def metrics_of(parts: Parts) -> dict[str, dict[str, float]]:
     """Return what ``dvc metrics`` and ``dvc exp show`` show: model → name → value.
 
     Of a curve it is the last value, so that ``gc`` stays comparable where T differs. Where several
     scores of a benchmark have a number, its name begins with the data and components in which these
-    differ: ``gc_at_2`` on one dataset, ``photos.gc_at_2`` on one of two.
+    differ: ``gc_at_2`` on one dataset, ``photos.gc_at_2`` on one of two. Where a ceiling is named,
+    ``share_of_range`` is among them.
     """
     values: dict[str, dict[str, float]] = {}
-    for name, own in grouped(scores, lambda score: score.benchmark).items():
-        spec = benchmark(name)
-        keys = [key for key in spec.scores.keys if key != "model"]
-        differing = [key for key in keys if len({score.keys[key] for score in own}) > 1]
-        for score in own:
-            numbers = values.setdefault(score.model, {})
-            words = [score.keys[key] for key in differing]
-            for tracked in spec.tracked(score):
-                if not tracked.is_earlier:
-                    path = ".".join([*words, tracked.name])
-                    numbers[path] = tracked.value
+    for spec, blocks in parts.items():
+        columns = list(zip(*(block.names for block in blocks), strict=True))
+        for block in blocks:
+            words = []
+            for name, column in zip(block.names, columns, strict=True):
+                if len(set(column)) > 1:
+                    words.append(name)
+            number = spec.headline(block.scores[0])[0]
+            shares = range_of(block, number).shares
+            for score in block.scores:
+                numbers = dict(shares.get(score.model, {}))
+                for tracked in spec.tracked(score):
+                    if not tracked.is_earlier:
+                        numbers[tracked.name] = tracked.value
+                own = values.setdefault(score.model, {})
+                for key, value in numbers.items():
+                    own[".".join([*words, key])] = value
     return values

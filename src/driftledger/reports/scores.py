@@ -63,9 +63,9 @@ def what_is_lacking(project: Project, scores: Sequence[Score]) -> list[str]:
         scores: those that are there.
     """
     lacking = dict[str, None]()  # several scores may be of the same data
-    stored = {(score.benchmark, *sorted(score.keys.items())): score for score in scores}
+    stored = {benchmark(each.benchmark).scores.at(each.keys): each for each in scores}
     for spec, keys in project.selected:
-        score = stored.get((spec.name, *sorted(keys.items())))
+        score = stored.get(spec.scores.at(keys))
         where = f"in {spec.name} on {keys[spec.data.name]}"
         if score is None:
             lacking[f"{keys['model']} has no score {where}"] = None
@@ -122,6 +122,8 @@ class Block:
     """Model → why it is not ranked, without a full stop, as in ``compare``: its coverage is below
     ``min_coverage``, or too much more is left out of its score than of the best covered model's."""
     rows_of: RowsOf = lambda score: ()
+    ceiling: str = ""
+    """The model that shows what the first metric can reach; empty if none is named."""
 
     @property
     def on(self) -> str:
@@ -258,6 +260,14 @@ class Block:
         return units_of(metric, rows, key or number)
 
 
+def alike(blocks: Sequence[Block], role: str) -> dict[tuple[str, ...], list[Block]]:
+    """Group the blocks of a benchmark that differ in this component alone, by the other names."""
+    keys = [key for key in blocks[0].spec.scores.keys if key not in ("model", role)]
+    return grouped(
+        blocks, lambda block: tuple(block.scores[0].keys[key] for key in keys)
+    )
+
+
 @lru_cache(maxsize=10_000)
 def _cells(block: Block, number: str) -> Mapping[str, Cell]:
     tested = block.tested(number)
@@ -372,18 +382,31 @@ Parts: TypeAlias = Mapping[Benchmark, Sequence[Block]]
 """The scores of each benchmark that has some, in the order of the benchmarks."""
 
 
-def by_benchmark(scores: Sequence[Score], rows_of: RowsOf = lambda score: ()) -> Parts:
-    """Set the scores of each benchmark side by side."""
+def by_benchmark(
+    scores: Sequence[Score],
+    rows_of: RowsOf = lambda score: (),
+    ceilings: Mapping[str, str] | None = None,
+) -> Parts:
+    """Set the scores of each benchmark side by side.
+
+    Args:
+        ceilings: benchmark → the model that is its ceiling.
+    """
     parts = {}
     for spec in benchmarks():
-        blocks = list(blocks_of(spec, scores, rows_of))
+        blocks = list(
+            blocks_of(spec, scores, rows_of, (ceilings or {}).get(spec.name, ""))
+        )
         if blocks:
             parts[spec] = blocks
     return parts
 
 
 def blocks_of(
-    spec: Benchmark, scores: Sequence[Score], rows_of: RowsOf = lambda score: ()
+    spec: Benchmark,
+    scores: Sequence[Score],
+    rows_of: RowsOf = lambda score: (),
+    ceiling: str = "",
 ) -> Iterator[Block]:
     """Yield the scores of a benchmark, those with equal keys but the model's together."""
     keys = [key for key in spec.scores.keys if key != "model"]
@@ -397,4 +420,11 @@ def blocks_of(
             difference = coverage_difference(best, score)
             if difference is not None and difference.why:
                 apart[score.model] = difference.reason
-        yield Block(spec, members, names=names, apart=apart, rows_of=rows_of)
+        yield Block(
+            spec,
+            members,
+            names=names,
+            apart=apart,
+            rows_of=rows_of,
+            ceiling=ceiling,
+        )

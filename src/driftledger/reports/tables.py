@@ -11,8 +11,8 @@ from itertools import chain
 from driftledger.benchmarks.base import COVERAGE, Benchmark, Metric
 from driftledger.benchmarks.costs import COSTS, NOTE
 from driftledger.benchmarks.score import Score, base_key
-from driftledger.core.grouping import grouped
 from driftledger.metrics.ranks import DECIMALS
+from driftledger.reports.ceiling import range_of, share_cell
 from driftledger.reports.cells import (
     Cell,
     Cells,
@@ -22,7 +22,7 @@ from driftledger.reports.cells import (
     name_cell,
     report_table,
 )
-from driftledger.reports.scores import Block
+from driftledger.reports.scores import Block, alike
 
 BY_VALUE = "rank by value"
 """1 + how many have a better value, as in the papers."""
@@ -138,6 +138,13 @@ def _model_tables(block: Block) -> Iterator[ReportTable]:
                 )
                 for model, value in block.cells(key).items():
                     rows[model].append(value)
+                shares, remarks = range_of(block, key, metric.named(key))
+                if place == 1:
+                    notes += remarks
+                if place == 1 and shares:
+                    head.append(f"{metric.named(key)} of the range")
+                    for model, row in rows.items():
+                        row.append(share_cell(shares.get(model, {})))
         if first is not None:
             head.append(BY_VALUE if block.tested(first) is None else BY_TEST)
             for score in scores:
@@ -274,26 +281,19 @@ def generators_tables(
     """
     if not spec.layout.means_of_groups:
         return
-    keys = [key for key in spec.scores.keys if key not in ("model", "generator")]
-    alike = grouped(
-        blocks, lambda block: tuple(block.scores[0].keys[key] for key in keys)
-    )
-    for names, members in alike.items():
+    for names, members in alike(blocks, "generator").items():
+        if len(members) < 2:
+            continue
         by_model: dict[str, list[tuple[Block, Score, str]]] = {}
-        generators = set()
         scores = []
         notes = []
         for block in members:
             for score in block.order():
-                generator = score.keys["generator"]
-                column = (block, score, f"{name_cell(score)} · {generator}")
-                by_model.setdefault(score.model, []).append(column)
-                generators.add(generator)
+                head = f"{name_cell(score)} · {score.keys['generator']}"
+                by_model.setdefault(score.model, []).append((block, score, head))
                 scores.append(score)
             for model, why in block.apart.items():
                 notes.append(f"{model} on {block.on} has no rank: {why}.")
-        if len(generators) < 2:
-            continue
         key = spec.keys_of(spec.metrics[0], *scores)[-1]
         kind = next(iter(spec.layout.groups))
         title = (

@@ -36,7 +36,12 @@ from driftledger.benchmarks.base import (
 from driftledger.benchmarks.collecting import StageInputs
 from driftledger.benchmarks.score import Numbers, Rows, Score, Scores
 from driftledger.benchmarks.scoring import Scored, ToScore
-from driftledger.benchmarks.settings import DrawingPrompt, EntryOf, RepeatedSection
+from driftledger.benchmarks.settings import (
+    DrawingPrompt,
+    EntryOf,
+    OfSelected,
+    RepeatedSection,
+)
 from driftledger.collect.store import CallStore
 from driftledger.core.canonical import Json
 from driftledger.core.errors import ConfigError, unknown_name
@@ -88,6 +93,9 @@ class GenCeptionSettings(RepeatedSection):
     cross_check: Annotated[tuple[Name, ...], EntryOf("models")]
     """Models with first descriptions that the report checks each other model's against, as far as
     they are selected."""
+    ceiling: Annotated[Name | None, OfSelected("models")] = None
+    """The model whose descriptions are taken as exact: what it reaches is the ceiling of a
+    generator."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -326,15 +334,12 @@ def people(spec: Benchmark, scores: Scores) -> Iterator[BenchmarkTable]:
     for score in scores:
         categories |= dict.fromkeys(score.groups["category"])
         if score.components["model"].provider == PEOPLE:
-            persons.append(score)
+            if spec.keys_of(gc, score):
+                persons.append(score)
         elif not score.is_control:
             models.append(score)
     in_groups = dict.fromkeys(chain.from_iterable(groups.values()))
-    for number, person in enumerate(
-        [each for each in persons if spec.keys_of(gc, each)], 1
-    ):
-        if not models:
-            return
+    for number, person in enumerate(persons if models else (), 1):
         key = spec.shown_key(gc, [person]) or ""
         places = {}
         for name in in_groups | dict.fromkeys(sorted(categories)):
