@@ -290,16 +290,16 @@ class _Push:
         """
         if CHAINS in stored.data.tags:
             return
-        pictures: dict[str, list[Path]] = {}
+        pictures: dict[str, dict[int, Path]] = {}
         for lineage in run.lineages:
             chains = chained(lineage, self._rows_of, self._tracking.traces)
             places = lineage.places(self._root).values()
             if chains and all(place.is_dir() for place in places):
                 for key, files in pictures_of(lineage, self._root, chains):
-                    pictures[key] = max(pictures.get(key, []), files, key=len)
+                    pictures[key] = max(pictures.get(key, {}), files, key=len)
         run_id = stored.info.run_id
         for key, files in pictures.items():
-            for t, file in enumerate(files):
+            for t, file in files.items():
                 picture = shrunk(file, CHAIN_SIDE)
                 self._client.log_image(run_id, picture, key=key, step=t)
         if pictures:
