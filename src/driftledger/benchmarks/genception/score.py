@@ -100,7 +100,7 @@ def _by_step(measured: Measured) -> Columns:
 def _measured(data: ScoredChains, repeat: int, given: ToScore) -> Measured:
     """Measure the chains of one repeat: each quantity is first a table of samples × iterations."""
     records = [record for record in data.records if record.repeat == repeat]
-    views, encode = _views(data, records, given=given, repeat=repeat)
+    views, encode = _views(data, repeat, given=given)
     steps = np.array(data.iterations)
     ends = np.array([*data.ends.values()])
     categories = np.array(data.categories)
@@ -156,10 +156,7 @@ def _measured(data: ScoredChains, repeat: int, given: ToScore) -> Measured:
 
 
 def _views(
-    data: ScoredChains,
-    records: Sequence[CollectedRecord],
-    given: ToScore,
-    repeat: int,
+    data: ScoredChains, repeat: int, given: ToScore
 ) -> tuple[Mapping[tuple[str, int], Any], Callable[[Sequence[Any]], Float32]]:
     """Return (sample, t) → what the encoder sees, and its features of some of these.
 
@@ -170,11 +167,11 @@ def _views(
     first = {(sample.id, 0): sample.medium for sample in data.samples}
     if data.kind != "text":
         encode = partial(encode_media, encoder, features=given.features)
-        return {**first, **drawn_media(records, repeat)}, encode
+        return {**first, **drawn_media(data.records, repeat)}, encode
     texts = {place: medium.open() for place, medium in first.items()}
     fitted = encoder.fitted([*texts.values()])
-    for record in records:
-        if record.is_there:
+    for record in data.records:
+        if record.repeat == repeat and record.is_there:
             texts[record.unit, record.step] = record.text
     kept = given.features if fitted is encoder else None
     return texts, partial(encode_texts, fitted, features=kept)
