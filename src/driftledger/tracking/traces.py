@@ -93,9 +93,9 @@ def chained(
 
 def pictures_of(
     lineage: Lineage, root: Path, chains: Mapping[str, Row]
-) -> Iterator[tuple[str, dict[int, Path]]]:
-    """Yield the key of each of these chains, and t → its picture; of several repeats, those of the
-    first. A text has none at t = 0."""
+) -> Iterator[tuple[str, list[Path | None]]]:
+    """Yield the key and the pictures of each of these chains, that of t = 0 first, where a text has
+    None; of several repeats, those of the first."""
     rows = [*chains.values()]
     traces = lineage.spec.traces(lineage.places(root), lineage.score, rows)
     for key, trace in zip(chains, traces, strict=True):
@@ -103,9 +103,8 @@ def pictures_of(
         for step in trace.steps:
             if not step.again:
                 shown += step.outputs.values()
-        first = 1 if "description" in trace.inputs else 0
-        files = [each.file for each in shown if isinstance(each, Shot)]
-        yield key, dict(enumerate(files, first))
+        start = [None] if "description" in trace.inputs else []
+        yield key, [*start, *(each.file for each in shown if isinstance(each, Shot))]
 
 
 class Traces:

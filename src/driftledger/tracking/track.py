@@ -290,18 +290,19 @@ class _Push:
         """
         if CHAINS in stored.data.tags:
             return
-        pictures: dict[str, dict[int, Path]] = {}
+        pictures: dict[str, list[Path | None]] = {}
         for lineage in run.lineages:
             chains = chained(lineage, self._rows_of, self._tracking.traces)
             places = lineage.places(self._root).values()
             if chains and all(place.is_dir() for place in places):
                 for key, files in pictures_of(lineage, self._root, chains):
-                    pictures[key] = max(pictures.get(key, {}), files, key=len)
+                    pictures[key] = max(pictures.get(key, []), files, key=len)
         run_id = stored.info.run_id
         for key, files in pictures.items():
-            for t, file in files.items():
-                picture = shrunk(file, CHAIN_SIDE)
-                self._client.log_image(run_id, picture, key=key, step=t)
+            for t, file in enumerate(files):
+                if file is not None:
+                    picture = shrunk(file, CHAIN_SIDE)
+                    self._client.log_image(run_id, picture, key=key, step=t)
         if pictures:
             self._client.set_tag(run_id, CHAINS, "true")
 
