@@ -27,6 +27,7 @@ from driftledger.notebook import chain_steps
 from driftledger.tracking.traces import pictures_of
 from driftledger_check.bundle import Folder, ScoreFiles
 from driftledger_check.compute import recompute, stored
+from driftledger_demo.encoders.tfidf import TfIdf
 from tests.support.by_hand import assert_holds, assert_score
 from tests.support.cases import each_case, lines
 from tests.support.fakes import EchoModel, LetterEncoder, SizeGenerator, TableEncoder
@@ -101,6 +102,14 @@ def write_dataset(folder, case):
     write_json(folder / "dataset.json", DatasetCard.model_validate(card))
 
 
+def drawn_first(folder, step):
+    if step.ended == "filtered":
+        return [result("generator", step.ended)]
+    drawn = result("generator", file=write_image(folder, 1), sha256="i", key="drawn")
+    outcome = step.ended if isinstance(step.ended, str) else "ok"
+    return [drawn, result("model", outcome, step.text)]
+
+
 def write_records(folder, spec, case):
     records = []
     for step in steps(case):
@@ -110,10 +119,10 @@ def write_records(folder, spec, case):
         record = iteration(
             step.sample, step.t, step.text, drawn, outcome, step.repeat, f"{drawn}"
         )
-        if by_generator and "starts" in case:
-            record.results.clear()
         if by_generator:
             record.results.append(result("generator", step.ended))
+        if "starts" in case:
+            record = record.model_copy(update={"results": drawn_first(folder, step)})
         records.append(record)
     write_jsonl(folder / RECORDS, records)
     asked = ChainRequest(
@@ -153,6 +162,8 @@ def to_score(folder, spec, case):
     encoders = {
         "encoder": LetterEncoder(wide=2) if case.get("letters") else TableEncoder()
     }
+    if case.get("fitted"):
+        encoders["encoder"] = TfIdf()
     if settings["text_encoder"]:
         encoders["text_encoder"] = LetterEncoder()
     folders = {"dataset": folder / "d", spec.collects.name: folder / "c"}
@@ -188,7 +199,7 @@ TEXTS = [case for case in CASES if "starts" in case]
 
 
 @each_case(TEXTS)
-def test_the_checker_computes_chains_of_texts_from_features(tmp_path, case):
+def test_the_checker_computes_chains_of_texts(tmp_path, case):
     spec = benchmark("genception")
     given = to_score(tmp_path, spec, case)
     write_score(tmp_path / "s", spec, spec.score(given))
@@ -227,7 +238,7 @@ def test_a_chain_of_texts_is_shown_from_its_text_on(tmp_path):
     trace = next(spec.traces(given.folders, score, rows[:1]))
     drawn = [each.inputs["description"] for each in trace.steps if each.role != "model"]
     assert drawn == [case["starts"]["a1"], *case["texts"]["a1"][:2]]
-    last = trace.steps[-2]
+    last = trace.steps[-1]
     assert (last.role, last.outputs["s(3)"], last.mark) == (
         "model",
         0,
