@@ -264,7 +264,7 @@ class Encoder(Component):
 
     frechet_name: ClassVar[str]
     """What the Fréchet distance on its features is called; only Inception's may be ``fid``. Where a
-    class sets none, it is made of its provider's name: ``frechet_my_encoder`` of
+    class that sees or hears sets none, it is made of its provider's name: ``frechet_my_encoder`` of
     ``my_module:MyEncoder``."""
 
     def __init_subclass__(cls, **arguments: Any) -> None:
@@ -274,7 +274,7 @@ class Encoder(Component):
             "sound": cls.encode_sounds is not Encoder.encode_sounds,
         }
         cls.media = frozenset(kind for kind, is_there in towers.items() if is_there)
-        if "frechet_name" not in cls.__dict__:
+        if "frechet_name" not in cls.__dict__ and cls.media:
             cls.frechet_name = frechet_name_of(cls.provider)
 
     @property

@@ -46,7 +46,7 @@ class _OfFunction(Component, ABC):
     def is_named(cls, name: str) -> None:
         cls.__name__ = cls.__qualname__ = name
         cls.provider = place_of(cls)
-        if issubclass(cls, Encoder):
+        if issubclass(cls, Encoder) and cls.media:
             cls.frechet_name = frechet_name_of(cls.provider)
 
     def call(self, *given: Any) -> Any:

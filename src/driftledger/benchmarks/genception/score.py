@@ -32,7 +32,7 @@ from driftledger.collect.features import (
     encode_texts,
     read_texts,
 )
-from driftledger.components.base import Encoder
+from driftledger.components.base import Encoder, frechet_name_of
 from driftledger.core.types import Float32, Float64
 from driftledger.metrics.drift import cosine_similarity, gc_at
 from driftledger.metrics.exact import exact_mean, round_significant
@@ -59,7 +59,8 @@ def score_chains(given: ToScore, spec: ChainBenchmark) -> Scored:
     )
     alone = [_measured(data, repeat, given) for repeat in data.repeats]
     whole = mean_of(alone)
-    frechet = given.encoders["encoder"].frechet_name
+    encoder = given.encoders["encoder"]  # one of texts alone has no such name
+    frechet = getattr(encoder, "frechet_name", frechet_name_of(encoder.provider))
     means = _means(data, whole, frechet)
     fields = data.fields(
         whole,
@@ -76,7 +77,7 @@ def score_chains(given: ToScore, spec: ChainBenchmark) -> Scored:
     if data.kind == "text":
         texts = [sample.medium.open() for sample in data.samples]
         texts += [each.text or "" for each in data.records if each.is_there]
-        cut = [each.cut for each in read_texts(given.encoders["encoder"], texts)]
+        cut = [each.cut for each in read_texts(encoder, texts)]
         fields["flags"] += cut_texts(whole._replace(cut=cut), "the encoder")
     score = Score(
         **fields,
