@@ -64,6 +64,10 @@ TAKES = "run.{}s: '{}' {} {}, and run.genception goes over 'texts', a dataset of
             "run.fidelity: 'texts' is a dataset of texts, which fidelity has no use for",
         ),
         (
+            {"datasets": ["texts", "photos"], "genception": ["texts", "photos"]},
+            "run.encoders: 'tfidf' takes texts, and run.genception goes over 'photos'",
+        ),
+        (
             {"datasets": ["photos"], "genception": ["photos"]},
             "run.encoders: 'tfidf' has no image tower",
         ),

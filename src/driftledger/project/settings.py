@@ -512,11 +512,9 @@ def _other_media(settings: Settings, built: Build) -> Iterator[str]:
                     continue
                 if not _takes(component, section, medium):
                     does = "makes" if section == "generators" else "takes"
-                    other = "sounds"
-                    if medium == "sound" or "image" in component.media:
-                        other = "images"
+                    other = min(component.media, default="text")
                     yield (
-                        f"run.{section}: {name!r} {does} {other}, and run.{own} goes over {on!r}, "
+                        f"run.{section}: {name!r} {does} {other}s, and run.{own} goes over {on!r}, "
                         f"a dataset of {medium}s; select {section} for {medium}s, or take {on!r} "
                         "out"
                     )
