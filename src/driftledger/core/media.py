@@ -98,7 +98,7 @@ class Medium:
         if self.kind == "sound":
             return read_wav(read_regular(self.path))
         if self.kind == "text":
-            return read_regular(self.path).decode()
+            return read_regular(self.path).decode(errors="replace")
         with open_regular(self.path) as file, Image.open(file) as image:
             return image.convert("RGB")
 
