@@ -96,10 +96,12 @@ def chain_steps(score: Score, trace: Trace) -> Iterator[dict[str, Any]]:
         "outcome": str(Outcome.OK),
         "image": None,
     }
-    original = next(each for each in trace.inputs.values() if isinstance(each, Shot))
-    rows = {
-        trace.start: {**names, "step": trace.start, **empty, "image": original.file}
-    }
+    rows = {trace.start: {**names, "step": trace.start, **empty}}
+    for key, value in trace.inputs.items():
+        if isinstance(value, Shot):
+            rows[trace.start]["image"] = value.file
+        elif key == "description":
+            rows[trace.start][key] = for_terminal(str(value))
     for step in trace.steps:
         name = ", ".join(filter(None, (step.again, step.column)))
         row = rows.setdefault(name, {**names, "step": name, **empty})

@@ -94,6 +94,10 @@ class Folder:
         """Return True if the file can be read."""
         return name in self._held
 
+    def text(self, name: str) -> str:
+        """Read a text."""
+        return self._read(name).decode()
+
     def image(self, name: str) -> Image.Image:
         """Read an image as RGB; its pixels are counted before they are decoded.
 

@@ -40,6 +40,8 @@ from driftledger.benchmarks.settings import Section, as_now, recorded
 from driftledger.collect.call import Planned, RunSteps, Steps
 from driftledger.components.base import Component
 from driftledger.core.canonical import Json
+from driftledger.core.media import ANY_MEDIUM
+from driftledger.core.media import Kind as MediumKind
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.base import QuestionRules
 from driftledger.metrics.exact import exact_mean
@@ -425,6 +427,8 @@ class Benchmark(ABC):
     """:data:`DATASET` or :data:`QUESTION_SET`."""
     questions: ClassVar[QuestionRules | None] = None
     """What the questions of its sets must have; None for a benchmark that goes over datasets."""
+    media: ClassVar[frozenset[MediumKind]] = ANY_MEDIUM
+    """What its datasets may be of."""
     collects: ClassVar[Stage]
     """The one stage that asks components."""
     scores: ClassVar[Stage]

@@ -55,7 +55,7 @@ class StepExtra(BaseModel):
     model_config = ConfigDict(extra="allow")
 
     parent_sha256: str | None = None
-    """Of a chain: of the image that was described."""
+    """Of a chain: of the file before, which is described, or of the text that is drawn first."""
     seed: int | None = None
     """Of a chain: of the drawing."""
     split: Split | None = None

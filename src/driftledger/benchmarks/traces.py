@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 
 from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.score import Numbers, Row, Rows, Score
-from driftledger.core.media import kind_of
+from driftledger.core.media import Medium, kind_of
 from driftledger.core.types import Outcome
 from driftledger.metrics.exact import exact_mean
 
@@ -23,7 +23,9 @@ class Shot:
 
 
 def shot(file: Path) -> "dict[str, Shown]":
-    """Return a file by the name of its medium: ``image`` or ``sound``."""
+    """Return a file by the name of its medium: ``image`` or ``sound``; of a text, what it says."""
+    if kind_of(file) == "text":
+        return {"description": Medium(file, "").open()}
     return {kind_of(file): Shot(file)}
 
 

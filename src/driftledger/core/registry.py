@@ -33,6 +33,7 @@ OURS: dict[str, dict[str, str]] = {
         "huggingface": "driftledger.data.hub:HuggingFace",
         "sound_folder": "driftledger.data.datasets.sounds:SoundFolder",
         "huggingface_sounds": "driftledger.data.datasets.sounds:HuggingFaceSounds",
+        "text_folder": "driftledger.data.datasets.texts:TextFolder",
     },
     "models": {
         "human": "driftledger.components.human:Human",

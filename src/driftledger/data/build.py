@@ -1,10 +1,10 @@
 """A provider's samples or questions → a folder of checked entries and their files, or no folder.
 
 Nothing after this point checks the data again. Ids are safe file names and unique on every disk,
-each image is an upright RGB PNG and each sound a WAV, known by its hash, every group's categories
-exist, and every class of a test set has support. Every question can be scored as its benchmark
-says: one that breaks the rules of its paper would still give a number, so one such question refuses
-the set.
+each image is an upright RGB PNG, each sound a WAV and each text UTF-8, known by its hash, every
+group's categories exist, and every class of a test set has support. Every question can be scored as
+its benchmark says: one that breaks the rules of its paper would still give a number, so one such
+question refuses the set.
 """
 
 from collections import Counter
@@ -72,6 +72,9 @@ def build(name: str, dataset: DatasetProvider, target: Path) -> DatasetCard:
             if isinstance(medium, Sound):
                 file = f"sounds/{item.id}.wav"
                 size = {"seconds": medium.seconds}
+            elif isinstance(medium, str):
+                file = f"texts/{item.id}.txt"
+                size = {}
             else:
                 file = f"images/{item.id}.png"
                 size = {"width": medium.width, "height": medium.height}

@@ -1,6 +1,6 @@
 """Datasets and question sets on disk.
 
-Each has ``samples.jsonl`` or ``questions.jsonl``, a card, and images or sounds.
+Each has ``samples.jsonl`` or ``questions.jsonl``, a card, and images, sounds or texts.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ Labels: TypeAlias = dict[str, dict[Split, int]]
 
 
 class SampleEntry(Record):
-    """A line of ``samples.jsonl``: one image or sound of a dataset."""
+    """A line of ``samples.jsonl``: one image, sound or text of a dataset."""
 
     id: Id
     file: RelativePath

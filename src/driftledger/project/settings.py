@@ -29,6 +29,7 @@ from driftledger.collect.settings import CollectSettings, WorkerSettings
 from driftledger.components.base import Component, Encoder, Model
 from driftledger.core.errors import ConfigError, UntrustedCodeError, unknown_name
 from driftledger.core.files import LARGEST_YAML, load_yaml, read_regular
+from driftledger.core.media import Kind
 from driftledger.core.paths import Keys
 from driftledger.core.registry import PROVIDED_SECTIONS
 from driftledger.core.strict import Name, Strict, mistakes
@@ -472,7 +473,9 @@ def _missing_towers(settings: Settings, built: Build) -> Iterator[str]:
     """Report encoders of images or texts that encode only the other."""
     run = settings.run
     towers = []
-    for name in run.encoders:
+    datasets = [built("datasets", name) for name in run.datasets]
+    has_texts = any(each is not None and each.medium == "text" for each in datasets)
+    for name in () if has_texts else run.encoders:  # or as _other_media says
         towers.append(("image", name, "run.encoders", "name it in run.text_encoders"))
     for name in run.text_encoders:
         towers.append(("text", name, "run.text_encoders", "name it in run.encoders"))
@@ -506,20 +509,33 @@ def _other_media(settings: Settings, built: Build) -> Iterator[str]:
                         f"{own}.{key} is missing, and run.{own} goes over {on!r}, a dataset of "
                         f"{need.medium}s; set it"
                     )
+        for on, dataset in datasets.items():
+            if dataset is not None and dataset.medium not in spec.media:
+                yield (
+                    f"run.{own}: {on!r} is a dataset of {dataset.medium}s, which {spec.title} has "
+                    "no use for; take it out"
+                )
         for section, names in _asked(settings, spec).items():
             for name, (on, dataset) in product(names, datasets.items()):
                 component = built(section, name)
-                medium = "image" if dataset is None else dataset.medium
+                medium: Kind = "image" if dataset is None else dataset.medium
                 if component is None or component.is_control:
                     continue
-                if medium not in component.media:
+                if not _takes(component, section, medium):
                     does = "makes" if section == "generators" else "takes"
-                    other = "images" if medium == "sound" else "sounds"
+                    other = min(component.media, default="text")
                     yield (
-                        f"run.{section}: {name!r} {does} {other}, and run.{own} goes over {on!r}, "
+                        f"run.{section}: {name!r} {does} {other}s, and run.{own} goes over {on!r}, "
                         f"a dataset of {medium}s; select {section} for {medium}s, or take {on!r} "
                         "out"
                     )
+
+
+def _takes(component: Any, section: str, medium: Kind) -> bool:
+    """Return True if a component can work on a dataset; a text is drawn as an image."""
+    if medium != "text":
+        return medium in component.media
+    return component.reads if section == "encoders" else "image" in component.media
 
 
 def _asked(settings: Settings, spec: Benchmark) -> dict[str, tuple[str, ...]]:

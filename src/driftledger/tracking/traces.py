@@ -93,9 +93,9 @@ def chained(
 
 def pictures_of(
     lineage: Lineage, root: Path, chains: Mapping[str, Row]
-) -> Iterator[tuple[str, list[Path]]]:
-    """Yield the key and the pictures of each of these chains, that of t = 0 first; of several
-    repeats, those of the first."""
+) -> Iterator[tuple[str, list[Path | None]]]:
+    """Yield the key and the pictures of each of these chains, that of t = 0 first, where a text has
+    None; of several repeats, those of the first."""
     rows = [*chains.values()]
     traces = lineage.spec.traces(lineage.places(root), lineage.score, rows)
     for key, trace in zip(chains, traces, strict=True):
@@ -103,7 +103,8 @@ def pictures_of(
         for step in trace.steps:
             if not step.again:
                 shown += step.outputs.values()
-        yield key, [each.file for each in shown if isinstance(each, Shot)]
+        start = [None] if "description" in trace.inputs else []
+        yield key, [*start, *(each.file for each in shown if isinstance(each, Shot))]
 
 
 class Traces:

@@ -290,7 +290,7 @@ class _Push:
         """
         if CHAINS in stored.data.tags:
             return
-        pictures: dict[str, list[Path]] = {}
+        pictures: dict[str, list[Path | None]] = {}
         for lineage in run.lineages:
             chains = chained(lineage, self._rows_of, self._tracking.traces)
             places = lineage.places(self._root).values()
@@ -300,8 +300,9 @@ class _Push:
         run_id = stored.info.run_id
         for key, files in pictures.items():
             for t, file in enumerate(files):
-                picture = shrunk(file, CHAIN_SIDE)
-                self._client.log_image(run_id, picture, key=key, step=t)
+                if file is not None:
+                    picture = shrunk(file, CHAIN_SIDE)
+                    self._client.log_image(run_id, picture, key=key, step=t)
         if pictures:
             self._client.set_tag(run_id, CHAINS, "true")
 

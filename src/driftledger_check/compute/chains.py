@@ -10,8 +10,8 @@ import re
 import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
-from typing import NamedTuple
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,6 +134,8 @@ class ChainScore:
         self.computed = computed
         self.samples = samples
         self.settings: Json = files.score["inputs"]["settings"]
+        self.of_texts = samples[0].file.endswith(".txt")
+        """True if chains begin with a text, which is drawn."""
         self.categories = [sample.category for sample in samples]
         self.rows = places(self.categories)
         """Category → the rows of its samples."""
@@ -331,7 +333,8 @@ def genception(files: ScoreFiles, computed: Computed) -> None:
     for chains in score.repeats:
         for sample, t in zip(score.samples, until, strict=True):
             last = chains.last[sample.id]
-            if iteration(last) != t or last.file is None:
+            came = last.description if score.of_texts else last.file
+            if iteration(last) != t or came is None:
                 stopped.append(last.outcome)
     computed.put(Counter(stopped), "outcomes")
     counted = sum(len(finite(part.columns["similarity_mean"])) for part in score.parts)
@@ -388,28 +391,38 @@ def measure_images(
     most: int,
     categories: Sequence[str],
 ) -> Part:
-    """Compare drawings with the originals, by cosines and Fréchet distances.
+    """Compare drawings with the originals, or texts, by cosines and Fréchet distances.
 
     Args:
         categories: those whose distances are computed, beside the one over all.
     """
+    came: Mapping[tuple[str, int], Any] = chains.drawn
+    if score.of_texts:
+        came = chains.described
     similarity = np.full((len(score.samples), most), np.nan)
     for row, sample in enumerate(score.samples):
         for t in range(1, most + 1):
-            if (sample.id, t) in chains.drawn:  # it counts, also if it cannot be read
+            if (sample.id, t) in came:  # it counts, also if it cannot be read
                 similarity[row, t - 1] = 0.0
     frechet = np.full((len(categories) + 1, most), np.nan)
     size = 0
     try:
-        first = score.encoder.images(score.originals())
+        encode: Callable[[Sequence[Any]], Vector] = score.encoder.images
+        starts: Sequence[Any] = score.originals()
+        if score.of_texts:
+            starts = [_text(picture) for picture in starts]
+            encode = partial(_encode_texts, score.encoder, starts)
+        first = encode(starts)
         for t in range(most):
             reached = np.flatnonzero(~np.isnan(similarity[:, t])).tolist()
             if not reached:
                 break
             originals = first[reached]
-            drawn = [chains.drawn[score.samples[row].id, t + 1] for row in reached]
-            redrawn = score.encoder.images(drawn)
-            similarity[reached, t] = cosines(originals, redrawn)
+            redrawn = encode([came[score.samples[row].id, t + 1] for row in reached])
+            if score.of_texts:
+                similarity[reached, t] = _text_cosines(originals, redrawn)
+            else:
+                similarity[reached, t] = cosines(originals, redrawn)
             members = places(pick(score.categories, reached))
             sets = [members.get(category, []) for category in categories]
             if all(sets) and len(reached) >= 2:
@@ -423,6 +436,31 @@ def measure_images(
         distance_name = f"(whole_)?{score.encoder.frechet_name}"
         score.computed.withhold((*_BY_IMAGES, distance_name), str(why))
     return Part({"similarity": similarity}, frechet, size)
+
+
+def _text(picture: Picture) -> str:
+    """Read the text that a chain begins with; MissingError if the bundle left it out."""
+    try:
+        return picture.folder.text(picture.name)
+    except KeyError:
+        path = f"{picture.folder.path}/{picture.name}"
+        raise MissingError(f"{path} was left out of the bundle") from None
+
+
+def _encode_texts(
+    encoder: Encoder, corpus: Sequence[str], texts: Sequence[str]
+) -> Vector:
+    """Compute features by an encoder that learns from the texts of the dataset alone."""
+    rows = encoder.texts(texts, corpus)
+    return np.stack([rows[text] for text in texts])
+
+
+def _text_cosines(a: Vector, b: Vector) -> Array:
+    """Compute cosines; 0 where the encoder knows nothing of one of both texts."""
+    known = np.flatnonzero(a.any(axis=1) & b.any(axis=1)).tolist()
+    similarity = np.zeros(len(a))
+    similarity[known] = cosines(a[known], b[known])
+    return similarity
 
 
 def _put_zeros(

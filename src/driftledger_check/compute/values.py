@@ -25,7 +25,7 @@ class MissingError(Exception):
 
 
 class Sample(NamedTuple):
-    """One image or sound of a dataset."""
+    """One image, sound or text of a dataset."""
 
     id: str
     file: str
@@ -97,7 +97,7 @@ class Record(NamedTuple):
     @property
     def is_undescribed(self) -> bool:
         """True if the model itself left no description; a failed call is not its doing."""
-        outcome = self.reply["outcome"]
+        outcome = self.reply.get("outcome", "failed")  # a text that nobody drew
         left_one = outcome in ("ok", "truncated") and bool(self.reply.get("text"))
         return outcome != "failed" and not left_one
 

@@ -1,9 +1,11 @@
 """Scores of chains worked by hand: the encoder reads vectors from pixels, and letters from texts.
 
 A case says of each repeat, sample by sample, the cosine between the original and the image at
-t = 1, 2, …, or the outcome that ended the chain. A sample's category is its first letter.
+t = 1, 2, …, or the outcome that ended the chain. A sample's category is its first letter. One with
+``starts`` is of texts, which are drawn first.
 """
 
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import pytest
@@ -13,7 +15,7 @@ from driftledger.benchmarks._chains.records import ChainRequest
 from driftledger.benchmarks.fidelity.ratings import COLUMNS
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.scoring import ToScore
+from driftledger.benchmarks.scoring import ToScore, write_score
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import CoverageError
@@ -21,6 +23,11 @@ from driftledger.core.files import write_json, write_jsonl
 from driftledger.core.media import png_bytes
 from driftledger.core.text import csv_text
 from driftledger.data.records import DatasetCard, SampleEntry
+from driftledger.notebook import chain_steps
+from driftledger.tracking.traces import pictures_of
+from driftledger_check.bundle import Folder, ScoreFiles
+from driftledger_check.compute import recompute, stored
+from driftledger_demo.encoders.tfidf import TfIdf
 from tests.support.by_hand import assert_holds, assert_score
 from tests.support.cases import each_case, lines
 from tests.support.fakes import EchoModel, LetterEncoder, SizeGenerator, TableEncoder
@@ -79,6 +86,9 @@ def write_dataset(folder, case):
             "width": 16,
             "height": 16,
         }
+        if "starts" in case:
+            entry["file"] = f"{sample}.txt"
+            (folder / f"{sample}.txt").write_text(case["starts"][sample])
         entries.append(SampleEntry.model_validate(entry))
     write_jsonl(folder / "samples.jsonl", entries)
     card = {
@@ -92,6 +102,14 @@ def write_dataset(folder, case):
     write_json(folder / "dataset.json", DatasetCard.model_validate(card))
 
 
+def drawn_first(folder, step):
+    if step.ended == "filtered":
+        return [result("generator", step.ended)]
+    drawn = result("generator", file=write_image(folder, 1), sha256="i", key="drawn")
+    outcome = step.ended if isinstance(step.ended, str) else "ok"
+    return [drawn, result("model", outcome, step.text)]
+
+
 def write_records(folder, spec, case):
     records = []
     for step in steps(case):
@@ -103,6 +121,8 @@ def write_records(folder, spec, case):
         )
         if by_generator:
             record.results.append(result("generator", step.ended))
+        if "starts" in case:
+            record = record.model_copy(update={"results": drawn_first(folder, step)})
         records.append(record)
     write_jsonl(folder / RECORDS, records)
     asked = ChainRequest(
@@ -142,6 +162,8 @@ def to_score(folder, spec, case):
     encoders = {
         "encoder": LetterEncoder(wide=2) if case.get("letters") else TableEncoder()
     }
+    if case.get("fitted"):
+        encoders["encoder"] = TfIdf()
     if settings["text_encoder"]:
         encoders["text_encoder"] = LetterEncoder()
     folders = {"dataset": folder / "d", spec.collects.name: folder / "c"}
@@ -171,3 +193,60 @@ def test_a_score_by_hand(tmp_path, case):
         assert_holds(spec.ranked(score, key), value, key)
     if "headlines" in case:
         assert [*spec.headlines(score)] == case["headlines"]
+
+
+TEXTS = [case for case in CASES if "starts" in case]
+
+
+@each_case(TEXTS)
+def test_the_checker_computes_chains_of_texts(tmp_path, case):
+    spec = benchmark("genception")
+    given = to_score(tmp_path, spec, case)
+    write_score(tmp_path / "s", spec, spec.score(given))
+    texts = [*case["starts"].values()]
+    for said in case["texts"].values():
+        texts += said
+    digests = [sha256_bytes(text.encode()) for text in texts]
+    places = {digest: row for row, digest in enumerate(digests)}
+    table = LetterEncoder(wide=2).encode_texts(texts)
+
+    def opened(name):
+        top = tmp_path / name
+        names = [each.name for each in top.iterdir()]
+        return Folder(name, {}, names, read=lambda file: (top / file).read_bytes())
+
+    files = ScoreFiles(
+        score=opened("s").json("score.json"),
+        rows=opened("s").rows("rows.jsonl"),
+        data=opened("d"),
+        collected={"chain": opened("c")},
+        features=lambda fingerprint: (places, table),
+    )
+    computed = recompute(files)
+    numbers = stored(files)
+    assert computed.numbers.keys() == numbers.keys()
+    assert ("metrics", "gc_at_3") in numbers
+    for place, value in numbers.items():
+        assert computed.agrees(place, value), place
+
+
+def test_a_chain_of_texts_is_shown_from_its_text_on(tmp_path):
+    case = TEXTS[0]
+    spec = benchmark("genception")
+    given = to_score(tmp_path, spec, case)
+    score, rows = spec.score(given)
+    trace = next(spec.traces(given.folders, score, rows[:1]))
+    drawn = [each.inputs["description"] for each in trace.steps if each.role != "model"]
+    assert drawn == [case["starts"]["a1"], *case["texts"]["a1"][:2]]
+    last = trace.steps[-1]
+    assert (last.role, last.outputs["s(3)"], last.mark) == (
+        "model",
+        0,
+        "largest loss −0.600",
+    )
+    lineage = SimpleNamespace(spec=spec, score=score, places=lambda _: given.folders)
+    [(_, pictures)] = pictures_of(lineage, tmp_path, {"d/a1": rows[0]})
+    assert pictures == [None, *[tmp_path / "c/1.png"] * 3]
+    steps = [*chain_steps(score, trace)]
+    assert [each["description"] for each in steps] == ["a", *case["texts"]["a1"]]
+    assert steps[0]["image"] is None

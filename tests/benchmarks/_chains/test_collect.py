@@ -31,7 +31,7 @@ from driftledger.core.types import (
 )
 from tests.conftest import draw
 from tests.support.chains import CARD as CHAIN_CARD
-from tests.support.chains import chains, collected
+from tests.support.chains import all_planned, chains, collected
 from tests.support.fakes import SEEN, EchoModel, SizeGenerator
 
 
@@ -281,3 +281,25 @@ def test_a_description_cannot_reach_into_the_prompt(samples, tmp_path):
     next(steps)
     draw_call = steps.send(Result(text="{description.__class__}"))
     assert draw_call.prompt == "{description.__class__} {0} {x}"  # type: ignore[union-attr]
+
+
+def test_a_text_is_drawn_first_and_then_described(tmp_path):
+    file = tmp_path / "s.txt"
+    file.write_text("20x30 to begin with")
+    sample = Sample("s", Medium(file, sha256_file(file)))
+    [planned] = all_planned(chains([sample], EchoModel(), SizeGenerator()))
+    assert [each.kind for each, _ in planned.calls] == ["generator", "model"] * 3
+    assert planned.calls[0][1] == "Draw: 20x30 to begin with"
+    records = run([sample], tmp_path, EchoModel(), SizeGenerator())
+    parent = sample.medium.sha256
+    text = "20x30 to begin with"
+    for record, width in zip(records, (21, 22, 23), strict=True):
+        drawn, said = record.results
+        assert (drawn.role, said.role) == ("generator", "model")
+        assert drawn.revised_prompt == f"revised Draw: {text}"
+        assert said.text.startswith(f"{width}x30 ")
+        assert record.extra["parent_sha256"] == parent
+        parent = drawn.sha256
+        text = said.text
+    [lost] = run([sample], tmp_path / "lost", EchoModel(), SizeGenerator(filters="20"))
+    assert (lost.outcome, len(lost.results)) == ("filtered", 1)

@@ -37,6 +37,10 @@ class ChainRequest(BaseModel):
     )
     """How many chains each sample has, from seeds of their own."""
 
+    def drawing(self, text: str) -> str:
+        """Return what the generator is asked for a text."""
+        return self.generate_prompt.replace("{description}", text)
+
     def last(self, category: str | None, dataset: DatasetCard) -> int:
         """Return T of the chains of a category."""
         for group, t in (self.iterations_by_group or {}).items():

@@ -186,7 +186,10 @@ class ScoredChains(FromDataset):
         for sample_id, end in self.ends.items():
             self.last[sample_id] = [ended[sample_id, repeat] for repeat in self.repeats]
             for record in self.last[sample_id]:
-                if record.step != end or record.drawing is None:
+                has_come = record.drawing is not None
+                if self.kind == "text":
+                    has_come = record.is_there
+                if record.step != end or not has_come:
                     self.lost.append(record)
         self.total = len(self.ends) * len(self.repeats)
         self.scored = self.total - len(self.lost)

@@ -117,10 +117,7 @@ class ChainBenchmark(Benchmark):
         samples = self.samples(collecting.samples)
         request = ChainRequest.model_validate(collecting.protocol)
         longest = longest_reply(collecting.model(), request.max_tokens)
-        draw = (
-            collecting.generator(),
-            request.generate_prompt.replace("{description}", longest),
-        )
+        draw = (collecting.generator(), request.drawing(longest))
         calls: dict[str, list[tuple[Component, Conversation | str]]] = {}
         # Stand-ins: what is asked of t > 1 is not known before the chain goes on.
         for sample in samples:
@@ -128,6 +125,9 @@ class ChainBenchmark(Benchmark):
             ask = describe(collecting.model(), request, sample.medium, subject)
             last = request.last(sample.category, collecting.dataset)
             calls[sample.id] = [(ask.component, ask.conversation), draw] * last
+            if sample.medium.kind == "text":  # which is drawn first, and is known
+                first = request.drawing(sample.medium.open())
+                calls[sample.id] = [(draw[0], first), *calls[sample.id][:-1]]
         records: Records = []
         complete = True
         for repeat in range(request.repeats):
@@ -163,18 +163,27 @@ class ChainBenchmark(Benchmark):
             start = shot(files[row.unit])
             steps: list[Step] = []
             end = records[row.unit][0]
-            shown = start
+            before = start
             for record in records[row.unit]:
                 if record.step == 1:
-                    shown = start
+                    before = start
                 drawn = (
                     {}
                     if record.drawing is None
                     else shot(folder / str(record.drawing.file))
                 )
                 similarity = row.alone(record.repeat).values.get("similarity", [])
-                steps += _steps(record, {"prompt": prompt, **shown}, drawn, similarity)
-                shown = drawn
+                said: dict[str, Shown] = {"description": record.text}
+                asked: dict[str, dict[str, Shown]] = {
+                    "model": before,
+                    "generator": said,
+                }
+                after = drawn
+                if "description" in start:  # a text, which is drawn first
+                    asked = {"generator": before, "model": drawn}
+                    after = said
+                steps += _steps(record, prompt, asked, drawn, similarity)
+                before = after
                 if record.repeat == 0:
                     end = record
             drawn = {} if end.drawing is None else shot(folder / str(end.drawing.file))
@@ -192,60 +201,79 @@ class ChainBenchmark(Benchmark):
 
 
 def chain(collecting: Collecting, sample: Sample, repeat: int = 0) -> Recording:
-    """Go through one sample's chain, to T or to the first outcome without anything to go on."""
+    """Go through one sample's chain, to T or to the first outcome without anything to go on.
+
+    An image or a sound is described and drawn at each t; a text is drawn, and that described.
+    """
     request = ChainRequest.model_validate(collecting.protocol)
     model = collecting.model()
     records: Records = []
     parent = sample.medium
+    roles = ["model", "generator"]
+    text = ""
+    if parent.kind == "text":
+        roles.reverse()
+        text = parent.open()
     for t in range(1, request.last(sample.category, collecting.dataset) + 1):
         context = Subject(sample.id, t, collecting.on)
         seed = derive_seed(request.seed, collecting.on, sample.id, t, repeat)
-        ask = describe(model, request, parent, context, repeat)
-        described = yield ask
-        results = [RecordedResult.of("model", ask, described)]
         record = CollectedRecord(
             unit=sample.id,
             step=t,
             repeat=repeat,
-            results=results,
+            results=[],
             extra={"parent_sha256": parent.sha256, "seed": seed},
         )
         records.append(record)
-        if not described.text or not described.outcome.goes_on:
-            break
-        prompt = request.generate_prompt.replace("{description}", described.text)
-        draw = Draw(collecting.generator(), prompt, seed, context)
-        drawn = yield draw
-        suffix = drawn.medium.path.suffix if drawn.medium is not None else ""
-        file = medium_path(sample.id, t, repeat, suffix)
-        record.results.append(RecordedResult.of("generator", draw, drawn, file))
-        if drawn.medium is None:
-            break
-        parent = drawn.medium
+        for role in roles:
+            if role == "model":
+                ask = describe(model, request, parent, context, repeat)
+                described = yield ask
+                record.results.append(RecordedResult.of(role, ask, described))
+                if not described.text or not described.outcome.goes_on:
+                    return records
+                text = described.text
+            else:
+                prompt = request.drawing(text)
+                draw = Draw(collecting.generator(), prompt, seed, context)
+                drawn = yield draw
+                suffix = drawn.medium.path.suffix if drawn.medium is not None else ""
+                file = medium_path(sample.id, t, repeat, suffix)
+                record.results.append(RecordedResult.of(role, draw, drawn, file))
+                if drawn.medium is None:
+                    return records
+                parent = drawn.medium
     return records
 
 
 def _steps(
     record: CollectedRecord,
-    asked: Mapping[str, Shown],
+    prompt: str,
+    asked: Mapping[str, Mapping[str, Shown]],
     drawn: Mapping[str, Shown],
     similarity: Sequence[float | None],
 ) -> Iterator[Step]:
     """Yield the steps of one iteration: its description and its drawing.
 
     Args:
-        asked: the prompt and the image or sound that is described.
+        prompt: for the model.
+        asked: role → what it is shown, in the order of the calls.
         similarity: s(1) … s(T) of the chain.
     """
     t = record.step
+    [_, last] = asked
     for each in record.results:
         verb = "describe"
-        inputs = asked
+        inputs = {"prompt": prompt, **asked["model"]}
         outputs: dict[str, Shown] = {"description": each.text}
         if each.role == "generator":
             verb = "generate"
-            inputs = {"description": record.text, "seed": record.extra["seed"]}
+            inputs = {**asked["generator"], "seed": record.extra["seed"]}
             outputs = dict(drawn)
+        mark = ""
+        if each.role == last:
+            if each.file or each.text:
+                mark = largest_loss(similarity).get(t, "")
             for s in similarity[t - 1 : t]:
                 if s is not None:
                     outputs[f"s({t})"] = s
@@ -257,7 +285,7 @@ def _steps(
             outcome=each.outcome,
             error=each.error,
             column=f"t = {t}",
-            mark=largest_loss(similarity).get(t, "") if each.file is not None else "",
+            mark=mark,
             again=f"repeat {record.repeat}" if record.repeat else "",
         )
 

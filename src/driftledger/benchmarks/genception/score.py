@@ -1,7 +1,9 @@
 """The scoring half: how similar each chain stays to its first sample, seen through one encoder."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import compress
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -30,8 +32,8 @@ from driftledger.collect.features import (
     encode_texts,
     read_texts,
 )
-from driftledger.components.base import Encoder
-from driftledger.core.types import Float64
+from driftledger.components.base import Encoder, frechet_name_of
+from driftledger.core.types import Float32, Float64
 from driftledger.metrics.drift import cosine_similarity, gc_at
 from driftledger.metrics.exact import exact_mean, round_significant
 from driftledger.metrics.frechet import frechet_distance
@@ -57,7 +59,8 @@ def score_chains(given: ToScore, spec: ChainBenchmark) -> Scored:
     )
     alone = [_measured(data, repeat, given) for repeat in data.repeats]
     whole = mean_of(alone)
-    frechet = given.encoders["encoder"].frechet_name
+    encoder = given.encoders["encoder"]  # one of texts alone has no such name
+    frechet = getattr(encoder, "frechet_name", frechet_name_of(encoder.provider))
     means = _means(data, whole, frechet)
     fields = data.fields(
         whole,
@@ -71,6 +74,11 @@ def score_chains(given: ToScore, spec: ChainBenchmark) -> Scored:
     )
     fields["flags"] += data.few_samples(whole, data.scored)
     fields["flags"] += cut_texts(whole, "the text encoder")
+    if data.kind == "text":
+        texts = [sample.medium.open() for sample in data.samples]
+        texts += [each.text or "" for each in data.records if each.is_there]
+        cut = [each.cut for each in read_texts(encoder, texts)]
+        fields["flags"] += cut_texts(whole._replace(cut=cut), "the encoder")
     score = Score(
         **fields,
         curves=dict(_curves(fields["metrics"], data.iterations, frechet)),
@@ -92,9 +100,8 @@ def _by_step(measured: Measured) -> Columns:
 
 def _measured(data: ScoredChains, repeat: int, given: ToScore) -> Measured:
     """Measure the chains of one repeat: each quantity is first a table of samples × iterations."""
-    encoder = given.encoders["encoder"]
     records = [record for record in data.records if record.repeat == repeat]
-    drawn = drawn_media(records, repeat)
+    views, encode = _views(data, repeat, given=given)
     steps = np.array(data.iterations)
     ends = np.array([*data.ends.values()])
     categories = np.array(data.categories)
@@ -102,19 +109,22 @@ def _measured(data: ScoredChains, repeat: int, given: ToScore) -> Measured:
     similarity = np.full((len(ends), len(steps)), np.nan)
     distances = np.full((len(names), len(steps)), np.nan)
     size = 0
-    originals = encode_media(
-        encoder, [sample.medium for sample in data.samples], given.features
-    )
+    originals = encode([views[sample.id, 0] for sample in data.samples])
     for t in data.iterations:
-        reached = np.array([(sample.id, t) in drawn for sample in data.samples])
+        reached = np.array([(sample.id, t) in views for sample in data.samples])
         if not reached.any():
             break
-        media = [drawn[sample.id, t] for sample in compress(data.samples, reached)]
+        later = [views[sample.id, t] for sample in compress(data.samples, reached)]
         drawings = np.zeros_like(originals)
-        drawings[reached] = encode_media(encoder, media, given.features)
-        similarity[reached, t - 1] = cosine_similarity(
-            originals[reached], drawings[reached]
-        )
+        drawings[reached] = encode(later)
+        compared = reached
+        if data.kind == "text":  # 0 if the encoder knows nothing of one of both
+            similarity[reached, t - 1] = 0.0
+            compared = reached & originals.any(axis=1) & drawings.any(axis=1)
+        if compared.any():
+            similarity[compared, t - 1] = cosine_similarity(
+                originals[compared], drawings[compared]
+            )
         for row, name in enumerate(names):
             members = reached & (categories == name)
             if name == ALL and {*categories[reached]} == {*categories}:
@@ -144,6 +154,28 @@ def _measured(data: ScoredChains, repeat: int, given: ToScore) -> Measured:
             values[TEXT_MEAN] = _mean_until(table[:, 1:], ends - 1)
     words = [len(record.text.split()) for record in records if record.text]
     return Measured(pd.DataFrame(values), distances, size=size, words=words, cut=cut)
+
+
+def _views(
+    data: ScoredChains, repeat: int, given: ToScore
+) -> tuple[Mapping[tuple[str, int], Any], Callable[[Sequence[Any]], Float32]]:
+    """Return (sample, t) → what the encoder sees, and its features of some of these.
+
+    Of chains that begin with texts these are texts, and the encoder is fitted to those of t = 0,
+    which all models share.
+    """
+    encoder = given.encoders["encoder"]
+    first = {(sample.id, 0): sample.medium for sample in data.samples}
+    if data.kind != "text":
+        encode = partial(encode_media, encoder, features=given.features)
+        return {**first, **drawn_media(data.records, repeat)}, encode
+    texts = {place: medium.open() for place, medium in first.items()}
+    fitted = encoder.fitted([*texts.values()])
+    for record in data.records:
+        if record.repeat == repeat and record.is_there:
+            texts[record.unit, record.step] = record.text
+    kept = given.features if fitted is encoder else None
+    return texts, partial(encode_texts, fitted, features=kept)
 
 
 def _columns(key: str, table: Float64) -> Columns:

@@ -45,6 +45,7 @@ from driftledger.benchmarks.settings import (
 from driftledger.collect.store import CallStore
 from driftledger.core.canonical import Json
 from driftledger.core.errors import ConfigError, unknown_name
+from driftledger.core.media import ANY_MEDIUM
 from driftledger.core.strict import Name
 from driftledger.data.records import DatasetCard
 
@@ -113,6 +114,7 @@ class GenCeption(ChainBenchmark):
 
     name = "genception"
     title = "GenCeption"
+    media = ANY_MEDIUM | {"text"}
     collects = chain_stage(
         "chain",
         name,

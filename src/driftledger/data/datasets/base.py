@@ -97,7 +97,9 @@ class DatasetProvider(Provider, ABC):
         """Settings that no card has, because nothing is chosen by them."""
         return set() if self.per_category or self.first else {"sample_seed"}
 
-    def decode(self, data: bytes, name: str) -> tuple[Image.Image | Sound, list[str]]:
+    def decode(
+        self, data: bytes, name: str
+    ) -> tuple[Image.Image | Sound | str, list[str]]:
         """Decode a file that errors call ``name``; return what it holds, and what was done to get
         it.
 
