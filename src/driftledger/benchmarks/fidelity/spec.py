@@ -28,13 +28,14 @@ from driftledger.benchmarks.base import (
     Input,
     Layout,
     Metric,
+    RatedSamples,
     Rule,
     score_stage,
 )
 from driftledger.benchmarks.collecting import StageInputs
 from driftledger.benchmarks.descriptions import filled
 from driftledger.benchmarks.fidelity.ratings import RUBRIC
-from driftledger.benchmarks.score import Scores
+from driftledger.benchmarks.score import Score, Scores
 from driftledger.benchmarks.scoring import (
     Scored,
     ToScore,
@@ -123,7 +124,7 @@ class FidelityBenchmark(ChainBenchmark):
     title = "fidelity"
     collects = chain_stage("redraw", name, "description", "repeats", "generate_prompt")
     scores = score_stage(
-        "fidelity", (*KEYS, "encoder"), "ssim_side", beside=("ratings",), version=6
+        "fidelity", (*KEYS, "encoder"), "ssim_side", beside=("ratings",), version=7
     )
     metrics = (
         _per_sample(
@@ -212,7 +213,7 @@ class FidelityBenchmark(ChainBenchmark):
     flagged: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "Fréchet distance is over": ("fid", "frechet_{name}"),
         "CLIP-S's text tower": ("clip_s",),
-        "human ratings are of other": ("human",),
+        "human ratings are of": ("human",),
     }
     unfair = (
         ANOTHER_DESCRIPTION,
@@ -260,6 +261,17 @@ class FidelityBenchmark(ChainBenchmark):
         )  # slow to import
 
         return score_redrawings(given, self)
+
+    def rated(self, score: Score) -> RatedSamples | None:
+        """Return the ratings of the score's descriptions, and how their samples were chosen."""
+        ratings = score.details["ratings"]
+        if not ratings.get("by_sample"):
+            return None
+        return RatedSamples(
+            ratings["by_sample"],
+            chances=ratings["chances"],
+            undescribed=ratings["undescribed"],
+        )
 
     def tables(self, scores: Scores) -> Iterator[BenchmarkTable]:
         """Yield how often each rating was given, as in the paper's Figure 5."""
