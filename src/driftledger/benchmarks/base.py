@@ -369,16 +369,6 @@ class CrossCheck(NamedTuple):
     """None leaves the check out."""
 
 
-class RatedSamples(NamedTuple):
-    """People's ratings of what a model said of samples."""
-
-    by_sample: Mapping[str, Sequence[float]]
-    chances: Mapping[str, float]
-    """Sample → the probability of its choice; empty if samples were drawn alike."""
-    undescribed: Sequence[str]
-    """Samples without anything to rate."""
-
-
 class Scatter(NamedTuple):
     """A figure with a point per model, by two numbers from 0 to 100."""
 
@@ -760,10 +750,6 @@ class Benchmark(ABC):
     def figures(self, scores: Scores) -> Iterator[Scatter]:
         """Yield figures beside bars and lines, of scores on the same data."""
         return iter(())
-
-    def rated(self, score: Score) -> RatedSamples | None:
-        """Return people's ratings behind a score; None without any."""
-        return None
 
     def cross_check(self, section: Section) -> CrossCheck | None:
         """Return how the report checks first descriptions by other models'; None for no check."""

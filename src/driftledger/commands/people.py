@@ -1,9 +1,8 @@
 """``driftledger people``: sheets in which people describe images and rate descriptions."""
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import replace
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -11,7 +10,6 @@ import typer
 from driftledger.core.text import for_terminal
 
 if TYPE_CHECKING:
-    from driftledger.benchmarks.fidelity.ratings import Rating
     from driftledger.project.project import Project
 
 app = typer.Typer(
@@ -60,7 +58,7 @@ def ratings(
         int | None,
         typer.Option(
             min=10,
-            help="How many instead, at random, more of them where models differ most.",
+            help="How many instead, by chance, more of them where models differ most.",
         ),
     ] = None,
     rater: Annotated[
@@ -70,12 +68,13 @@ def ratings(
     """Write the sheet in which descriptions are rated from 1 to 5; what people wrote stays."""
     from driftledger.benchmarks.fidelity.ratings import (
         RUBRIC,
-        in_choice,
+        read_choice,
         to_rate,
         write_sheet,
     )
     from driftledger.benchmarks.registry import benchmark
     from driftledger.core.errors import ConfigError
+    from driftledger.metrics.ratings import smallest_correlation
 
     project = context.obj
     spec = benchmark("fidelity")
@@ -91,47 +90,42 @@ def ratings(
         folders[name] = project.root / spec.collects.at({**keys, "model": name})
     sheet = project.root / section.ratings
     rows = to_rate(dataset, folders, run.seed, None if choose else samples)
-    choice = _choice(project, sheet, rows, choose) if choose else {}
-    if choose:
-        rows = in_choice(rows, choice)
+    choice = {}
+    if choose and sheet.exists():
+        choice = read_choice(sheet, dataset)
+    if choose and not choice:
+        choice = _choice(project, dataset, {row.sample for row in rows}, choose)
     waiting, rated = write_sheet(sheet, rows, rater, choice)
     images = f"{spec.data.at({'dataset': dataset})}/images"
     meaning = "\n".join(f"  {rating}  {what}" for rating, what in RUBRIC.items())
     counts = f"{section.ratings}: {waiting} descriptions to rate, {rated} rated"
+    if choice:
+        least = smallest_correlation(len(choice), section.confidence)
+        counts += f", of {len(choice)} chosen samples, which show a correlation of {least:.2f}"
     typer.echo(
         for_terminal(f"{counts}; the images are {images}/<sample>.png\n{meaning}")
     )
 
 
 def _choice(
-    project: "Project", sheet: Path, rows: Sequence["Rating"], total: int
+    project: "Project", dataset: str, samples: Collection[str], total: int
 ) -> dict[str, str]:
-    """Return sample → its chance: as the sheet has it, or chosen anew if it has none.
+    """Choose samples where models differ.
 
     Raises:
-        ConfigError: the sheet has another number of samples, or models have no scores to differ in.
+        ConfigError: fewer than two models have scores.
     """
-    from driftledger.benchmarks.fidelity.ratings import choose, read_choice
+    from driftledger.benchmarks.fidelity.ratings import choose
     from driftledger.core.errors import ConfigError
     from driftledger.reports.ratings import model_spreads
     from driftledger.reports.scores import by_benchmark, rows_reader, selected_scores
 
-    dataset = rows[0].dataset if rows else ""
-    samples = {row.sample for row in rows}
-    choice = read_choice(sheet, dataset) if sheet.exists() else {}
-    if choice and len(choice) != min(total, len(samples)):
-        raise ConfigError(
-            f"{sheet} holds a choice of {len(choice)} samples of {dataset}; give --choose "
-            f"{len(choice)}, or remove their chances to choose again"
-        )
-    if choice:
-        return choice
     parts = by_benchmark(selected_scores(project), rows_reader(project))
     spreads = model_spreads([*chain.from_iterable(parts.values())], dataset)
     if not spreads:
         raise ConfigError(
-            f"--choose {total} needs scores of two models or more on {dataset}, to see where "
-            "they differ; evaluate them, or use --samples"
+            f"--choose looks where models differ, and {dataset} has scores of fewer than two; "
+            "evaluate more, or use --samples"
         )
     known = {sample: spreads.get(sample, 0.0) for sample in samples}
     return choose(known, project.settings.run.seed, total)

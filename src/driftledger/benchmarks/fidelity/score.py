@@ -18,8 +18,8 @@ from driftledger.benchmarks._chains.scoring import (
 )
 from driftledger.benchmarks._chains.spec import ChainBenchmark
 from driftledger.benchmarks.fidelity.ratings import (
-    chances,
     mean_ratings,
+    rated_samples,
     read_choice,
     read_ratings,
 )
@@ -91,11 +91,7 @@ def score_redrawings(given: ToScore, spec: ChainBenchmark) -> Scored:
     }
     if rated.means:
         choice = read_choice(given.beside["ratings"], given.keys["dataset"])
-        counts["by_sample"] = rated.by_sample
-        counts["chances"] = chances(choice, descriptions)
-        counts["undescribed"] = [
-            sample for sample, text in descriptions.items() if text is None
-        ]
+        counts["samples"] = rated_samples(rated.by_sample, choice, [*descriptions])
         if choice:
             fields["flags"].append(
                 "human ratings are of samples chosen where models differ; the page on "

@@ -28,14 +28,13 @@ from driftledger.benchmarks.base import (
     Input,
     Layout,
     Metric,
-    RatedSamples,
     Rule,
     score_stage,
 )
 from driftledger.benchmarks.collecting import StageInputs
 from driftledger.benchmarks.descriptions import filled
 from driftledger.benchmarks.fidelity.ratings import RUBRIC
-from driftledger.benchmarks.score import Score, Scores
+from driftledger.benchmarks.score import Scores
 from driftledger.benchmarks.scoring import (
     Scored,
     ToScore,
@@ -261,17 +260,6 @@ class FidelityBenchmark(ChainBenchmark):
         )  # slow to import
 
         return score_redrawings(given, self)
-
-    def rated(self, score: Score) -> RatedSamples | None:
-        """Return the ratings of the score's descriptions, and how their samples were chosen."""
-        ratings = score.details["ratings"]
-        if not ratings.get("by_sample"):
-            return None
-        return RatedSamples(
-            ratings["by_sample"],
-            chances=ratings["chances"],
-            undescribed=ratings["undescribed"],
-        )
 
     def tables(self, scores: Scores) -> Iterator[BenchmarkTable]:
         """Yield how often each rating was given, as in the paper's Figure 5."""
