@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from driftledger.benchmarks.fidelity.ratings import choose, rated_samples
+from driftledger.benchmarks.fidelity.ratings import choose, weighted
 from driftledger.core.files import write_text
 from driftledger.metrics.ratings import corrected_mean, rated_correlation
 
@@ -60,14 +60,14 @@ def row(case: tuple[tuple[int, int], float, int]) -> str:
         given = {}
         for name in choice:
             given[name] = rated(quality[0, int(name)], raters, random)
-        chosen = rated_samples(given, choice, names)
+        chosen = weighted(given, choice, samples)
         values = metric[0, [int(name) for name in chosen]]
         ratings = [sample["ratings"] for sample in chosen.values()]
-        chances = np.array([sample["chance"] for sample in chosen.values()])
-        ends = rated_correlation(values, ratings, chances, 0.95)[1]
+        weights = np.array([sample["weight"] for sample in chosen.values()])
+        ends = rated_correlation(values, ratings, weights, 0.95)[1]
         noise += ends is None or ends.low <= 0 <= ends.high
         mean = corrected_mean(
-            values, ratings, chances, every=metric[0], confidence=0.95
+            values, ratings, weights, every=metric[0], confidence=0.95
         ).interval
         inside += mean is not None and mean.low <= expected(quality[0]) <= mean.high
     shares = f"{inside / REPETITIONS:.1%} | {noise / REPETITIONS:.1%}"

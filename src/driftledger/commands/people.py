@@ -68,7 +68,8 @@ def ratings(
     """Write the sheet in which descriptions are rated from 1 to 5; what people wrote stays."""
     from driftledger.benchmarks.fidelity.ratings import (
         RUBRIC,
-        read_choice,
+        chosen_before,
+        of_choice,
         to_rate,
         write_sheet,
     )
@@ -90,18 +91,18 @@ def ratings(
         folders[name] = project.root / spec.collects.at({**keys, "model": name})
     sheet = project.root / section.ratings
     rows = to_rate(dataset, folders, run.seed, None if choose else samples)
-    choice = {}
-    if choose and sheet.exists():
-        choice = read_choice(sheet, dataset)
-    if choose and not choice:
-        choice = _choice(project, dataset, {row.sample for row in rows}, choose)
-    waiting, rated = write_sheet(sheet, rows, rater, choice)
+    if choose:
+        choice = chosen_before(sheet, dataset)
+        if not choice:
+            choice = _choice(project, dataset, {row.sample for row in rows}, choose)
+        rows = of_choice(rows, choice)
+    waiting, rated = write_sheet(sheet, rows, rater)
     images = f"{spec.data.at({'dataset': dataset})}/images"
     meaning = "\n".join(f"  {rating}  {what}" for rating, what in RUBRIC.items())
     counts = f"{section.ratings}: {waiting} descriptions to rate, {rated} rated"
-    if choice:
+    if choose:
         least = smallest_correlation(len(choice), section.confidence)
-        counts += f", of {len(choice)} chosen samples, which show a correlation of {least:.2f}"
+        counts += f", of {len(choice)} samples, which show a correlation of {least:.2f}"
     typer.echo(
         for_terminal(f"{counts}; the images are {images}/<sample>.png\n{meaning}")
     )

@@ -1,8 +1,8 @@
 """Ratings by people beside a metric: do raters agree, does the metric follow them, and what would
 all samples be rated?
 
-Samples are chosen by chance, some likelier than others, so each weighs as many samples as it stands
-for. Those of one chance are a stratum. A chosen sample that nobody has rated has no ratings.
+Samples are chosen by chance, some likelier than others: each weighs as many samples as it stands
+for, 1 / chance. Those of one weight are a stratum.
 """
 
 import math
@@ -11,7 +11,6 @@ from statistics import NormalDist
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from driftledger.core.types import Float64
 from driftledger.metrics.correlation import FEWEST, fisher_interval
@@ -25,59 +24,55 @@ Ratings: TypeAlias = Sequence[Sequence[float]]
 def agreement(samples: Sequence[Ratings], confidence: float) -> Estimate:
     """Return Krippendorff's alpha on an interval scale; NaN if all ratings are alike or none.
 
-    It is 1 − observed / expected squared difference: 1 is agreement, 0 is chance. The interval is
-    Student's, with the jackknife over samples.
+    It is 1 − observed / expected squared difference: 1 is agreement, 0 is chance. Texts with a
+    single rating do not count. The interval is Student's, with the jackknife over samples.
 
     Args:
-        samples: the ratings of each text about each sample, two or more of a text.
+        samples: the ratings of each text about each sample.
 
     Source: Krippendorff 2004, "Content Analysis", chapter 11; Efron and Stein 1981.
 
-    >>> found = agreement([[[1, 2], [3, 3]], [[3, 5]], [[4, 4]], [[1, 1]]], 0.8)
+    >>> found = agreement([[[1, 2], [3, 3]], [[3, 5]], [[4, 4], [2]], [[1, 1]]], 0.8)
     >>> round(found.value, 4), [round(end, 4) for end in found.interval]
     (0.7514, [0.4084, 1])
     """
-    alphas = [_alpha([*samples])]
-    for place in range(len(samples)):
-        alphas.append(_alpha([*samples[:place], *samples[place + 1 :]]))
-    others = np.array(alphas[1:])
-    df = len(others) - 1.0
-    variance = float(df * others.var()) if df > 0 else math.nan
-    return _estimate(alphas[0], variance, df, confidence).within(-1, 1)
-
-
-def _alpha(samples: Sequence[Ratings]) -> float:
-    pooled: list[float] = []
-    observed = 0.0
-    for texts in samples:
+    sums = np.zeros((len(samples), 4))
+    for row, texts in zip(sums, samples, strict=True):
         for ratings in texts:
-            pooled += ratings
-            observed += len(ratings) * float(np.var(ratings, ddof=1))
-    if not pooled or min(pooled) == max(pooled):
-        return math.nan
-    return 1 - observed / len(pooled) / float(np.var(pooled, ddof=1))
+            n = len(ratings)
+            if n > 1:
+                within = n * np.var(ratings, ddof=1)
+                row += [n, within, sum(ratings), np.dot(ratings, ratings)]
+    sums = sums[sums[:, 0] > 0]
+    whole = sums.sum(axis=0)
+    # the first row has all samples, each other one leaves a sample out
+    counts, within, totals, squares = np.vstack([whole, whole - sums]).T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        alphas = 1 - within * (counts - 1) / (counts * squares - totals**2)
+    df = len(sums) - 1.0
+    variance = df * float(np.var(alphas[1:])) if df > 0 else math.nan
+    return _estimate(float(alphas[0]), variance, df, confidence).within(-1, 1)
 
 
 def rated_correlation(
-    values: Float64, ratings: Ratings, chances: Float64, confidence: float
+    values: Float64, ratings: Ratings, weights: Float64, confidence: float
 ) -> tuple[float, ConfidenceInterval | None, float]:
     """Return Pearson's r of values and mean ratings, its interval, and the smallest r to be shown.
 
-    Samples weigh 1 / chance. The interval is Fisher's for (Σ w)² / Σ w² samples (Kish 1965). NaN
-    for fewer than four, or if either is constant.
+    The interval is Fisher's for (Σ w)² / Σ w² samples (Kish 1965). NaN for fewer than four, or if
+    either is constant.
 
     >>> ratings = [[rating] for rating in (1, 2, 2, 4, 5, 3, 5, 5)]
-    >>> found = rated_correlation(np.arange(8.0), ratings, np.full(8, 0.5), 0.95)
+    >>> found = rated_correlation(np.arange(8.0), ratings, np.full(8, 2.0), 0.95)
     >>> round(found[0], 4), round(found[1].low, 4), round(found[2], 4)
     (0.8577, 0.3867, 0.8491)
     """
-    rated, means, places, levels = _strata(values, ratings, chances)
-    weights = 1 / levels[places]
+    means = np.array([np.mean(each) for each in ratings])
     n = float(weights.sum() ** 2 / (weights @ weights or 1.0))
     smallest = smallest_correlation(n, confidence)
-    if len(means) < FEWEST or not np.ptp(rated) * np.ptp(means) > 0:
+    if len(means) < FEWEST or not np.ptp(values) * np.ptp(means) > 0:
         return math.nan, None, smallest
-    matrix = np.cov(rated, means, aweights=weights)
+    matrix = np.cov(values, means, aweights=weights)
     r = round(float(matrix[0, 1] / math.sqrt(matrix[0, 0] * matrix[1, 1])), 6)
     return r, fisher_interval(r, n, confidence), smallest
 
@@ -96,7 +91,7 @@ def smallest_correlation(n: float, confidence: float) -> float:
 def corrected_mean(
     values: Float64,
     ratings: Ratings,
-    chances: Float64,
+    weights: Float64,
     *,
     every: Float64,
     confidence: float,
@@ -111,7 +106,7 @@ def corrected_mean(
     taken to be 0. NaN where a stratum has fewer than two rated samples.
 
     Args:
-        values: those of the chosen samples.
+        values: those of the rated samples.
         every: the values of all samples.
 
     Source: Angelopoulos et al. 2023, arXiv 2301.09633; Angelopoulos, Duchi and Zrnic 2023, arXiv
@@ -119,34 +114,33 @@ def corrected_mean(
 
     >>> every = np.arange(8.0)
     >>> found = corrected_mean(
-    ...     every[:4], [[1], [2], [2], [3]], np.full(4, 0.5), every=every, confidence=0.95
+    ...     every[:4], [[1], [2], [2], [3]], np.full(4, 2.0), every=every, confidence=0.95
     ... )
     >>> round(found.value, 4), [round(end, 4) for end in found.interval]
     (3.1429, [2.5523, 3.7334])
     """
-    x, y, places, levels = _strata(values, ratings, chances)
-    sizes = (chances[:, None] == levels).sum(axis=0) / levels
-    n = np.bincount(places, minlength=len(sizes))
-    if n.min(initial=len(y)) < 2:
+    levels, places, n = np.unique(weights, return_inverse=True, return_counts=True)
+    if n.min(initial=len(values)) < 2:
         return _estimate(math.nan, math.nan, df=0.0, confidence=confidence)
-    shares = sizes / sizes.sum()
+    y = np.array([np.mean(each) for each in ratings])
+    shares = n * levels / weights.sum()
 
     def means(numbers: Float64) -> Float64:
         return np.bincount(places, numbers) / n
 
-    dx = x - means(x)[places]
+    dx = values - means(values)[places]
     dy = y - means(y)[places]
-    weights = (shares**2 / (n * (n - 1)))[places]
-    own = weights * (n / (n - 1))[places]
-    rest = weights @ dx**2 - own * dx**2
-    slopes = np.zeros(len(x))
-    np.divide(weights @ (dx * dy) - own * dx * dy, rest, out=slopes, where=rest > 1e-12)
-    corrected = y - slopes * (x - every.mean())
+    parts = (shares**2 / (n * (n - 1)))[places]
+    own = parts * (n / (n - 1))[places]
+    rest = parts @ dx**2 - own * dx**2
+    slopes = np.zeros(len(y))
+    np.divide(parts @ (dx * dy) - own * dx * dy, rest, out=slopes, where=rest > 1e-12)
+    corrected = y - slopes * (values - every.mean())
     strata = means(corrected)
     variances = means((corrected - strata[places]) ** 2) / (n - 1)
     several = [np.var(each, ddof=1) / len(each) for each in ratings if len(each) > 1]
     if several:
-        variances = (1 - n / sizes) * variances + np.mean(several) / sizes
+        variances = (1 - 1 / levels) * variances + np.mean(several) / (n * levels)
     parts = shares**2 * variances
     total = float(parts.sum())
     df = total**2 / (float((parts**2 / (n - 1)).sum()) or 1.0)
@@ -161,14 +155,3 @@ def _estimate(value: float, variance: float, df: float, confidence: float) -> Es
     half = t_quantile(confidence, df) * error
     interval = ConfidenceInterval(value - half, value + half)
     return Estimate(value, error, df=df, interval=interval)
-
-
-def _strata(
-    values: Float64, ratings: Ratings, chances: Float64
-) -> tuple[Float64, Float64, NDArray[np.intp], Float64]:
-    """Return the values, mean ratings and strata of the rated samples, and each stratum's
-    chance."""
-    levels, places = np.unique(chances, return_inverse=True)
-    rated = np.array([*map(bool, ratings)])
-    means = np.array([np.mean(each) for each in ratings if each])
-    return values[rated], means, places[rated], levels

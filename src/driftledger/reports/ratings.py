@@ -26,8 +26,7 @@ def rating_tables(blocks: Sequence[Block]) -> Iterator[ReportTable]:
         for score in block.scores:
             samples = score.details.get("ratings", {}).get("samples", {})
             for sample, rated in samples.items():
-                if len(rated["ratings"]) > 1:
-                    texts.setdefault(sample, []).append(rated["ratings"])
+                texts.setdefault(sample, []).append(rated["ratings"])
             described = {
                 row.unit for row in block.rows_of(score) if row.outcome.goes_on
             }
@@ -84,12 +83,12 @@ def _cells(
     chosen = [sample for sample in samples if sample in every]
     values = np.array([every[sample] for sample in chosen])
     ratings = [samples[sample]["ratings"] for sample in chosen]
-    chances = np.array([samples[sample]["chance"] for sample in chosen])
-    r, ends, smallest = rated_correlation(values, ratings, chances, confidence)
+    weights = np.array([samples[sample]["weight"] for sample in chosen])
+    r, ends, smallest = rated_correlation(values, ratings, weights, confidence)
     mean = corrected_mean(
         values,
         ratings,
-        chances,
+        weights,
         every=np.array([*every.values()]),
         confidence=confidence,
     )
@@ -99,7 +98,7 @@ def _cells(
     elif ends and ends.high < 0:
         meaning = "contradicts the ratings"
     return [
-        f"{sum(map(bool, ratings))} of {len(every)}",
+        f"{len(chosen)} of {len(every)}",
         _estimated(r, ends),
         cell(smallest),
         meaning,

@@ -5,12 +5,11 @@ formula, and what is in a sheet stays there.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from fractions import Fraction
 from itertools import chain
 from pathlib import Path
-from types import MappingProxyType
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from driftledger.benchmarks.records import Folders, read_records
 from driftledger.benchmarks.score import Numbers
@@ -60,13 +59,12 @@ class Rating(NamedTuple):
     rater: str = ""
     rating: int = 0
     """From 1 to 5."""
+    chance: str = ""
+    """Of the sample's choice, as in :func:`choose`; empty if it was not chosen."""
 
 
-COLUMNS = Rating._fields
-CHANCE = "chance"
-"""A further column of a sheet: how its sample was chosen, ``20 of 83``; empty if it was not."""
-Choice: TypeAlias = Mapping[str, str]
-"""Sample, as a sheet has it → its chance."""
+COLUMNS = Rating._fields[:-1]
+"""Those that a sheet must have."""
 
 
 class Rated(NamedTuple):
@@ -86,6 +84,8 @@ class Rated(NamedTuple):
     """How many of those in the means are 1, 2, 3, 4 and 5; empty without any."""
     by_sample: dict[str, list[int]]
     """Sample → the ratings behind its mean, the lowest first."""
+    chances: dict[str, str]
+    """Sample → the chance of its choice, of those in the means."""
 
 
 def to_rate(
@@ -115,10 +115,13 @@ def _place(seed: int, sample: str) -> str:
 
 
 def choose(spreads: Mapping[str, float], seed: int, total: int) -> dict[str, str]:
-    """Choose samples at random: two thirds of them where models differ more than in half of all.
+    """Choose samples at random: two thirds of them from the half where models differ more.
 
     Args:
         spreads: sample → how far apart models are.
+
+    Returns:
+        Sample, as a sheet has it → its chance, ``20 of 83`` of its half.
     """
     order = sorted(spreads, key=lambda sample: (-spreads[sample], sample))
     middle = len(order) // 2
@@ -126,46 +129,25 @@ def choose(spreads: Mapping[str, float], seed: int, total: int) -> dict[str, str
     choice = dict[str, str]()
     for half, count in ((order[:middle], upper), (order[middle:], total - upper)):
         half.sort(key=lambda sample: _place(seed, sample))
-        chance = f"{min(count, len(half))} of {len(half)}"
-        choice |= dict.fromkeys(map(_name, half[:count]), chance)
+        chosen = [_name(sample) for sample in half[:count]]
+        choice |= dict.fromkeys(chosen, f"{len(chosen)} of {len(half)}")
     return choice
 
 
-def read_choice(path: Path, dataset: str) -> dict[str, str]:
-    """Read how the samples of a dataset were chosen; empty if none were.
-
-    Raises:
-        ConfigError: the sheet cannot be read, or a chance is not as it was written.
-    """
-    choice: dict[str, str] = {}
-    for line, cells in read_table(path, COLUMNS, "ratings", _COMMAND).entries():
-        chance = cells.get(CHANCE)
-        if chance and cells["dataset"] == dataset:
-            is_chance = re.fullmatch("[1-9][0-9]* of [1-9][0-9]*", chance)
-            if not is_chance or choice.setdefault(cells["sample"], chance) != chance:
-                raise ConfigError(
-                    f"ratings: {path}, line {line}: the chance is {for_line(chance)!r:.100}; it "
-                    "must be as it was written, such as '20 of 83', and one for each sample"
-                )
+def chosen_before(path: Path, dataset: str) -> dict[str, str]:
+    """Read which samples of a dataset a sheet holds as chosen, each with its chance."""
+    choice = {}
+    if path.exists():
+        for _, cells in read_table(path, COLUMNS, "ratings", _COMMAND).entries():
+            if cells["dataset"] == dataset and cells.get("chance"):
+                choice[cells["sample"]] = cells["chance"]
     return choice
 
 
-def rated_samples(
-    by_sample: Mapping[str, Sequence[int]], choice: Choice, samples: Sequence[str]
-) -> Json:
-    """Return sample → its ratings and the chance of its choice, if it was chosen.
-
-    Without a choice the rated ones of these samples are taken for a random draw.
-    """
-    drawn = choice or dict.fromkeys(
-        map(_name, by_sample), f"{len(by_sample)} of {len(samples)}"
-    )
-    found = {}
-    for sample in samples:
-        if chance := drawn.get(_name(sample)):
-            share = float(Fraction(chance.replace(" of ", "/")))
-            found[sample] = {"chance": share, "ratings": by_sample.get(sample, [])}
-    return found
+def of_choice(rows: Iterable[Rating], choice: Mapping[str, str]) -> list[Rating]:
+    """Leave out samples that were not chosen, and note the chance of the others."""
+    noted = [row._replace(chance=choice.get(_name(row.sample), "")) for row in rows]
+    return [row for row in noted if row.chance]
 
 
 def read_ratings(path: Path) -> list[Rating]:
@@ -192,6 +174,12 @@ def read_ratings(path: Path) -> list[Rating]:
             raise ConfigError(
                 f"{where}: the rating is {for_line(given)!r:.100}; it must be {must}, or empty"
             )
+        chance = cells.get("chance", "")
+        if not re.fullmatch("([1-9][0-9]* of [1-9][0-9]*)?", chance):
+            raise ConfigError(
+                f"{where}: the chance is {for_line(chance)!r:.100}; leave it as it was written, "
+                "such as '20 of 83'"
+            )
         place = cells["dataset"], cells["sample"], cells["model"]
         rating = Rating(*place, _compared(cells["description"]), cells["rater"])
         before = lines.setdefault(rating, line)
@@ -201,7 +189,7 @@ def read_ratings(path: Path) -> list[Rating]:
                 f"{where}: {for_line(rating.rater)!r:.100} has a rating of {of!r:.200} in line "
                 f"{before} already; remove one of the two"
             )
-        ratings.append(rating._replace(rating=int(given)))
+        ratings.append(rating._replace(rating=int(given), chance=chance))
     return ratings
 
 
@@ -218,6 +206,7 @@ def mean_ratings(
     """
     samples = {_name(sample): sample for sample in descriptions}
     given: dict[str, list[int]] = {}
+    chances = {}
     raters = set()
     stale = 0
     for each in ratings:
@@ -228,6 +217,8 @@ def mean_ratings(
         if text is not None and each.description == _compared(text):
             given.setdefault(sample, []).append(each.rating)
             raters.add(each.rater)
+            if each.chance:
+                chances[sample] = each.chance
         else:
             stale += 1
     used = [*chain.from_iterable(given.values())]
@@ -238,23 +229,36 @@ def mean_ratings(
         stale=stale,
         counts=[*map(used.count, RUBRIC)] if used else [],
         by_sample={sample: sorted(some) for sample, some in given.items()},
+        chances=chances,
     )
 
 
+def weighted(
+    by_sample: Mapping[str, Sequence[int]], chances: Mapping[str, str], samples: int
+) -> Json:
+    """Return sample → its ratings, and how many samples it stands for: those of its half, shared
+    by the rated ones.
+
+    Without chances, rated samples are taken for a random draw of ``samples``.
+    """
+    drawn = chances or dict.fromkeys(by_sample, f"{len(by_sample)} of {samples}")
+    counts = Counter(drawn.values())
+    found = {}
+    for sample, chance in drawn.items():
+        weight = int(chance.split()[-1]) / counts[chance]
+        found[sample] = {"ratings": by_sample[sample], "weight": weight}
+    return found
+
+
 def write_sheet(
-    path: Path,
-    rows: Sequence[Rating],
-    rater: str | None,
-    choice: Choice = MappingProxyType({}),
+    path: Path, rows: Sequence[Rating], rater: str | None
 ) -> tuple[int, int]:
     """Write a sheet in which these descriptions can be rated, or add to the one that is there.
 
     Each description gets a row with an empty rating, by ``rater`` if one is named, unless there is
     a row for it by that person, or, if none is named, by anyone. Every row that is there stays, and
-    so do columns of people's own. A second call with the same arguments changes nothing.
-
-    Args:
-        choice: chances, written into all rows of their samples; others of ``rows`` are left out.
+    so do columns of people's own. A chance is written into all rows of its sample. A second call
+    with the same arguments changes nothing.
 
     Returns:
         How many of the descriptions wait for a rating by that person, and how many have one.
@@ -267,38 +271,36 @@ def write_sheet(
     if path.exists():
         table = read_table(path, COLUMNS, "ratings", _COMMAND)
         before = table_text(table.head, table.rows)
-    if choice and CHANCE not in column_names(table.head):
-        table.head.append(CHANCE)
-        for cells_of_row in table.rows:
-            cells_of_row.append("")
+    chances = {(_name(row.dataset), _name(row.sample)): row.chance for row in rows}
     columns = column_names(table.head)
+    if any(chances.values()) and "chance" not in columns:
+        table.head.append("chance")
+        columns.append("chance")
+        for texts in table.rows:
+            texts.append("")
     by = None if rater is None else _name(rater)
-    rated: dict[Rating, bool] = {}
-    for cells_of_row, (_, cells) in zip(table.rows, table.entries(), strict=True):
-        if choice and cells["dataset"] == _name(rows[0].dataset):
-            place = columns.index(CHANCE)
-            cells_of_row[place] = choice.get(cells["sample"], cells_of_row[place])
+    rated: dict[Sequence[str], bool] = {}
+    for texts, (_, cells) in zip(table.rows, table.entries(), strict=True):
+        place = cells["dataset"], cells["sample"]
+        if chances.get(place):
+            texts[columns.index("chance")] = chances[place]
         if by in (None, cells["rater"]):
-            names = cells["dataset"], cells["sample"], cells["model"]
-            key = Rating(*names, _compared(cells["description"]))
+            key: Sequence[str] = *place, cells["model"], _compared(cells["description"])
             rated[key] = bool(cells["rating"]) or rated.get(key, False)
-    wanted = {}
+    done = 0
     for row in rows:
-        names = _name(row.dataset), _name(row.sample), _name(row.model)
-        if choice and names[1] not in choice:
-            continue
-        wanted[Rating(*names, _compared(row.description))] = _shown(row.description)
-    missing = wanted.keys() - rated.keys()
-    for key, description in wanted.items():
-        if key in missing:
-            cells = key._replace(description=description, rater=by or "")._asdict()
-            cells[CHANCE] = choice.get(key.sample, "")
-            table.rows.append([str(cells.get(column) or "") for column in columns])
+        names = [_name(name) for name in row[:3]]
+        key = *names, _compared(row.description)
+        if key not in rated:
+            rated[key] = False
+            texts = [*names, _shown(row.description), by or "", "", row.chance]
+            cells = dict(zip(Rating._fields, texts, strict=True))
+            table.rows.append([cells.get(column, "") for column in columns])
+        done += rated[key]
     text = table_text(table.head, table.rows)
     if text != before:
         write_bytes(path, text.encode("utf-8", "replace"))
-    done = sum(rated.get(key, False) for key in wanted)
-    return len(wanted) - done, done
+    return len(rows) - done, done
 
 
 def _name(text: str) -> str:

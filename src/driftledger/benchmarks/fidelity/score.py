@@ -19,9 +19,8 @@ from driftledger.benchmarks._chains.scoring import (
 from driftledger.benchmarks._chains.spec import ChainBenchmark
 from driftledger.benchmarks.fidelity.ratings import (
     mean_ratings,
-    rated_samples,
-    read_choice,
     read_ratings,
+    weighted,
 )
 from driftledger.benchmarks.score import Numbers, Score
 from driftledger.benchmarks.scoring import PERCENT, Scored, ToScore, outcome_counts
@@ -90,13 +89,12 @@ def score_redrawings(given: ToScore, spec: ChainBenchmark) -> Scored:
         "counts": rated.counts,
     }
     if rated.means:
-        choice = read_choice(given.beside["ratings"], given.keys["dataset"])
-        counts["samples"] = rated_samples(rated.by_sample, choice, [*descriptions])
-        if choice:
-            fields["flags"].append(
-                "human ratings are of samples chosen where models differ; the page on "
-                "correlation estimates the mean of all"
-            )
+        counts["samples"] = weighted(rated.by_sample, rated.chances, len(descriptions))
+    if rated.chances:
+        fields["flags"].append(
+            "human ratings are of samples chosen where models differ; the page on correlation "
+            "has the mean of all"
+        )
     score = Score(
         **fields,
         outcomes=outcome_counts(record.outcome for record in data.records),
