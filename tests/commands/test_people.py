@@ -69,7 +69,7 @@ def test_descriptions_are_rated(project, monkeypatch, capsys):
 
 
 def test_descriptions_are_chosen_where_models_differ(project, monkeypatch, capsys):
-    changed(
+    project = changed(
         project.root, lambda params: params["fidelity"].update(ratings="ratings.csv")
     )
     (project.root / "ratings.csv").write_text(
@@ -81,10 +81,11 @@ def test_descriptions_are_chosen_where_models_differ(project, monkeypatch, capsy
     assert "my_images has scores of fewer than two; evaluate more" in (
         capsys.readouterr().err
     )
-    changed(
-        project.root, lambda params: params["run"]["models"].append("regions_fine")
+    update(
+        changed(
+            project.root, lambda params: params["run"]["models"].append("regions_fine")
+        )
     )
-    update(project)
     assert people(monkeypatch, *choose) == 0
     assert (
         "6 descriptions to rate, 0 rated, of 2 samples, which show a correlation"
