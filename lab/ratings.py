@@ -70,7 +70,9 @@ def row(case: tuple[tuple[int, int], float, int]) -> str:
             values, ratings, weights, every=metric[0], confidence=0.95
         ).interval
         inside += mean is not None and mean.low <= expected(quality[0]) <= mean.high
-    shares = f"{inside / REPETITIONS:.1%} | {noise / REPETITIONS:.1%}"
+    share = inside / REPETITIONS
+    mark = "" if 0.93 <= share <= 0.97 else " (!)"
+    shares = f"{share:.1%}{mark} | {noise / REPETITIONS:.1%}"
     return f"| {samples} | {raters} | {strength:g} | {total} | {shares} |\n"
 
 

@@ -92,7 +92,7 @@ def test_descriptions_are_chosen_where_models_differ(project, monkeypatch, capsy
         in (capsys.readouterr().out)
     )
     sheet = rows(project.root / "ratings.csv")
-    assert [row["chance"] for row in sheet] == ["1 of 1"] * 6
+    assert [row["chance"] for row in sheet] == ["2 of 2"] * 6
     before = (project.root / "ratings.csv").read_bytes()
     assert people(monkeypatch, *choose) == 0
     assert (project.root / "ratings.csv").read_bytes() == before

@@ -227,7 +227,7 @@ def test_table_3_and_its_ablation_are_made_of_ones_own_models():
 
 
 RATED = [1, 2, 2, 4, 5, 3, 5, 5]
-"""Of eight samples; their GC@1 rises in tenths, their SSIM is the same, and the ninth is refused."""
+"""Of eight samples; their GC@1 rises in tenths, their SSIM is the same. The ninth is refused."""
 
 
 def rated_blocks():

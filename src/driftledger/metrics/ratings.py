@@ -138,9 +138,10 @@ def corrected_mean(
     corrected = y - slopes * (values - every.mean())
     strata = means(corrected)
     variances = means((corrected - strata[places]) ** 2) / (n - 1)
-    several = [np.var(each, ddof=1) / len(each) for each in ratings if len(each) > 1]
+    several = [np.var(each, ddof=1) for each in ratings if len(each) > 1]
     if several:
-        variances = (1 - 1 / levels) * variances + np.mean(several) / (n * levels)
+        noise = np.mean(several) * np.mean([1 / len(each) for each in ratings])
+        variances = (1 - 1 / levels) * variances + noise / (n * levels)
     parts = shares**2 * variances
     total = float(parts.sum())
     df = total**2 / (float((parts**2 / (n - 1)).sum()) or 1.0)

@@ -124,7 +124,7 @@ def choose(spreads: Mapping[str, float], seed: int, total: int) -> dict[str, str
         Sample, as a sheet has it → its chance, ``20 of 83`` of its half.
     """
     order = sorted(spreads, key=lambda sample: (-spreads[sample], sample))
-    middle = len(order) // 2
+    middle = len(order) // 2 if total < len(order) else 0
     upper = max(min(middle, 2 * total // 3), total - (len(order) - middle))
     choice = dict[str, str]()
     for half, count in ((order[:middle], upper), (order[middle:], total - upper)):
