@@ -103,7 +103,8 @@ def corrected_mean(
     others, so that none predicts itself. The interval is Student's with Satterthwaite's degrees of
     freedom. If a share f of a stratum is rated, its variance is 1 − f as large, but for what raters
     differ by about one sample; if no sample has several raters, that is unknown, and f is
-    taken to be 0. NaN where a stratum has fewer than two rated samples.
+    taken to be 0. NaN where a stratum has fewer than two rated samples, or none at all, so that weights
+    add up to less than three quarters of the samples.
 
     Args:
         values: those of the rated samples.
@@ -120,7 +121,7 @@ def corrected_mean(
     (3.1429, [2.5523, 3.7334])
     """
     levels, places, n = np.unique(weights, return_inverse=True, return_counts=True)
-    if n.min(initial=len(values)) < 2:
+    if n.min(initial=len(values)) < 2 or weights.sum() < 0.75 * len(every):
         return _estimate(math.nan, math.nan, df=0.0, confidence=confidence)
     y = np.array([np.mean(each) for each in ratings])
     shares = n * levels / weights.sum()
