@@ -101,10 +101,12 @@ def corrected_mean(
     It is the mean over strata, by their sizes, of rating − b·(value − mean value of all). b is the
     slope with the smallest variance, about 0 for noise (PPI++), taken for each sample from the
     others, so that none predicts itself. The interval is Student's with Satterthwaite's degrees of
-    freedom. If a share f of a stratum is rated, its variance is 1 − f as large, but for what raters
-    differ by about one sample; if no sample has several raters, that is unknown, and f is
-    taken to be 0. NaN where a stratum has fewer than two rated samples, or none at all, so that weights
-    add up to less than three quarters of the samples.
+    freedom.
+
+    Where a share f of a stratum is rated, only 1 − f of its variance is left, besides the raters'
+    noise. Noise is known from samples with several ratings; without any, f counts as 0. The result
+    is NaN if a stratum has fewer than two rated samples, or none at all: weights then add up to
+    less than three quarters of all samples.
 
     Args:
         values: those of the rated samples.
