@@ -175,7 +175,7 @@ def read_ratings(path: Path) -> list[Rating]:
                 f"{where}: the rating is {for_line(given)!r:.100}; it must be {must}, or empty"
             )
         chance = cells.get("chance", "")
-        if not re.fullmatch("([1-9][0-9]* of [1-9][0-9]*)?", chance):
+        if not re.fullmatch("([1-9][0-9]{0,8} of [1-9][0-9]{0,8})?", chance):
             raise ConfigError(
                 f"{where}: the chance is {for_line(chance)!r:.100}; leave it as it was written, "
                 "such as '20 of 83'"
