@@ -66,3 +66,33 @@ def test_descriptions_are_rated(project, monkeypatch, capsys):
         "blind",
         "regions_medium",
     }
+
+
+def test_descriptions_are_chosen_where_models_differ(project, monkeypatch, capsys):
+    project = changed(
+        project.root, lambda params: params["fidelity"].update(ratings="ratings.csv")
+    )
+    (project.root / "ratings.csv").write_text(
+        "dataset,sample,model,description,rater,rating\n", encoding="utf-8"
+    )
+    update(project)
+    choose = ("ratings", "my_images", "--choose", "10")
+    assert people(monkeypatch, *choose) == 2
+    assert "my_images has scores of fewer than two; evaluate more" in (
+        capsys.readouterr().err
+    )
+    update(
+        changed(
+            project.root, lambda params: params["run"]["models"].append("regions_fine")
+        )
+    )
+    assert people(monkeypatch, *choose) == 0
+    assert (
+        "6 descriptions to rate, 0 rated, of 2 samples, which show a correlation"
+        in (capsys.readouterr().out)
+    )
+    sheet = rows(project.root / "ratings.csv")
+    assert [row["chance"] for row in sheet] == ["2 of 2"] * 6
+    before = (project.root / "ratings.csv").read_bytes()
+    assert people(monkeypatch, *choose) == 0
+    assert (project.root / "ratings.csv").read_bytes() == before

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from driftledger.project.presets import with_preset
-from lab import changes, coverage, performance
+from lab import changes, coverage, performance, ratings
 from lab.trio.settings import load_trio
 from lab.validity.page import tables
 from lab.validity.scores import Place, Reading, rank
@@ -29,6 +29,13 @@ def test_gates_err_as_often_as_the_page_says():
     assert f"\n{changes.margin_row(60, '0.03', 0.05)}\n" in page
     cells = f"| {changes.alarms_by_floor(60, 0.03, 0.0)} | 3.7% |"
     assert f"| 60 descriptions | 3% {cells}" in page
+
+
+def test_ratings_say_the_truth_as_often_as_the_page_says():
+    page = (REPOSITORY / ratings.PAGE).read_text(encoding="utf-8")
+    table = page.split(ratings.BEGIN)[1].split(ratings.END)[0]
+    assert ratings.row(((120, 2), 0.6, 30)) in table
+    assert len(table.splitlines()) == 2 + len(ratings.CASES)
 
 
 def test_the_page_of_what_was_measured_is_of_the_reports():

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from driftledger.benchmarks.registry import benchmark
 from driftledger.core.errors import ConfigError
+from driftledger.core.types import Outcome
 from driftledger.data.leaderboards import OutsideValue
 from driftledger.metrics.drift import gc_at
 from driftledger.project.catalogue import CorrelationSettings
@@ -22,10 +23,17 @@ from driftledger.reports.correlation import (
     our_columns,
     outside_columns,
 )
+from driftledger.reports.ratings import model_spreads, rating_tables
 from driftledger.reports.scores import blocks_of
 from tests.conftest import shapes_only
 from tests.reports.test_tables import control
-from tests.support.ledgers import genception_score, question_score, row, varied
+from tests.support.ledgers import (
+    fidelity_score,
+    genception_score,
+    question_score,
+    row,
+    varied,
+)
 from tests.support.params import default_params
 
 TABLE_3 = {
@@ -216,3 +224,61 @@ def test_table_3_and_its_ablation_are_made_of_ones_own_models():
         ["score, mme on exam", "2", "4", "0.92", "0.94"],
         ["score, mme on exam", "3", "4", "0.98", "1.00"],
     ], "r of the weighted and of the plain means, by scipy"
+
+
+RATED = [1, 2, 2, 4, 5, 3, 5, 5]
+"""Of eight samples; their GC@1 rises in tenths, their SSIM is the same. The ninth is refused."""
+
+
+def rated_blocks():
+    samples = {
+        f"s{place}": {"ratings": [rating], "weight": 2.0}
+        for place, rating in enumerate(RATED)
+    }
+    samples["s1"]["ratings"] = [1, 3]
+    details = {"ratings": {"used": 9, "counts": [1, 2, 1, 1, 3], "samples": samples}}
+    without = {"ratings": {"used": 0, "counts": []}}
+
+    def rows(score):
+        refused = {"outcome": Outcome.REFUSED}
+        scale = {"a": 1.0, "b": 0.5, "blind": 9.0}[score.model]
+        if score.benchmark == "fidelity":
+            units = [row(f"s{place}", {"ssim": [30.0]}) for place in range(8)]
+            return [*units, row("s8", {"ssim": [0.0]}, **refused)]
+        return [row(f"s{t}", {"gc": [scale * t / 10]}) for t in range(9)]
+
+    fidelity = [
+        fidelity_score(model="a", metrics={"ssim": 30.0}, details=details),
+        fidelity_score(model="b", metrics={"ssim": 30.0}, details=without),
+    ]
+    chains = [
+        genception_score(model=name, metrics={"gc_at_1": 0.4}) for name in ("a", "b")
+    ]
+    chains.append(control(genception_score(model="blind", metrics={"gc_at_1": 0.4})))
+    return [
+        *blocks_of(benchmark("genception"), chains, rows),
+        *blocks_of(benchmark("fidelity"), fidelity, rows),
+    ]
+
+
+def test_ratings_say_what_metrics_are_worth():
+    """r and the smallest r are those of the metric's example; SSIM, which is constant, corrects
+    nothing, so its mean is that of the ratings, 27/8."""
+    [table] = rating_tables(rated_blocks())
+    gc, ssim = [[str(each) for each in line] for line in table.rows]
+    assert gc[:6] == [
+        *("a", "GenCeption GC@1", "8 of 8", "0.86 (0.39 to 0.97)", "0.85"),
+        "follows the ratings",
+    ]
+    assert ssim[:6] == ["a", "fidelity SSIM", "8 of 8", "–", "0.85", "may be noise"]
+    assert ssim[6].startswith("3.38 (")
+    assert "alpha: 0.00. 1 is perfect" in table.notes[0], "1 − 2/2: one text, 1 and 3"
+    assert table.name == "ratings-fidelity-shapes-brush-eye"
+
+
+def test_models_differ_by_the_first_metric_that_two_have():
+    blocks = rated_blocks()
+    spreads = model_spreads(blocks, "shapes")
+    assert spreads == pytest.approx({f"s{t}": t / 20 for t in range(9)})
+    assert model_spreads(blocks[1:], "shapes") == dict.fromkeys(spreads, 0.0)
+    assert model_spreads(blocks, "photos") == {}

@@ -1,11 +1,16 @@
 """``driftledger people``: sheets in which people describe images and rate descriptions."""
 
+from collections.abc import Collection
 from dataclasses import replace
-from typing import Annotated, Any
+from itertools import chain
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from driftledger.core.text import for_terminal
+
+if TYPE_CHECKING:
+    from driftledger.project.project import Project
 
 app = typer.Typer(
     help="Write sheets in which people describe and rate.", no_args_is_help=True
@@ -49,14 +54,28 @@ def ratings(
     samples: Annotated[
         int, typer.Option(min=1, help="How many; the same ones for every model.")
     ] = 20,
+    choose: Annotated[
+        int | None,
+        typer.Option(
+            min=10,
+            help="How many instead, by chance, more of them where models differ most.",
+        ),
+    ] = None,
     rater: Annotated[
         str | None, typer.Option(help="A person's name; several can fill in one file.")
     ] = None,
 ) -> None:
     """Write the sheet in which descriptions are rated from 1 to 5; what people wrote stays."""
-    from driftledger.benchmarks.fidelity.ratings import RUBRIC, to_rate, write_sheet
+    from driftledger.benchmarks.fidelity.ratings import (
+        RUBRIC,
+        chosen_before,
+        of_choice,
+        to_rate,
+        write_sheet,
+    )
     from driftledger.benchmarks.registry import benchmark
     from driftledger.core.errors import ConfigError
+    from driftledger.metrics.ratings import smallest_correlation
 
     project = context.obj
     spec = benchmark("fidelity")
@@ -70,11 +89,45 @@ def ratings(
     folders = dict[str, Any]()
     for name in run.models:
         folders[name] = project.root / spec.collects.at({**keys, "model": name})
-    rows = to_rate(dataset, folders, run.seed, samples)
-    waiting, rated = write_sheet(project.root / section.ratings, rows, rater)
+    sheet = project.root / section.ratings
+    rows = to_rate(dataset, folders, run.seed, None if choose else samples)
+    if choose:
+        choice = chosen_before(sheet, dataset)
+        if not choice:
+            choice = _choice(project, dataset, {row.sample for row in rows}, choose)
+        rows = of_choice(rows, choice)
+    waiting, rated = write_sheet(sheet, rows, rater)
     images = f"{spec.data.at({'dataset': dataset})}/images"
     meaning = "\n".join(f"  {rating}  {what}" for rating, what in RUBRIC.items())
     counts = f"{section.ratings}: {waiting} descriptions to rate, {rated} rated"
+    if choose:
+        # two thirds from one half weigh as 8/9 as many that are drawn alike
+        least = smallest_correlation(len(choice) * 8 / 9, section.confidence)
+        counts += f", of {len(choice)} samples, which show a correlation of {least:.2f}"
     typer.echo(
         for_terminal(f"{counts}; the images are {images}/<sample>.png\n{meaning}")
     )
+
+
+def _choice(
+    project: "Project", dataset: str, samples: Collection[str], total: int
+) -> dict[str, str]:
+    """Choose samples where models differ.
+
+    Raises:
+        ConfigError: fewer than two models have scores.
+    """
+    from driftledger.benchmarks.fidelity.ratings import choose
+    from driftledger.core.errors import ConfigError
+    from driftledger.reports.ratings import model_spreads
+    from driftledger.reports.scores import by_benchmark, rows_reader, selected_scores
+
+    parts = by_benchmark(selected_scores(project), rows_reader(project))
+    spreads = model_spreads([*chain.from_iterable(parts.values())], dataset)
+    if not spreads:
+        raise ConfigError(
+            f"--choose looks where models differ, and {dataset} has scores of fewer than two; "
+            "evaluate more, or use --samples"
+        )
+    known = {sample: spreads.get(sample, 0.0) for sample in samples}
+    return choose(known, project.settings.run.seed, total)

@@ -59,7 +59,7 @@ def kendall(x: Numbers, y: Numbers) -> float:
     return _rounded(stats.kendalltau(x, y).statistic)
 
 
-def fisher_interval(r: float, n: int, confidence: float) -> ConfidenceInterval | None:
+def fisher_interval(r: float, n: float, confidence: float) -> ConfidenceInterval | None:
     """Return tanh(artanh r ± z / √(n − 3)), the interval of Pearson's r, to 6 decimals.
 
     Source: Fisher 1921.

@@ -32,6 +32,7 @@ from driftledger.project.catalogue import CorrelationSettings
 from driftledger.project.project import Project
 from driftledger.reports.cells import ReportTable
 from driftledger.reports.charts import Drawing, matrix, short
+from driftledger.reports.ratings import rating_tables
 from driftledger.reports.scores import Block
 
 MOST = 24
@@ -123,6 +124,7 @@ def correlation(project: Project, blocks: Sequence[Block]) -> Correlation:
     tables = list(_tables(boards, pairs))
     for block in chains.values():
         tables += growth(block, others)
+    tables += rating_tables(blocks)
     head = [
         "of_a",
         "a",

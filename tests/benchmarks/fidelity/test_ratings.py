@@ -11,9 +11,13 @@ from driftledger.benchmarks.fidelity.ratings import (
     RUBRIC,
     Rated,
     Rating,
+    choose,
+    chosen_before,
     mean_ratings,
+    of_choice,
     read_ratings,
     to_rate,
+    weighted,
     write_sheet,
 )
 from driftledger.benchmarks.records import RECORDS
@@ -93,6 +97,10 @@ WRONG = {
         HEAD + "d,s,m,text,ann,3\nd,s,m,text,bob,3\nd,s,m, text ,ann,3\n",
         "line 4: 'ann' has a rating of 'd · s · m' in line 2 already; remove one of the two",
     ),
+    "a chance": (
+        HEAD.replace("\n", ",chance\n") + "d,s,m,text,ann,3,20.83\n",
+        "line 2: the chance is '20.83'; leave it as it was written, such as '20 of 83'",
+    ),
     "a comma": (HEAD + "d,s,m,a cat, a dog,ann,3\n", "line 2 has 7 cells"),
 }
 
@@ -115,9 +123,15 @@ def test_means_over_raters():
     ]
     texts = {"b": "Another.", "a": "A bird.", "c": "Nobody rated it.", "d": None}
     assert mean_ratings(ratings, "birds", "blind", texts) == Rated(
-        {"b": 1.0, "a": 13 / 3}, 4, 3, 0, [1, 0, 0, 2, 1]
+        {"b": 1.0, "a": 13 / 3},
+        4,
+        3,
+        0,
+        [1, 0, 0, 2, 1],
+        {"a": [4, 4, 5], "b": [1]},
+        {},
     )
-    assert mean_ratings([], "birds", "blind", texts) == Rated({}, 0, 0, 0, [])
+    assert mean_ratings([], "birds", "blind", texts) == Rated({}, 0, 0, 0, [], {}, {})
 
 
 def test_what_is_rated_stays_and_what_is_missing_is_added(sheet):
@@ -155,10 +169,10 @@ def test_another_text_needs_another_rating(sheet):
     rate(sheet, 3, "", 1, "")
     ratings = read_ratings(sheet)
     assert mean_ratings(ratings, "birds", "blind", {"a": "A dog."}) == Rated(
-        {"a": 1.0}, 1, 1, stale=1, counts=[1, 0, 0, 0, 0]
+        {"a": 1.0}, 1, 1, 1, [1, 0, 0, 0, 0], by_sample={"a": [1]}, chances={}
     )
     assert mean_ratings(ratings, "birds", "blind", {"a": "A bird."}) == Rated(
-        {"a": 3.0}, 1, 1, stale=1, counts=[0, 0, 1, 0, 0]
+        {"a": 3.0}, 1, 1, 1, [0, 0, 1, 0, 0], by_sample={"a": [3]}, chances={}
     )
     assert write_sheet(sheet, ROWS[:1], "ann") == (0, 1)
 
@@ -182,3 +196,55 @@ def test_the_same_samples_of_every_model_are_chosen(tmp_path):
     assert len(to_rate("birds", {"one": tmp_path / "one"}, 1, 9)) == 3, (
         "what was not described is not rated"
     )
+
+
+def test_more_samples_are_chosen_where_models_differ():
+    spreads = {f"{number:02}": number // 2 for number in range(31)}
+    choice = choose(spreads, 7, 12)
+    upper = [sample for sample, chance in choice.items() if chance == "8 of 15"]
+    lower = [sample for sample, chance in choice.items() if chance == "4 of 16"]
+    assert (len(upper), len(lower), len(choice)) == (8, 4, 12)
+    assert min(upper) > max(lower)
+    assert choose(dict(reversed(spreads.items())), 7, 12) == choice
+    assert choose(spreads, 8, 12) != choice
+    assert choose({"a": 1.0, "b": 0.0}, 7, 10) == {"a": "2 of 2", "b": "2 of 2"}
+    assert set(choose(dict(zip("abcd", range(4), strict=True)), 7, 3).values()) == {
+        *("2 of 2", "1 of 2")
+    }
+
+
+def test_every_sample_of_a_half_is_as_likely_to_be_chosen():
+    spreads = {f"{number:02}": number for number in range(20)}
+    counts = dict.fromkeys(spreads, 0)
+    for seed in range(300):
+        for sample in choose(spreads, seed, 9):
+            counts[sample] += 1
+    lower, upper = [*counts.values()][:10], [*counts.values()][10:]
+    assert (sum(lower), sum(upper)) == (900, 1800)
+    assert 60 < min(lower) <= max(lower) < 120 < min(upper) <= max(upper) < 220
+
+
+def test_chances_stay_in_the_sheet_and_go_into_weights(sheet):
+    """Of a half of ten, two of three that were chosen are rated: each stands for five."""
+    write_sheet(sheet, [ROWS[0]._replace(dataset="dogs"), ROWS[0]], "ann")
+    choice = {"a": "3 of 10", "b": "3 of 10", "c": "1 of 11"}
+    rows = of_choice([*ROWS, ROWS[0]._replace(sample="d")], choice)
+    assert write_sheet(sheet, rows, "ann") == (2, 0)
+    assert [(row[0], row[1], row[-1]) for row in cells_of(sheet)[1:]] == [
+        ("dogs", "a", ""),
+        ("birds", "a", "3 of 10"),
+        ("birds", "b", "3 of 10"),
+    ]
+    before = sheet.read_bytes()
+    assert write_sheet(sheet, rows, "ann") == (2, 0)
+    assert sheet.read_bytes() == before
+    assert chosen_before(sheet, "birds") == {"a": "3 of 10", "b": "3 of 10"}
+    assert chosen_before(sheet, "dogs") == {}
+    rate(sheet, 1, 4, 2)
+    texts = {"a": "A bird.", "b": "=cmd()", "e": "An egg."}
+    rated = mean_ratings(read_ratings(sheet), "birds", "blind", texts)
+    assert weighted(rated.by_sample, rated.chances, 3) == {
+        "a": {"ratings": [4], "weight": 5.0},
+        "b": {"ratings": [2], "weight": 5.0},
+    }
+    assert weighted(rated.by_sample, {}, 3)["b"] == {"ratings": [2], "weight": 1.5}

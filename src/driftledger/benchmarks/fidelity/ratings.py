@@ -5,6 +5,7 @@ formula, and what is in a sheet stays there.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import NamedTuple
 
 from driftledger.benchmarks.records import Folders, read_records
 from driftledger.benchmarks.score import Numbers
-from driftledger.core.canonical import sha256_of
+from driftledger.core.canonical import Json, sha256_of
 from driftledger.core.errors import ConfigError
 from driftledger.core.files import write_bytes
 from driftledger.core.text import for_line, for_terminal
@@ -58,9 +59,12 @@ class Rating(NamedTuple):
     rater: str = ""
     rating: int = 0
     """From 1 to 5."""
+    chance: str = ""
+    """Of the sample's choice, as in :func:`choose`; empty if it was not chosen."""
 
 
-COLUMNS = Rating._fields
+COLUMNS = Rating._fields[:-1]
+"""Those that a sheet must have."""
 
 
 class Rated(NamedTuple):
@@ -78,13 +82,20 @@ class Rated(NamedTuple):
     mean."""
     counts: list[int]
     """How many of those in the means are 1, 2, 3, 4 and 5; empty without any."""
+    by_sample: dict[str, list[int]]
+    """Sample → the ratings behind its mean, the lowest first."""
+    chances: dict[str, str]
+    """Sample → the chance of its choice, of those in the means."""
 
 
-def to_rate(dataset: str, folders: Folders, seed: int, samples: int) -> list[Rating]:
+def to_rate(
+    dataset: str, folders: Folders, seed: int, samples: int | None
+) -> list[Rating]:
     """Choose the descriptions to rate: those of the same samples of every model, drawn by seed.
 
     Args:
         folders: model → the folder with its redrawings of ``dataset``.
+        samples: how many; None for all.
 
     Raises:
         StoreError: the images have not been described yet.
@@ -92,11 +103,51 @@ def to_rate(dataset: str, folders: Folders, seed: int, samples: int) -> list[Rat
     rows = []
     for model, folder in folders.items():
         records = [each for each in read_records(folder) if not each.repeat]
-        records.sort(key=lambda record: sha256_of([seed, "rating", record.unit]))
+        records.sort(key=lambda record: _place(seed, record.unit))
         for record in records[:samples]:
             if record.text:
                 rows.append(Rating(dataset, record.unit, model, record.text))
     return rows
+
+
+def _place(seed: int, sample: str) -> str:
+    return sha256_of([seed, "rating", sample])
+
+
+def choose(spreads: Mapping[str, float], seed: int, total: int) -> dict[str, str]:
+    """Choose samples at random: two thirds of them from the half where models differ more.
+
+    Args:
+        spreads: sample → how far apart models are.
+
+    Returns:
+        Sample, as a sheet has it → its chance, ``20 of 83`` of its half.
+    """
+    order = sorted(spreads, key=lambda sample: (-spreads[sample], sample))
+    middle = len(order) // 2 if total < len(order) else 0
+    upper = max(min(middle, 2 * total // 3), total - (len(order) - middle))
+    choice = dict[str, str]()
+    for half, count in ((order[:middle], upper), (order[middle:], total - upper)):
+        half.sort(key=lambda sample: _place(seed, sample))
+        chosen = [_name(sample) for sample in half[:count]]
+        choice |= dict.fromkeys(chosen, f"{len(chosen)} of {len(half)}")
+    return choice
+
+
+def chosen_before(path: Path, dataset: str) -> dict[str, str]:
+    """Read which samples of a dataset a sheet holds as chosen, each with its chance."""
+    choice = {}
+    if path.exists():
+        for _, cells in read_table(path, COLUMNS, "ratings", _COMMAND).entries():
+            if cells["dataset"] == dataset and cells.get("chance"):
+                choice[cells["sample"]] = cells["chance"]
+    return choice
+
+
+def of_choice(rows: Iterable[Rating], choice: Mapping[str, str]) -> list[Rating]:
+    """Leave out samples that were not chosen, and note the chance of the others."""
+    noted = [row._replace(chance=choice.get(_name(row.sample), "")) for row in rows]
+    return [row for row in noted if row.chance]
 
 
 def read_ratings(path: Path) -> list[Rating]:
@@ -123,6 +174,12 @@ def read_ratings(path: Path) -> list[Rating]:
             raise ConfigError(
                 f"{where}: the rating is {for_line(given)!r:.100}; it must be {must}, or empty"
             )
+        chance = cells.get("chance", "")
+        if not re.fullmatch("([1-9][0-9]{0,8} of [1-9][0-9]{0,8})?", chance):
+            raise ConfigError(
+                f"{where}: the chance is {for_line(chance)!r:.100}; leave it as it was written, "
+                "such as '20 of 83'"
+            )
         place = cells["dataset"], cells["sample"], cells["model"]
         rating = Rating(*place, _compared(cells["description"]), cells["rater"])
         before = lines.setdefault(rating, line)
@@ -132,7 +189,7 @@ def read_ratings(path: Path) -> list[Rating]:
                 f"{where}: {for_line(rating.rater)!r:.100} has a rating of {of!r:.200} in line "
                 f"{before} already; remove one of the two"
             )
-        ratings.append(rating._replace(rating=int(given)))
+        ratings.append(rating._replace(rating=int(given), chance=chance))
     return ratings
 
 
@@ -149,6 +206,7 @@ def mean_ratings(
     """
     samples = {_name(sample): sample for sample in descriptions}
     given: dict[str, list[int]] = {}
+    chances = {}
     raters = set()
     stale = 0
     for each in ratings:
@@ -159,6 +217,8 @@ def mean_ratings(
         if text is not None and each.description == _compared(text):
             given.setdefault(sample, []).append(each.rating)
             raters.add(each.rater)
+            if each.chance:
+                chances[sample] = each.chance
         else:
             stale += 1
     used = [*chain.from_iterable(given.values())]
@@ -168,7 +228,26 @@ def mean_ratings(
         raters=len(raters),
         stale=stale,
         counts=[*map(used.count, RUBRIC)] if used else [],
+        by_sample={sample: sorted(some) for sample, some in given.items()},
+        chances=chances,
     )
+
+
+def weighted(
+    by_sample: Mapping[str, Sequence[int]], chances: Mapping[str, str], samples: int
+) -> Json:
+    """Return sample → its ratings, and how many samples it stands for: those of its half, shared
+    by the rated ones.
+
+    Without chances, rated samples are taken for a random draw of ``samples``.
+    """
+    drawn = chances or dict.fromkeys(by_sample, f"{len(by_sample)} of {samples}")
+    counts = Counter(drawn.values())
+    found = {}
+    for sample, chance in drawn.items():
+        weight = int(chance.split()[-1]) / counts[chance]
+        found[sample] = {"ratings": by_sample[sample], "weight": weight}
+    return found
 
 
 def write_sheet(
@@ -178,7 +257,8 @@ def write_sheet(
 
     Each description gets a row with an empty rating, by ``rater`` if one is named, unless there is
     a row for it by that person, or, if none is named, by anyone. Every row that is there stays, and
-    so do columns of people's own. A second call with the same arguments changes nothing.
+    so do columns of people's own. A chance is written into all rows of its sample. A second call
+    with the same arguments changes nothing.
 
     Returns:
         How many of the descriptions wait for a rating by that person, and how many have one.
@@ -187,30 +267,40 @@ def write_sheet(
         ConfigError: the sheet that is there cannot be read; it stays as it is.
     """
     table = SheetTable([*COLUMNS], [], [])
-    exists = path.exists()
-    if exists:
+    before = ""
+    if path.exists():
         table = read_table(path, COLUMNS, "ratings", _COMMAND)
-    by = None if rater is None else _name(rater)
-    rated: dict[Rating, bool] = {}
-    for _, cells in table.entries():
-        if by in (None, cells["rater"]):
-            names = cells["dataset"], cells["sample"], cells["model"]
-            key = Rating(*names, _compared(cells["description"]))
-            rated[key] = bool(cells["rating"]) or rated.get(key, False)
-    wanted = {}
-    for row in rows:
-        names = _name(row.dataset), _name(row.sample), _name(row.model)
-        wanted[Rating(*names, _compared(row.description))] = _shown(row.description)
+        before = table_text(table.head, table.rows)
+    chances = {(_name(row.dataset), _name(row.sample)): row.chance for row in rows}
     columns = column_names(table.head)
-    missing = wanted.keys() - rated.keys()
-    for key, description in wanted.items():
-        if key in missing:
-            cells = key._replace(description=description, rater=by or "")._asdict()
-            table.rows.append([str(cells.get(column) or "") for column in columns])
-    if missing or not exists:
-        write_bytes(path, table_text(table.head, table.rows).encode("utf-8", "replace"))
-    done = sum(rated.get(key, False) for key in wanted)
-    return len(wanted) - done, done
+    if any(chances.values()) and "chance" not in columns:
+        table.head.append("chance")
+        columns.append("chance")
+        for texts in table.rows:
+            texts.append("")
+    by = None if rater is None else _name(rater)
+    rated: dict[Sequence[str], bool] = {}
+    for texts, (_, cells) in zip(table.rows, table.entries(), strict=True):
+        place = cells["dataset"], cells["sample"]
+        if chances.get(place):
+            texts[columns.index("chance")] = chances[place]
+        if by in (None, cells["rater"]):
+            key: Sequence[str] = *place, cells["model"], _compared(cells["description"])
+            rated[key] = bool(cells["rating"]) or rated.get(key, False)
+    done = 0
+    for row in rows:
+        names = [_name(name) for name in row[:3]]
+        key = *names, _compared(row.description)
+        if key not in rated:
+            rated[key] = False
+            texts = [*names, _shown(row.description), by or "", "", row.chance]
+            cells = dict(zip(Rating._fields, texts, strict=True))
+            table.rows.append([cells.get(column, "") for column in columns])
+        done += rated[key]
+    text = table_text(table.head, table.rows)
+    if text != before:
+        write_bytes(path, text.encode("utf-8", "replace"))
+    return len(rows) - done, done
 
 
 def _name(text: str) -> str:

@@ -17,11 +17,16 @@ from driftledger.benchmarks._chains.scoring import (
     means_of,
 )
 from driftledger.benchmarks._chains.spec import ChainBenchmark
-from driftledger.benchmarks.fidelity.ratings import mean_ratings, read_ratings
+from driftledger.benchmarks.fidelity.ratings import (
+    mean_ratings,
+    read_ratings,
+    weighted,
+)
 from driftledger.benchmarks.score import Numbers, Score
 from driftledger.benchmarks.scoring import PERCENT, Scored, ToScore, outcome_counts
 from driftledger.collect.features import encode_media, encode_texts, read_texts
 from driftledger.components.base import Encoder
+from driftledger.core.canonical import Json
 from driftledger.core.types import Float32, Float64
 from driftledger.metrics.drift import cosine_similarity
 from driftledger.metrics.exact import exact_mean, round_significant
@@ -77,12 +82,19 @@ def score_redrawings(given: ToScore, spec: ChainBenchmark) -> Scored:
         fields["flags"].append(
             f"{rated.stale} human ratings are of other descriptions than these and do not count"
         )
-    counts = {
+    counts: Json = {
         "used": rated.ratings,
         "raters": rated.raters,
         "stale": rated.stale,
         "counts": rated.counts,
     }
+    if rated.means:
+        counts["samples"] = weighted(rated.by_sample, rated.chances, len(descriptions))
+    if rated.chances:
+        fields["flags"].append(
+            "human ratings are of samples chosen where models differ; the page on correlation "
+            "has the mean of all"
+        )
     score = Score(
         **fields,
         outcomes=outcome_counts(record.outcome for record in data.records),

@@ -123,7 +123,7 @@ class FidelityBenchmark(ChainBenchmark):
     title = "fidelity"
     collects = chain_stage("redraw", name, "description", "repeats", "generate_prompt")
     scores = score_stage(
-        "fidelity", (*KEYS, "encoder"), "ssim_side", beside=("ratings",), version=6
+        "fidelity", (*KEYS, "encoder"), "ssim_side", beside=("ratings",), version=7
     )
     metrics = (
         _per_sample(
@@ -212,7 +212,7 @@ class FidelityBenchmark(ChainBenchmark):
     flagged: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "Fréchet distance is over": ("fid", "frechet_{name}"),
         "CLIP-S's text tower": ("clip_s",),
-        "human ratings are of other": ("human",),
+        "human ratings are of": ("human",),
     }
     unfair = (
         ANOTHER_DESCRIPTION,
