@@ -18,6 +18,7 @@ from ruamel.yaml import YAML
 
 from driftledger.benchmarks.base import DATASET, Benchmark, Stage
 from driftledger.benchmarks.descriptions import Description
+from driftledger.benchmarks.race import BOUNDS, RaceRule
 from driftledger.benchmarks.registry import (
     benchmark,
     benchmark_names,
@@ -79,6 +80,8 @@ class RunSettings(Strict):
     """How descriptions are asked for. Headline figures are of the first."""
     judge: Name | None = None
     """The model that grades open answers, where some are graded."""
+    stop_when: RaceRule | None = None
+    """When models are asked about no more samples; None asks about all."""
     seed: int = Field(ge=0, lt=2**32)
 
     def names(self, benchmark_name: str, key: str) -> tuple[str, ...]:
@@ -145,6 +148,16 @@ class Settings(Strict):
         """The benchmarks with at least one dataset or question set selected."""
         selected = [name for name in benchmark_names() if getattr(self.run, name)]
         return tuple(map(benchmark, selected))
+
+    @property
+    def raced(self) -> Benchmark | None:
+        """The benchmark whose metric ends a race; None without a race."""
+        rule = self.run.stop_when
+        for spec in self.benchmarks:
+            metric = spec.metric(rule.ranked) if rule else None
+            if metric is not None and spec.races and metric.row:
+                return spec
+        return None
 
     @property
     def judge(self) -> str | None:
@@ -425,12 +438,39 @@ def _selection(settings: Settings) -> Iterator[str]:
             for name in names:
                 if name not in selected:
                     yield f"{own}.{key}: {name!r} is not in run.{own}; select it, or remove it"
+    yield from _race(settings)
     for where, entry, name in settings.references():
         if entry.must == "ask once":
             description = settings.description(name)
             if description.demonstrations or len(description.lengths) > 1:
                 what = f"{name!r} has demonstrations or several lengths"
                 yield f"{where}: {what}; name one that asks once per image"
+
+
+def _race(settings: Settings) -> Iterator[str]:
+    """Report a race that cannot be run."""
+    rule = settings.run.stop_when
+    spec = settings.raced
+    if rule is None:
+        return
+    metric = spec.metric(rule.ranked) if spec else None
+    if spec is None or metric is None or metric.unit not in BOUNDS:
+        what = f"run.stop_when.ranked: {rule.ranked!r} is no metric of chains that are selected"
+        yield f"{what}; name one that rows have, such as gc_at_5"
+        return
+    section = settings.section(spec.name)
+    last = getattr(section, "iterations", 1)
+    if int((metric.match(rule.ranked) or {}).get("t") or 1) > last:
+        yield f"run.stop_when.ranked: {rule.ranked!r} is beyond iteration {last}, the last"
+    if len(settings.run.models) < 2:
+        yield "run.stop_when: a race is of two models or more; select more, or take it out"
+    for key in spec.collects.keys:
+        names = settings.run.names(spec.name, key)
+        if key != "model" and len(names) > 1:
+            yield (
+                f"run.stop_when: a race goes over one {key}, and {len(names)} are selected for "
+                f"{spec.name}; select one"
+            )
 
 
 _ANY_MODEL = {

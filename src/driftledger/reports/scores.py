@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 from driftledger.benchmarks.base import Benchmark, Metric
 from driftledger.benchmarks.costs import COSTS, with_costs
+from driftledger.benchmarks.race import RACE, read_race
 from driftledger.benchmarks.registry import benchmark, benchmarks
 from driftledger.benchmarks.score import ROWS, SCORE, SPREAD, STD, Row, Score
 from driftledger.benchmarks.usage import read_usage
@@ -86,7 +87,7 @@ def selected_score(project: Project, spec: Benchmark, keys: Keys) -> Score:
             f"the score of {spec.name} on {score.on} for {score.model} was computed with other "
             "settings than params.yaml has now; run 'dvc repro'"
         )
-    return with_costs(score, read_usage(folder))
+    return with_costs(score, read_usage(folder), read_race(folder / RACE))
 
 
 def rows_reader(project: Project) -> RowsOf:

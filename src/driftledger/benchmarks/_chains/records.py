@@ -37,6 +37,10 @@ class ChainRequest(BaseModel):
         default=1, ge=1, le=1000, exclude_if=lambda repeats: repeats == 1
     )
     """How many chains each sample has, from seeds of their own."""
+    asked: int | None = Field(
+        default=None, ge=1, exclude_if=lambda asked: asked is None
+    )
+    """About how many samples of a race's order the model is asked; None is all."""
 
     def last(self, category: str | None, dataset: DatasetCard) -> int:
         """Return T of the chains of a category."""

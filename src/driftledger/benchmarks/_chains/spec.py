@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
+from typing import ClassVar
 
 from driftledger.benchmarks._chains.records import (
     ChainRequest,
@@ -24,6 +26,13 @@ from driftledger.benchmarks.base import (
 )
 from driftledger.benchmarks.collecting import Collecting, FailedCalls, StageInputs
 from driftledger.benchmarks.descriptions import check_prefix
+from driftledger.benchmarks.race import (
+    Course,
+    course_groups,
+    first_in_race,
+    in_race_order,
+    least_of,
+)
 from driftledger.benchmarks.records import (
     CollectedRecord,
     Folders,
@@ -35,10 +44,11 @@ from driftledger.benchmarks.score import Rows, Score
 from driftledger.benchmarks.traces import Shown, Step, Trace, shot, values_of
 from driftledger.collect.call import Ask, Draw, NotStoredError, Planned, RunSteps
 from driftledger.components.base import Component, Model, longest_reply
-from driftledger.core.canonical import derive_seed
+from driftledger.core.canonical import Json, derive_seed
+from driftledger.core.files import read_json
 from driftledger.core.grouping import grouped
 from driftledger.core.types import Conversation, Medium, Sample, Subject
-from driftledger.data.records import DatasetCard, read_samples
+from driftledger.data.records import DATASET_CARD, DatasetCard, read_samples
 
 KEYS = ("dataset", "model", "generator")
 """What names a folder of chains."""
@@ -83,14 +93,42 @@ class ChainBenchmark(Benchmark):
     """Collects chains of describe → generate over a dataset, in one stage."""
 
     data = DATASET
+    by_category: ClassVar[bool] = False
+    """Whether samples are averaged within categories before these are."""
+    races = True
 
     @abstractmethod
     def request(self, given: StageInputs, dataset: DatasetCard) -> ChainRequest:
         """Return what is asked of every sample of a dataset that is built."""
 
     def samples(self, samples: Sequence[Sample]) -> Sequence[Sample]:
-        """Return those that a chain is asked of."""
+        """Return those that a chain may be asked of."""
         return samples
+
+    def samples_asked(
+        self, samples: Sequence[Sample], request: ChainRequest
+    ) -> Sequence[Sample]:
+        """Return those that a chain is asked of: all, or the first in a race."""
+        own = self.samples(samples)
+        if request.asked is None:
+            return own
+        return first_in_race(own, request.asked, request.seed)
+
+    def course(self, data: Path, protocol: Json) -> Course:
+        request = ChainRequest.model_validate(protocol)
+        dataset = read_json(data / DATASET_CARD, DatasetCard)
+        ordered = in_race_order(self.samples(read_samples(data)), request.seed)
+        calls = []
+        for sample in ordered:
+            last = request.last(sample.category, dataset)
+            calls.append(2 * last * request.repeats)
+        return Course(
+            ids=[sample.id for sample in ordered],
+            groups=course_groups(ordered, by_category=self.by_category),
+            calls=calls,
+            least=least_of(ordered),
+            kind=ordered[0].medium.kind,
+        )
 
     def collecting(self, given: StageInputs) -> Collecting:
         """Return what chains are made from.
@@ -102,6 +140,7 @@ class ChainBenchmark(Benchmark):
         """
         collecting = super().collecting(given)
         request = self.request(given, collecting.dataset)
+        request = request.model_copy(update={"asked": given.asked})
         check_prefix(request.prefix, given.keys["model"], collecting.model())
         return replace(collecting, protocol=request.model_dump(mode="json"))
 
@@ -114,8 +153,8 @@ class ChainBenchmark(Benchmark):
         Raises:
             NotStoredError: as of :class:`RunSteps`, after every repeat has been gone through.
         """
-        samples = self.samples(collecting.samples)
         request = ChainRequest.model_validate(collecting.protocol)
+        samples = self.samples_asked(collecting.samples, request)
         longest = longest_reply(collecting.model(), request.max_tokens)
         draw = (
             collecting.generator(),

@@ -52,9 +52,7 @@ def score_chains(given: ToScore, spec: ChainBenchmark) -> Scored:
     by_group = given.section.iterations_by_group
     if by_group:
         done = "reached their T"
-    data = ScoredChains(
-        given, spec, by_group, done=done, things="chains", by_category=True
-    )
+    data = ScoredChains(given, spec, by_group, done=done, things="chains")
     alone = [_measured(data, repeat, given) for repeat in data.repeats]
     whole = mean_of(alone)
     frechet = given.encoders["encoder"].frechet_name

@@ -105,6 +105,7 @@ class GenCeption(ChainBenchmark):
 
     name = "genception"
     title = "GenCeption"
+    by_category = True
     collects = chain_stage(
         "chain",
         name,
