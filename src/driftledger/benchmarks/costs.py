@@ -35,6 +35,10 @@ NOTE = (
 def with_costs(
     score: Score, usage: ScoreUsage | None, race: Race | None = None
 ) -> Score:
-    """Return a score that knows its costs and its race, which stand in files beside it."""
+    """Return a score that knows its costs, and has its race among the flags; both stand in files
+    beside it."""
     costs = usage.costs if usage else {}
-    return score.model_copy(update={"costs": costs, "race": race})
+    flags = [*score.flags]
+    if race is not None:
+        flags += [race.in_words(), race.rule_in_words()]
+    return score.model_copy(update={"costs": costs, "race": race, "flags": flags})

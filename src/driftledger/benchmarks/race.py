@@ -170,9 +170,8 @@ class Race(Record):
         state = (
             "decided" if {*verdicts.values()}.isdisjoint({"open"}) else "not decided"
         )
-        after = max(self.asked.values())
-        text += f", {state} after {after:,} of {self.samples:,} {self.kind}s"
-        if self.unspent_calls:
+        text += f", {state} after {len(self.order):,} of {self.samples:,} {self.kind}s"
+        if self.over and self.unspent_calls:
             text += f"; {self.unspent_calls:,} calls"
             if self.unspent_usd is not None:
                 text += f" and {self.unspent_usd:,.0f} $"
@@ -185,7 +184,7 @@ class Race(Record):
             f"the race asks about {FIRST} samples first, in an order by seed {self.seed}, and "
             f"twice as many each time, until every two models differ in {self.rule.ranked}, or "
             f"differ by less than {self.rule.margin:g}, with confidence {self.confidence:g} over "
-            "all looks"
+            "all looks; letters are those of the race, and other numbers have none"
         )
 
 

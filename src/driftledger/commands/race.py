@@ -62,7 +62,7 @@ def look(project: Project) -> Race | None:
     assert metric is not None
     values = {}
     costs = []
-    keys = settings.keys_of(spec)[0]
+    keys = dict(settings.keys_of(spec)[0])
     for model in settings.run.models:
         folder = project.root / spec.scores.at(keys | {"model": model})
         if not (folder / SCORE).is_file():

@@ -167,6 +167,8 @@ def _table(
                 why = block.apart[score.model]
                 apart_notes.append(f"{head} of {score.model} has no rank: {why}.")
         notes += misplaced(block, key, head)
+        if block.race is not None:
+            notes.append(block.race.in_words())
         cells_by_column.append(cells)
     first = columns[0]
     ranked = {}

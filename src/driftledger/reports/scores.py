@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 from driftledger.benchmarks.base import Benchmark, Metric
 from driftledger.benchmarks.costs import COSTS, with_costs
-from driftledger.benchmarks.race import RACE, read_race
+from driftledger.benchmarks.race import RACE, Race, read_race
 from driftledger.benchmarks.registry import benchmark, benchmarks
 from driftledger.benchmarks.score import ROWS, SCORE, SPREAD, STD, Row, Score
 from driftledger.benchmarks.usage import read_usage
@@ -137,6 +137,18 @@ class Block:
     def name(self) -> str:
         """The beginning of its files' names."""
         return "-".join([self.spec.name, *self.names])
+
+    @property
+    def is_raced(self) -> bool:
+        """Return True if a race said about how many samples to ask."""
+        return any("asked" in score.inputs.protocol for score in self.scores)
+
+    @property
+    def race(self) -> Race | None:
+        """The race that all of its scores were in, once it is over."""
+        races = [score.race for score in self.scores]
+        first = races[0]
+        return first if all(race == first for race in races) else None
 
     @property
     def costs(self) -> list[Metric]:
@@ -293,8 +305,28 @@ def _cells(block: Block, number: str) -> Mapping[str, Cell]:
     return cells
 
 
+def _raced(block: Block, race: Race | None, number: str) -> Tested | None:
+    """Return what a race has shown; None of numbers that it did not look at, or before its end.
+
+    No test for a fixed number of samples holds where the results said how many there are.
+    """
+    if race is None or number != race.rule.ranked:
+        return None
+    if any(block.scores[0].keys.get(key, on) != on for key, on in race.keys.items()):
+        return None
+    models = [name for name in race.models if name in block.ranked(number)]
+    controls = block.ranked(number, controls=True)
+    doubtful = set()
+    for control, model in product(controls, models):
+        if model not in race.groups([model, control]).better[control]:
+            doubtful.add(model)
+    return Tested(race.groups(models), frozenset(doubtful))
+
+
 @lru_cache(maxsize=10_000)
 def _test(block: Block, number: str) -> Tested | None:
+    if block.is_raced:
+        return _raced(block, block.race, number)
     metric = block.metric(number)
     confidence = block.scores[0].inputs.settings.get("confidence")
     if metric is None or not metric.row or metric.higher_is_better is None:
