@@ -22,9 +22,11 @@ from driftledger.metrics import (
     paired,
     retrieval,
     self_awareness,
+    sequential,
     structural,
     yes_no,
 )
+from driftledger_check.compute import sequential as checker
 from tests.support.cases import CASES
 
 FOLDER = CASES / "metrics"
@@ -175,6 +177,14 @@ def of_paired(case):
     interval, ends = found.pop("interval"), expected.pop("interval")
     yield interval, ends and tuple(ends)
     yield found, expected
+
+
+def of_sequential(case):
+    """Numbers by confseq, which has no categories: looks after whole rounds in turn."""
+    alpha, bounds = case["alpha"], tuple(case.get("bounds", (-1.0, 1.0)))
+    found = sequential.mean_sequence(case["differences"], alpha=alpha, bounds=bounds)
+    yield found, tuple(case["expected"])
+    yield checker.mean_sequence(case["differences"], alpha, bounds), found
 
 
 METRICS: dict[str, Callable[[Any], Compared]] = {
