@@ -1,6 +1,6 @@
 """A race: models are asked about more and more samples until their ranking is decided.
 
-Samples have a seeded order, which holds each category in proportion. After 32 of them, 64, 128, …
+Samples have a seeded order, in which categories take turns. After 32 of them, 64, 128, …
 every two models that are not told apart yet are compared by a confidence sequence of their paired
 differences, which holds however often one looks. A model that is told from all others is asked no
 more. All of it is a function of the order, the rule and what the samples are worth, so that a
@@ -8,7 +8,8 @@ stranger can compute the stop again.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import combinations
 from pathlib import Path
@@ -23,9 +24,8 @@ from driftledger.core.strict import Name, Strict
 from driftledger.core.types import Sample
 from driftledger.data.datasets.base import in_order
 from driftledger.data.records import ONE_CATEGORY
-from driftledger.metrics.exact import exact_mean, round_significant
+from driftledger.metrics.exact import exact_mean
 from driftledger.metrics.groups import Groups, PairDifference, groups
-from driftledger.metrics.intervals import DIGITS
 from driftledger.metrics.sequential import mean_sequence
 
 RACE = "race.json"
@@ -35,8 +35,9 @@ FIRST = 32
 more."""
 ENOUGH = 100
 """Samples below which a race seldom decides anything."""
-BOUNDS = {"0–1": 1.0, "0–100": 100.0}
-"""Unit of a metric → the largest difference of two values; a larger one counts as that much."""
+BOUND = 1.0
+"""The largest difference of two similarities; a larger one, where one is below 0, counts as that
+much."""
 
 Verdict = Literal["first", "second", "alike", "open"]
 
@@ -84,9 +85,8 @@ class Course(NamedTuple):
     """The samples of a race in their order."""
 
     ids: Sequence[str]
-    groups: Sequence[str | None]
-    """Within which the metric is averaged first; None for the image of an earlier sample, which
-    shows nothing new."""
+    categories: Sequence[str | None]
+    """None for the image of an earlier sample, which shows nothing new."""
     calls: Sequence[int]
     """How many calls each needs at most."""
     least: int
@@ -104,7 +104,6 @@ class Race(Record):
     rule: RaceRule
     confidence: float
     """Of all looks at all pairs together."""
-    bound: float
     seed: int
     """Of the order."""
     samples: int = 0
@@ -112,7 +111,7 @@ class Race(Record):
     kind: Kind = "image"
     order: list[str] = Field(default_factory=list)
     """The samples that were asked about, in their order."""
-    values: dict[str, list[FiniteFloat | None]]
+    values: dict[str, list[FiniteFloat | None]] = Field(min_length=2)
     """Model → what its samples are worth, in that order; None where there is no value."""
     asked: dict[str, int] = Field(default_factory=dict)
     """Model → about how many samples it is asked."""
@@ -189,17 +188,16 @@ class Race(Record):
 
 
 def in_race_order(samples: Sequence[Sample], seed: int) -> list[Sample]:
-    """Sort samples so that each beginning holds every category in proportion.
+    """Sort samples so that each beginning holds all categories alike, as far as they reach.
 
-    Those of a category are sorted as in :func:`~driftledger.data.datasets.base.in_order` and
-    counted from 0: number r of k is at place r / k. All are sorted by place, those at one place by
-    the name of their category. So every category has its share at least, and one sample.
+    Those of a category are sorted as in :func:`~driftledger.data.datasets.base.in_order`; the first
+    of every category come first, by its name, then the second ones.
     """
     categories = {each.id: each.category or ONE_CATEGORY for each in samples}
     places = {}
     for category, ids in in_order(categories, seed).items():
         for rank, id_ in enumerate(ids):
-            places[id_] = (rank / len(ids), category)
+            places[id_] = (rank, category)
     return sorted(samples, key=lambda each: places[each.id])
 
 
@@ -216,14 +214,13 @@ def least_of(samples: Sequence[Sample]) -> int:
     return max(FIRST, len({each.category for each in samples}))
 
 
-def course_groups(ordered: Sequence[Sample], *, by_category: bool) -> list[str | None]:
-    """Return the groups of a course: categories, or one for all; None for a repeated image."""
+def categories_of(ordered: Sequence[Sample]) -> list[str | None]:
+    """Return the categories of samples; None where an image repeats that of an earlier one."""
     seen = set[str]()
     names: list[str | None] = []
     for sample in ordered:
-        name = sample.category if by_category else None
         is_new = sample.medium.sha256 not in seen
-        names.append(name or ONE_CATEGORY if is_new else None)
+        names.append((sample.category or ONE_CATEGORY) if is_new else None)
         seen.add(sample.medium.sha256)
     return names
 
@@ -252,7 +249,9 @@ def decided(race: Race, course: Course) -> Race:
             break
         looks = []
         for first, second in pairs:
-            low, high = _interval(race, course.groups[:size], (first, second), alpha)
+            low, high = _interval(
+                race, course.categories[:size], (first, second), alpha
+            )
             looks.append(Look(first=first, second=second, low=low, high=high))
         rounds.append(Round(samples=size, looks=looks))
         is_open = [look.verdict(race.rule.margin) == "open" for look in looks]
@@ -279,7 +278,7 @@ def decided(race: Race, course: Course) -> Race:
 def _interval(
     race: Race, names: Sequence[str | None], pair: tuple[str, str], alpha: float
 ) -> tuple[float, float]:
-    """Return the interval of the second model less the first over the samples with these groups."""
+    """Return the interval of the second model less the first over samples of these categories."""
     differences: dict[str, list[float]] = {}
     for name in names:
         if name is not None:
@@ -287,25 +286,23 @@ def _interval(
     first, second = (race.values[model] for model in pair)
     for name, one, other in zip(names, first, second, strict=False):
         if name is not None and one is not None and other is not None:
-            bounded = max(-race.bound, min(race.bound, other - one))
-            differences[name].append(bounded)
-    bounds = (-race.bound, race.bound)
-    low, high = mean_sequence(differences, alpha=alpha, bounds=bounds)
-    return round_significant(low, DIGITS), round_significant(high, DIGITS)
+            differences[name].append(max(-BOUND, min(BOUND, other - one)))
+    return mean_sequence(differences, alpha=alpha, bounds=(-BOUND, BOUND))
 
 
-def plan_of_race(samples: int) -> str:
-    """Say what a race over so many samples may save.
-
-    >>> plan_of_race(21)
-    'run.stop_when: a race over 21 samples cannot decide; take it out, or select 100 or more'
-    """
-    if samples < ENOUGH:
-        remedy = f"take it out, or select {ENOUGH} or more"
-        return f"run.stop_when: a race over {samples} samples cannot decide; {remedy}"
+def plan_of_race(samples: Sequence[Sample]) -> str:
+    """Say what a race over a dataset may save."""
+    sizes = Counter(sample.category for sample in samples)
+    looked_at = len(sizes) * min(sizes.values())
+    if looked_at < ENOUGH:
+        what = f"a race over {len(samples)} samples in {len(sizes)} categories cannot decide"
+        return (
+            f"run.stop_when: {what}, as it looks at equally many of each, {looked_at} in all; take "
+            f"it out, or select {ENOUGH} or more"
+        )
     return (
-        f"run.stop_when: a race asks about {FIRST} to {samples:,} samples; the calls are those "
-        "about all of them"
+        f"run.stop_when: a race asks about {least_of(samples)} to {len(samples):,} samples; the "
+        "calls are those about all of them"
     )
 
 
@@ -314,8 +311,3 @@ def read_race(file: Path) -> Race | None:
     with suppress(StoreError):
         return read_json(file, Race)
     return None
-
-
-def values_in(rows: Mapping[str, float | None], course: Course) -> list[float | None]:
-    """Return the values of samples in the order of a race, of those that have a row."""
-    return [rows[id_] for id_ in course.ids if id_ in rows]

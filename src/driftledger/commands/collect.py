@@ -67,7 +67,7 @@ from driftledger.core.grouping import grouped
 from driftledger.core.paths import STATE
 from driftledger.core.text import for_line, say
 from driftledger.core.types import Outcome, Subject
-from driftledger.project.project import Project
+from driftledger.project.project import RACE_NOW, Project
 from driftledger.project.resolve import inputs_of, resolved
 from driftledger.project.settings import Settings
 
@@ -446,7 +446,7 @@ def _preview(project: Project, missing: dict[str, str]) -> Preview:
     settings, run = project.settings, project.settings.run
     of_controls = 0.0
     race = project.noted().get("race", {"over": False})
-    sizes = []
+    raced = []
     with project.store(writes=False) as store:
         plan = Plan(store)
         for task in tasks_of(project):
@@ -456,8 +456,8 @@ def _preview(project: Project, missing: dict[str, str]) -> Preview:
             # a race that goes on asks about all at most
             goes_on = task.spec is settings.raced and not race["over"]
             collecting = task.collecting(whole=goes_on)
-            if goes_on:
-                sizes.append(collecting.dataset.samples)
+            if goes_on and not (project.root / RACE_NOW).exists():
+                raced.append(plan_of_race(collecting.samples))
             if task.is_made():
                 for record in read_records(task.folder):
                     for result in record.results:
@@ -489,8 +489,7 @@ def _preview(project: Project, missing: dict[str, str]) -> Preview:
         for name, calls in counted.items():
             if batches := store.submitted(calls.component.fingerprint):
                 notes.append(f"{name}: {under_way(batches)}")
-    if sizes:
-        notes.append(plan_of_race(sizes[0]))
+    notes += raced[:1]
     lacking = [f"{name}: {why}" for name, why in missing.items()]
     preview = Preview(counted, lacking, notes)
     if of_controls:

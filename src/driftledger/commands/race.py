@@ -3,7 +3,7 @@
 import math
 from dataclasses import replace
 
-from driftledger.benchmarks.race import BOUNDS, Race, decided, values_in
+from driftledger.benchmarks.race import Race, decided
 from driftledger.benchmarks.score import ROWS, SCORE, Row, Score
 from driftledger.benchmarks.usage import read_usage
 from driftledger.core.errors import ConfigError, unknown_name
@@ -72,7 +72,7 @@ def look(project: Project) -> Race | None:
         rows = {}
         for row in read_jsonl(folder / ROWS, Row):
             [rows[row.unit]] = metric.values_in(row, rule.ranked) or [None]
-        values[model] = values_in(rows, course)
+        values[model] = [rows[id_] for id_ in course.ids if id_ in rows]
         usage = read_usage(folder)
         cost = usage.costs.get("usd_per_1000") if usage else None
         costs.append((model, cost))
@@ -82,7 +82,6 @@ def look(project: Project) -> Race | None:
         keys={"benchmark": spec.name, **keys},
         rule=rule,
         confidence=score.confidence,
-        bound=BOUNDS[metric.unit],
         seed=settings.run.seed,
         values=values,
     )

@@ -133,7 +133,7 @@ def _note_race(project: Project, noted: Json, spec: Benchmark) -> None:
     if race is not None and race.of != of:
         race = None
     for model, inputs in zip(settings.run.models, collects, strict=True):
-        inputs["asked"] = race.asked[model] if race else FIRST
+        inputs["asked"] = race.asked.get(model, FIRST) if race else FIRST
     if race is not None and race.over:
         for inputs in scores:
             inputs["race"] = sha256_of(race.to_dict())

@@ -146,6 +146,7 @@ class ScoredChains(FromDataset):
         *,
         done: str,
         things: str = "",
+        by_category: bool = False,
     ) -> None:
         """Find out which chains reached their end.
 
@@ -153,6 +154,7 @@ class ScoredChains(FromDataset):
             by_group: group of categories → the T of its chains, if that is not the T of all.
             done: for people, what became of chains that reached their end: ``reached t=5``.
             things: for people, what there is one of for each chain; empty is the samples' medium.
+            by_category: whether samples are averaged within categories before these are.
 
         Raises:
             CoverageError: no chain counts.
@@ -163,10 +165,10 @@ class ScoredChains(FromDataset):
         size = len(spec.samples(self.samples))
         self.samples = [*spec.samples_asked(self.samples, request)]
         self.categories = [sample.category or ONE_CATEGORY for sample in self.samples]
-        self.by_category = spec.by_category
-        self.strata = self.categories
-        if not self.by_category:
-            self.strata = [ONE_CATEGORY] * len(self.samples)
+        self.by_category = by_category
+        self.strata = (
+            self.categories if by_category else [ONE_CATEGORY] * len(self.samples)
+        )
         self.clusters = clusters_of(self.samples)
         self.kind = self.samples[0].medium.kind
         request = request.model_copy(update={"iterations_by_group": by_group})

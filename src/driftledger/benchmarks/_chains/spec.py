@@ -6,7 +6,6 @@ from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import ClassVar
 
 from driftledger.benchmarks._chains.records import (
     ChainRequest,
@@ -28,7 +27,7 @@ from driftledger.benchmarks.collecting import Collecting, FailedCalls, StageInpu
 from driftledger.benchmarks.descriptions import check_prefix
 from driftledger.benchmarks.race import (
     Course,
-    course_groups,
+    categories_of,
     first_in_race,
     in_race_order,
     least_of,
@@ -93,9 +92,6 @@ class ChainBenchmark(Benchmark):
     """Collects chains of describe → generate over a dataset, in one stage."""
 
     data = DATASET
-    by_category: ClassVar[bool] = False
-    """Whether samples are averaged within categories before these are."""
-    races = True
 
     @abstractmethod
     def request(self, given: StageInputs, dataset: DatasetCard) -> ChainRequest:
@@ -124,7 +120,7 @@ class ChainBenchmark(Benchmark):
             calls.append(2 * last * request.repeats)
         return Course(
             ids=[sample.id for sample in ordered],
-            groups=course_groups(ordered, by_category=self.by_category),
+            categories=categories_of(ordered),
             calls=calls,
             least=least_of(ordered),
             kind=ordered[0].medium.kind,

@@ -52,7 +52,9 @@ def score_chains(given: ToScore, spec: ChainBenchmark) -> Scored:
     by_group = given.section.iterations_by_group
     if by_group:
         done = "reached their T"
-    data = ScoredChains(given, spec, by_group, done=done, things="chains")
+    data = ScoredChains(
+        given, spec, by_group, done=done, things="chains", by_category=True
+    )
     alone = [_measured(data, repeat, given) for repeat in data.repeats]
     whole = mean_of(alone)
     frechet = given.encoders["encoder"].frechet_name

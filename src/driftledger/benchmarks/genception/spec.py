@@ -105,7 +105,7 @@ class GenCeption(ChainBenchmark):
 
     name = "genception"
     title = "GenCeption"
-    by_category = True
+    races = True
     collects = chain_stage(
         "chain",
         name,
