@@ -259,9 +259,8 @@ def run(
     ] = False,
     again: AgainOption = None,
     until: Annotated[
-        str | None,
+        Literal["ranked"] | None,
         typer.Option(
-            metavar="ranked",
             help="Ask about more and more samples until models are told apart.",
         ),
     ] = None,

@@ -19,7 +19,6 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias, cast
 
 from driftledger.benchmarks.collecting import Collecting, FailedCalls, StageInputs
-from driftledger.benchmarks.race import Course
 from driftledger.benchmarks.records import (
     CollectedCard,
     CollectedRecord,
@@ -439,8 +438,6 @@ class Benchmark(ABC):
     layout: ClassVar[Layout] = Layout()
     first_look: ClassVar[Mapping[str, object]] = {}
     """Settings of a first look in a notebook, in place of those that ``params.yaml`` has."""
-    races: ClassVar[bool] = False
-    """Whether a race can be by its metrics; :meth:`course` has the order of its samples."""
     human_models: ClassVar[bool] = False
     """Whether people can be its models; :meth:`write_human_sheet` writes what they fill in."""
     board: ClassVar[str] = ""
@@ -524,9 +521,9 @@ class Benchmark(ABC):
         """Drive the protocols by ``run``, by default all at once; errors as of it."""
         return [*chain.from_iterable(run([*self.steps(collecting)]))]
 
-    def course(self, data: Path, protocol: Json) -> Course:
-        """Return the samples of a dataset's folder in the order of a race."""
-        raise NotImplementedError(f"{self.name} has no races")
+    def races(self, section: Section) -> Sequence[str]:
+        """Return the metrics that can decide a race, the usual one first."""
+        return ()
 
     def failures(self, records: Sequence[CollectedRecord]) -> FailedCalls:
         """Return which failed calls there were."""

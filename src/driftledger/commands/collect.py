@@ -464,8 +464,8 @@ def _preview(project: Project, missing: dict[str, str]) -> Preview:
                         plan.note_stored(
                             result.key, collecting.components[result.role][1]
                         )
-            if task.is_made() and not goes_on:
-                continue
+                if not goes_on:
+                    continue
             before = plan.likely_cost
             # what follows calls that are still to be made is counted at most
             with suppress(NotStoredError):

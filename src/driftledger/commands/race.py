@@ -1,50 +1,43 @@
 """``run --until ranked``: look at a race after each round, and note whom to ask about how many."""
 
-import math
 from dataclasses import replace
 
-from driftledger.benchmarks.race import Race, decided
-from driftledger.benchmarks.score import ROWS, SCORE, Row, Score
+from driftledger.benchmarks.race import Race, course_of, run_race
+from driftledger.benchmarks.score import ROWS, SCORE, Row
 from driftledger.benchmarks.usage import read_usage
-from driftledger.core.errors import ConfigError, unknown_name
-from driftledger.core.files import (
-    read_json,
-    read_jsonl,
-    read_regular,
-    write_json,
-    write_text,
-)
+from driftledger.commands.collect import tasks_of
+from driftledger.core.errors import ConfigError
+from driftledger.core.files import read_jsonl, read_regular, write_json, write_text
 from driftledger.core.text import say
+from driftledger.data.records import read_samples
 from driftledger.project.presets import laid_over
 from driftledger.project.project import RACE_NOW, Project
 from driftledger.project.settings import PARAMS
 
-UNTIL = ("ranked",)
 
-
-def race_until(project: Project, until: str) -> Project:
-    """Write a race by the first metric that allows one into ``params.yaml``, unless it has one.
+def race_until_ranked(project: Project) -> Project:
+    """Write a race by the first metric that decides one into ``params.yaml``, unless it has one.
 
     Raises:
-        ConfigError: there is nothing to wait for by that name, or no benchmark with races.
+        ConfigError: nothing is selected that has races, or one cannot be run.
     """
     settings = project.settings
-    if until not in UNTIL:
-        raise ConfigError(unknown_name("--until", until, UNTIL))
     if settings.run.stop_when is not None:
         return project
-    specs = [spec for spec in settings.benchmarks if spec.races]
-    if not specs:
+    metrics = list[str]()
+    for spec in settings.benchmarks:
+        metrics += spec.races(settings.section(spec.name))
+    if not metrics:
         raise ConfigError(
-            "--until ranked is for chains; select something in run.genception"
+            "--until ranked: no benchmark with races is selected; use genception"
         )
-    last = getattr(settings.section(specs[0].name), "iterations", 1)
-    rule = {"ranked": specs[0].metrics[0].key.replace("{t}", str(last)), "margin": 0.02}
+    rule = {"ranked": metrics[0], "margin": 0.02}
     text = read_regular(project.root / PARAMS).decode()
-    change = {"run": {"stop_when": rule}}
-    text, _ = laid_over(project.root, text, change, f"--until {until}")
+    text, _ = laid_over(
+        project.root, text, {"run": {"stop_when": rule}}, "--until ranked"
+    )
     write_text(project.root / PARAMS, text)
-    say(f"{PARAMS}: run.stop_when is {rule} now; take it out to ask about all samples")
+    say(f"{PARAMS}: run.stop_when is {rule}; take it out to ask about all samples")
     return replace(project)
 
 
@@ -61,34 +54,44 @@ def look(project: Project) -> Race | None:
     metric = spec.metric(rule.ranked)
     assert metric is not None
     values = {}
-    costs = []
+    usages = {}
     keys = dict(settings.keys_of(spec)[0])
+    samples = read_samples(project.root / spec.data.at(keys))
+    course = course_of(samples, settings.run.seed)
     for model in settings.run.models:
         folder = project.root / spec.scores.at(keys | {"model": model})
         if not (folder / SCORE).is_file():
             return None
-        score = read_json(folder / SCORE, Score)
-        course = spec.course(project.root / spec.data.at(keys), score.inputs.protocol)
         rows = {}
         for row in read_jsonl(folder / ROWS, Row):
-            [rows[row.unit]] = metric.values_in(row, rule.ranked) or [None]
-        values[model] = [rows[id_] for id_ in course.ids if id_ in rows]
-        usage = read_usage(folder)
-        cost = usage.costs.get("usd_per_1000") if usage else None
-        costs.append((model, cost))
+            [rows[row.unit]] = metric.values_in(row, rule.ranked)
+        values[model] = [rows[each.id] for each in course.samples if each.id in rows]
+        usages[model] = read_usage(folder)
+    confidence = settings.section(spec.name).confidence
+    fields = run_race(values, course, rule, confidence)
+    calls = 0
+    for task in tasks_of(project):
+        if task.spec is spec:
+            calls += task.collecting(whole=True).calls - task.collecting().calls
+    costs = []
+    for model, usage in usages.items():
+        left = len(samples) - fields["asked"][model]
+        if usage is not None and "usd_per_1000" in usage.costs:
+            costs.append(usage.costs["usd_per_1000"] * left / 1000)
+    longest = max(len(own) for own in values.values())
     del keys["model"]
     race = Race(
+        **fields,
         of=project.noted()["race"]["of"],
-        keys={"benchmark": spec.name, **keys},
+        keys=keys,
         rule=rule,
-        confidence=score.confidence,
+        confidence=confidence,
         seed=settings.run.seed,
+        samples=len(samples),
+        order=[each.id for each in course.samples[:longest]],
         values=values,
+        unspent_calls=calls,
+        unspent_usd=sum(costs) if costs else None,
     )
-    race = decided(race, course)
-    known = [(model, cost) for model, cost in costs if cost is not None]
-    if race.over and known:
-        left = [cost * (race.samples - race.asked[model]) for model, cost in known]
-        race = race.model_copy(update={"unspent_usd": math.fsum(left) / 1000})
     write_json(project.root / RACE_NOW, race)
     return race

@@ -21,7 +21,7 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from filelock import FileLock, Timeout
 from rich.console import Group, RenderableType
@@ -41,7 +41,7 @@ from driftledger.commands.collect import (
     stops_as_exits,
     tasks_of,
 )
-from driftledger.commands.race import look, race_until
+from driftledger.commands.race import look, race_until_ranked
 from driftledger.commands.stages import data, track
 from driftledger.commands.terminal import HEAD, QUIET, line, show, table
 from driftledger.core.canonical import Json
@@ -124,7 +124,7 @@ def run(
     force: bool = False,
     plain: bool = False,
     again: Sequence[str] = (),
-    until: str | None = None,
+    until: Literal["ranked"] | None = None,
 ) -> int:
     """Bring everything up to date, or ``targets`` of DVC, end with the scores, and return the exit
     code.
@@ -137,14 +137,14 @@ def run(
         plain: whether DVC's text is shown as it is.
         again: services that are asked again, as of today; see
             :func:`~driftledger.commands.again.ask_again`.
-        until: ``ranked``, for a race; see :func:`~driftledger.commands.race.race_until`.
+        until: for a race; see :func:`~driftledger.commands.race.race_until_ranked`.
 
     Raises:
         ConfigError: the settings are wrong, this is not a DVC project, or another run is under way.
     """
     _require_project(project)
     if until is not None:
-        project = race_until(project, until)
+        project = race_until_ranked(project)
     began = time.monotonic()
     former: dict[str, str] = {}
     try:
@@ -392,7 +392,7 @@ def _race(project: Project, start: Start, *, pull: bool, plain: bool) -> int:
         race = look(project)
         if race is None or race.over or race == before:
             return 0
-        say(for_line(f"race: {race.in_words()}"))
+        say(for_line(f"race: {race.in_words()} so far"))
         code = _make_calls(project, start, pull=pull)
         if code:
             asked = {model: len(values) for model, values in race.values.items()}

@@ -117,27 +117,25 @@ def _note_race(project: Project, noted: Json, spec: Benchmark) -> None:
     A race of other models, settings or components than now begins again.
     """
     settings = project.settings
-    collects = []
+    rule = settings.run.model_dump(mode="json", include={"stop_when", spec.name})
+    data = [noted["data"]["datasets"][name] for name in rule[spec.name]]
+    collects: Json = {}
     scores = []
-    for keys in settings.keys_of(spec, spec.collects):
-        name = folder_in(spec.collects, keys)
-        collects.append(noted["collect"][keys["model"]][name])
     for keys in settings.keys_of(spec):
-        scores.append(noted["score"][keys["model"]][folder_in(spec.scores, keys)])
-    rule = settings.run.model_dump(
-        mode="json", include={"stop_when", "models", spec.name}
-    )
-    data = [noted["data"]["datasets"].get(name) for name in rule[spec.name]]
+        model = keys["model"]
+        collects[model] = noted["collect"][model][folder_in(spec.collects, keys)]
+        scores.append(noted["score"][model][folder_in(spec.scores, keys)])
     of = sha256_of([rule, data, collects, scores])
     race = read_race(project.root / RACE_NOW)
-    if race is not None and race.of != of:
-        race = None
-    for model, inputs in zip(settings.run.models, collects, strict=True):
-        inputs["asked"] = race.asked.get(model, FIRST) if race else FIRST
-    if race is not None and race.over:
-        for inputs in scores:
+    noted["race"] = {"of": of, "over": False}
+    asked = {}
+    if race is not None and race.of == of:
+        asked = race.asked
+        noted["race"]["over"] = race.over
+        for inputs in scores if race.over else ():
             inputs["race"] = sha256_of(race.to_dict())
-    noted["race"] = {"of": of, "over": race is not None and race.over}
+    for model, inputs in collects.items():
+        inputs["asked"] = asked.get(model, FIRST)
 
 
 def _versions(project: Project, missing: dict[str, str] | None) -> Json:

@@ -154,8 +154,7 @@ class Settings(Strict):
         """The benchmark whose metric ends a race; None without a race."""
         rule = self.run.stop_when
         for spec in self.benchmarks:
-            metric = spec.metric(rule.ranked) if rule else None
-            if metric is not None and spec.races and metric.row:
+            if rule and rule.ranked in spec.races(self.section(spec.name)):
                 return spec
         return None
 
@@ -453,24 +452,19 @@ def _race(settings: Settings) -> Iterator[str]:
     spec = settings.raced
     if rule is None:
         return
-    metric = spec.metric(rule.ranked) if spec else None
-    if spec is None or metric is None:
-        what = f"run.stop_when.ranked: {rule.ranked!r} is no metric that decides a race"
-        yield f"{what}; select something in run.genception, and name gc_at_5 or another of its t"
+    if spec is None:
+        yield (
+            f"run.stop_when.ranked: {rule.ranked!r} decides no race; name gc_at_T with a T of "
+            "genception.iterations at most, and select something in run.genception"
+        )
         return
-    section = settings.section(spec.name)
-    last = getattr(section, "iterations", 1)
-    if int((metric.match(rule.ranked) or {}).get("t") or 1) > last:
-        yield f"run.stop_when.ranked: {rule.ranked!r} is beyond iteration {last}, the last"
     if len(settings.run.models) < 2:
         yield "run.stop_when: a race is of two models or more; select more, or take it out"
     for key in spec.collects.keys:
         names = settings.run.names(spec.name, key)
         if key != "model" and len(names) > 1:
-            yield (
-                f"run.stop_when: a race goes over one {key}, and {len(names)} are selected for "
-                f"{spec.name}; select one"
-            )
+            selected = f"{len(names)} are selected for {spec.name}"
+            yield f"run.stop_when: a race goes over one {key}, and {selected}; select one"
 
 
 _ANY_MODEL = {

@@ -145,10 +145,8 @@ class Block:
 
     @property
     def race(self) -> Race | None:
-        """The race that all of its scores were in, once it is over."""
-        races = [score.race for score in self.scores]
-        first = races[0]
-        return first if all(race == first for race in races) else None
+        """The race that its scores were in, once it is over."""
+        return self.scores[0].race
 
     @property
     def costs(self) -> list[Metric]:
@@ -305,28 +303,30 @@ def _cells(block: Block, number: str) -> Mapping[str, Cell]:
     return cells
 
 
-def _raced(block: Block, race: Race | None, number: str) -> Tested | None:
+def _raced(block: Block, number: str) -> Tested | None:
     """Return what a race has shown; None of numbers that it did not look at, or before its end.
 
     No test for a fixed number of samples holds where the results said how many there are.
     """
+    race = block.race
     if race is None or number != race.rule.ranked:
         return None
-    if any(block.scores[0].keys.get(key, on) != on for key, on in race.keys.items()):
+    if not race.keys.items() <= block.scores[0].keys.items():
         return None
-    models = [name for name in race.models if name in block.ranked(number)]
+    values = block.values(number)
+    models = sorted(block.ranked(number), key=lambda model: (-values[model], model))
     controls = block.ranked(number, controls=True)
+    better = race.groups([*models, *controls]).better
     doubtful = set()
-    for control, model in product(controls, models):
-        if model not in race.groups([model, control]).better[control]:
-            doubtful.add(model)
+    for control in controls:
+        doubtful |= {*models} - better[control]
     return Tested(race.groups(models), frozenset(doubtful))
 
 
 @lru_cache(maxsize=10_000)
 def _test(block: Block, number: str) -> Tested | None:
     if block.is_raced:
-        return _raced(block, block.race, number)
+        return _raced(block, number)
     metric = block.metric(number)
     confidence = block.scores[0].inputs.settings.get("confidence")
     if metric is None or not metric.row or metric.higher_is_better is None:

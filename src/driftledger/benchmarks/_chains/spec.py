@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
 
 from driftledger.benchmarks._chains.records import (
     ChainRequest,
@@ -25,13 +24,7 @@ from driftledger.benchmarks.base import (
 )
 from driftledger.benchmarks.collecting import Collecting, FailedCalls, StageInputs
 from driftledger.benchmarks.descriptions import check_prefix
-from driftledger.benchmarks.race import (
-    Course,
-    categories_of,
-    first_in_race,
-    in_race_order,
-    least_of,
-)
+from driftledger.benchmarks.race import course_of
 from driftledger.benchmarks.records import (
     CollectedRecord,
     Folders,
@@ -43,11 +36,10 @@ from driftledger.benchmarks.score import Rows, Score
 from driftledger.benchmarks.traces import Shown, Step, Trace, shot, values_of
 from driftledger.collect.call import Ask, Draw, NotStoredError, Planned, RunSteps
 from driftledger.components.base import Component, Model, longest_reply
-from driftledger.core.canonical import Json, derive_seed
-from driftledger.core.files import read_json
+from driftledger.core.canonical import derive_seed
 from driftledger.core.grouping import grouped
 from driftledger.core.types import Conversation, Medium, Sample, Subject
-from driftledger.data.records import DATASET_CARD, DatasetCard, read_samples
+from driftledger.data.records import DatasetCard, read_samples
 
 KEYS = ("dataset", "model", "generator")
 """What names a folder of chains."""
@@ -108,23 +100,8 @@ class ChainBenchmark(Benchmark):
         own = self.samples(samples)
         if request.asked is None:
             return own
-        return first_in_race(own, request.asked, request.seed)
-
-    def course(self, data: Path, protocol: Json) -> Course:
-        request = ChainRequest.model_validate(protocol)
-        dataset = read_json(data / DATASET_CARD, DatasetCard)
-        ordered = in_race_order(self.samples(read_samples(data)), request.seed)
-        calls = []
-        for sample in ordered:
-            last = request.last(sample.category, dataset)
-            calls.append(2 * last * request.repeats)
-        return Course(
-            ids=[sample.id for sample in ordered],
-            categories=categories_of(ordered),
-            calls=calls,
-            least=least_of(ordered),
-            kind=ordered[0].medium.kind,
-        )
+        first = {each.id for each in course_of(own, request.seed).first(request.asked)}
+        return [sample for sample in own if sample.id in first]
 
     def collecting(self, given: StageInputs) -> Collecting:
         """Return what chains are made from.
