@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from driftledger.benchmarks.race import RaceRule, course_of, run_race
+from driftledger.benchmarks.race import RaceRule, course_of, plan_of_race, run_race
 from driftledger.core.types import Medium, Sample
 from driftledger_check.compute import race as checker
 from driftledger_check.compute.values import Sample as CheckedSample
@@ -57,6 +57,16 @@ def test_a_race_stops_where_both_programs_say(case):
     again = checker.run_race(values, checked, rule.margin, 0.95)
     rounds = [each.model_dump() for each in race["rounds"]]
     assert again == race | {"rounds": rounds}
+
+
+def test_a_plan_says_if_a_race_cannot_decide():
+    small = {"sizes": {"x": 21, "y": 300}}
+    names = [Sample(a, Medium(Path(a), c), category=b) for a, b, c in samples_of(small)]
+    assert plan_of_race(names) == (
+        "run.stop_when: a race over 321 samples in 2 categories cannot decide, as it looks at "
+        "equally many of each, 42 in all; take it out, or select 100 or more"
+    )
+    assert "asks about 32 to 300 samples" in plan_of_race(names[21:])
 
 
 def test_a_race_of_one_model_is_refused_by_the_checker():

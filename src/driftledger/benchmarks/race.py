@@ -111,7 +111,7 @@ class Race(Record):
     """The size of the dataset."""
     order: list[str]
     """The samples that were asked about, in their order."""
-    values: dict[str, list[FiniteFloat | None]]
+    values: dict[str, list[FiniteFloat | None]] = Field(min_length=2)
     """Model → what its samples are worth, in that order; None where there is no value."""
     rounds: list[Round]
     asked: dict[str, int]
@@ -144,9 +144,11 @@ class Race(Record):
         for model in others:
             text += f" {'>' if first in better[model] else '~'} {model}"
             first = model
-        last = self.rounds[-1].looks
-        is_open = any(look.is_open(self.rule.margin) for look in last)
-        text += f", {'not ' if is_open else ''}decided after {len(self.order):,} of "
+        state = "decided"
+        for each in self.rounds[-1:]:
+            if any(look.is_open(self.rule.margin) for look in each.looks):
+                state = "not decided"
+        text += f", {state} after {len(self.order):,} of "
         text += f"{self.samples:,} samples; {self.unspent_calls:,} calls"
         if self.unspent_usd is not None:
             text += f" and {self.unspent_usd:,.0f} $"
