@@ -25,7 +25,7 @@ from PIL import Image
 from driftledger.benchmarks.base import ROLES
 from driftledger.benchmarks.collecting import Recorded, Replay
 from driftledger.benchmarks.costs import with_costs
-from driftledger.benchmarks.race import RACE
+from driftledger.benchmarks.race import RACE, Race
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord
 from driftledger.benchmarks.score import ROWS, Row, Score
 from driftledger.benchmarks.scoring import ToScore
@@ -103,8 +103,15 @@ def recompute(
     result = VerifyResult()
     components = components or Components(project)
     features = features or FeatureStore()
+    races: dict[str, Race] = {}
     for lineage in {each.folder: each for each in lineages}.values():
         stage = lineage.spec.collects.name
+        race = lineage.score.race
+        if race is not None and races.setdefault(race.of, race) != race:
+            what = (
+                "another model of this race has another record of it; run 'dvc repro'"
+            )
+            result.find(f"{lineage.folder.path}/{RACE}", what, "numbers")
         with _reading(lineage, f"records of {stage}", result):
             replay, again, _ = _follow(lineage, contents, components)
             result.checked["records followed"] += len(replay.records)
