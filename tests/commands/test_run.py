@@ -124,7 +124,14 @@ def test_a_round_that_fails_leaves_models_as_they_were_before(project, monkeypat
     """As at the end of a budget: what the round before looked at stays, and is scored."""
     rule = RaceRule(ranked="gc_at_1")
     seen = {"a": [0.5] * 32, "b": [0.5] * 32}
-    facts = {"of": "x", "keys": {}, "confidence": 0.95, "seed": 1, "samples": 99}
+    facts = {
+        "of": "x",
+        "keys": {},
+        "confidence": 0.95,
+        "seed": 1,
+        "samples": 99,
+        "kind": "image",
+    }
     facts |= {"order": [], "values": seen, "rule": rule, "rounds": []}
     facts |= {"asked": {"a": 64, "b": 64}, "over": False, "unspent_calls": 0}
     race = Race(**facts, unspent_usd=None)

@@ -75,10 +75,10 @@ def test_the_stop_is_the_same_after_a_kill_by_dvc_and_by_check(raced, tmp_path):
     assert race["asked"]["blind"] < race["asked"]["regions_fine"] < IMAGES
     asked = race["asked"].values()
     assert race["unspent_calls"] == sum(2 * (IMAGES - number) for number in asked)
-    words = "regions_fine > regions_coarse > blind, decided after 64 of 120 samples"
+    words = "regions_fine > regions_coarse > blind, decided after 64 of 120 images"
     assert words in project.run_text
     table = (project.root / "reports/leaderboard.md").read_text(encoding="utf-8")
-    assert "decided after 64 of 120 samples" in table
+    assert "decided after 64 of 120 images" in table
     assert (project.root / SCORE / "race.json").read_bytes() == (
         project.root / RACE
     ).read_bytes()

@@ -18,6 +18,7 @@ from pydantic import Field, FiniteFloat
 
 from driftledger.core.errors import StoreError
 from driftledger.core.files import Record, read_json
+from driftledger.core.media import Kind
 from driftledger.core.strict import Name, Strict
 from driftledger.core.types import Sample
 from driftledger.data.datasets.base import in_order
@@ -109,6 +110,7 @@ class Race(Record):
     """Of the order."""
     samples: int
     """The size of the dataset."""
+    kind: Kind
     order: list[str]
     """The samples that were asked about, in their order."""
     values: dict[str, list[FiniteFloat | None]] = Field(min_length=2)
@@ -149,9 +151,9 @@ class Race(Record):
             if any(look.is_open(self.rule.margin) for look in each.looks):
                 state = "not decided"
         text += f", {state} after {len(self.order):,} of "
-        text += f"{self.samples:,} samples; {self.unspent_calls:,} calls"
+        text += f"{self.samples:,} {self.kind}s; {self.unspent_calls:,} calls"
         if self.unspent_usd is not None:
-            text += f" and {self.unspent_usd:,.0f} $"
+            text += f" and {self.unspent_usd:,.2f} $"
         return f"{text} not spent"
 
     def rule_in_words(self) -> str:

@@ -88,6 +88,7 @@ def look(project: Project) -> Race | None:
         confidence=confidence,
         seed=settings.run.seed,
         samples=len(samples),
+        kind=samples[0].medium.kind,
         order=[each.id for each in course.samples[:longest]],
         values=values,
         unspent_calls=calls,
