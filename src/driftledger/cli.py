@@ -258,6 +258,12 @@ def run(
         typer.Option("--plain", "-v", help="Show the text of DVC and of the stages."),
     ] = False,
     again: AgainOption = None,
+    until: Annotated[
+        Literal["ranked"] | None,
+        typer.Option(
+            help="Ask about more and more samples until models are told apart.",
+        ),
+    ] = None,
     no_wait: NoWaitOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -269,7 +275,12 @@ def run(
     project = replace(context.obj, waits=not no_wait)
     with redirect_stdout(sys.stderr if as_json else sys.stdout):
         code = commands.run.run(
-            project, targets or (), force=force, plain=plain, again=again or ()
+            project,
+            targets or (),
+            force=force,
+            plain=plain,
+            again=again or (),
+            until=until,
         )
     if as_json:
         print(json.dumps(commands.run.outcome(project, code), indent=2))

@@ -25,6 +25,7 @@ from rich.table import Table
 
 from driftledger.benchmarks.base import RECORDS_OF, Benchmark
 from driftledger.benchmarks.collecting import Collecting, FailedCalls, write_collected
+from driftledger.benchmarks.race import plan_of_race
 from driftledger.benchmarks.records import (
     CARD,
     CollectedCard,
@@ -66,7 +67,7 @@ from driftledger.core.grouping import grouped
 from driftledger.core.paths import STATE
 from driftledger.core.text import for_line, say
 from driftledger.core.types import Outcome, Subject
-from driftledger.project.project import Project
+from driftledger.project.project import RACE_NOW, Project
 from driftledger.project.resolve import inputs_of, resolved
 from driftledger.project.settings import Settings
 
@@ -135,9 +136,8 @@ class Task:
         Raises:
             StoreError: the data are not built, or ``resolve`` has not run since this was selected.
         """
-        return inputs_of(
-            self.project, "collect", self.spec.collects, self.keys, (self.spec.data,)
-        )
+        collects = self.spec.collects
+        return inputs_of(self.project, collects, self.keys, (self.spec.data,))
 
     def made(self) -> Made | None:
         """Return the manifest of its folder without a look into its files; None unless it was made
@@ -153,9 +153,16 @@ class Task:
         manifest = self.made()
         return manifest is not None and not manifest.failed
 
-    def collecting(self) -> Collecting:
-        """Return the calls behind its records."""
-        return self.spec.collecting(self.project.stage_inputs(self.spec, self.keys))
+    def collecting(self, *, whole: bool = False) -> Collecting:
+        """Return the calls behind its records.
+
+        Args:
+            whole: those about all samples, however far a race has come.
+        """
+        given = self.project.stage_inputs(self.spec, self.keys)
+        if whole:
+            given = replace(given, asked=None)
+        return self.spec.collecting(given)
 
 
 def collector_of(settings: Settings, store: CallStore, *, shards: int = 1) -> Collector:
@@ -438,20 +445,27 @@ def _preview(project: Project, missing: dict[str, str]) -> Preview:
     """
     settings, run = project.settings, project.settings.run
     of_controls = 0.0
+    race = project.noted().get("race", {"over": False})
+    raced = []
     with project.store(writes=False) as store:
         plan = Plan(store)
         for task in tasks_of(project):
             kind = task.spec.data.name
             if f"{kind}s.{task.keys[kind]}" in missing:
                 continue
-            collecting = task.collecting()
+            # a race that goes on asks about all at most
+            goes_on = task.spec is settings.raced and not race["over"]
+            collecting = task.collecting(whole=goes_on)
+            if goes_on and not (project.root / RACE_NOW).exists():
+                raced.append(plan_of_race(collecting.samples))
             if task.is_made():
                 for record in read_records(task.folder):
                     for result in record.results:
                         plan.note_stored(
                             result.key, collecting.components[result.role][1]
                         )
-                continue
+                if not goes_on:
+                    continue
             before = plan.likely_cost
             # what follows calls that are still to be made is counted at most
             with suppress(NotStoredError):
@@ -475,6 +489,7 @@ def _preview(project: Project, missing: dict[str, str]) -> Preview:
         for name, calls in counted.items():
             if batches := store.submitted(calls.component.fingerprint):
                 notes.append(f"{name}: {under_way(batches)}")
+    notes += raced[:1]
     lacking = [f"{name}: {why}" for name, why in missing.items()]
     preview = Preview(counted, lacking, notes)
     if of_controls:

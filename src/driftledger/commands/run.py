@@ -21,13 +21,14 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from filelock import FileLock, Timeout
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from driftledger.benchmarks.base import COVERAGE, RECORDS_OF, SCORES
+from driftledger.benchmarks.race import read_race
 from driftledger.benchmarks.registry import benchmark
 from driftledger.collect.progress import COUNTS, read_counts
 from driftledger.commands.again import ask_again, show_what_changed
@@ -40,6 +41,7 @@ from driftledger.commands.collect import (
     stops_as_exits,
     tasks_of,
 )
+from driftledger.commands.race import look, race_until_ranked
 from driftledger.commands.stages import data, track
 from driftledger.commands.terminal import HEAD, QUIET, line, show, table
 from driftledger.core.canonical import Json
@@ -65,7 +67,7 @@ from driftledger.core.text import for_line, say
 from driftledger.ledger.lineage import place_of
 from driftledger.ledger.lock import LOCK, parse_lock
 from driftledger.ledger.objects.git import is_unreadable, why_unread
-from driftledger.project.project import Project
+from driftledger.project.project import RACE_NOW, Project
 from driftledger.project.resolve import resolve
 from driftledger.project.settings import read_yaml
 from driftledger.reports.cells import Cell, ReportTable, interval
@@ -122,6 +124,7 @@ def run(
     force: bool = False,
     plain: bool = False,
     again: Sequence[str] = (),
+    until: Literal["ranked"] | None = None,
 ) -> int:
     """Bring everything up to date, or ``targets`` of DVC, end with the scores, and return the exit
     code.
@@ -134,11 +137,14 @@ def run(
         plain: whether DVC's text is shown as it is.
         again: services that are asked again, as of today; see
             :func:`~driftledger.commands.again.ask_again`.
+        until: for a race; see :func:`~driftledger.commands.race.race_until_ranked`.
 
     Raises:
         ConfigError: the settings are wrong, this is not a DVC project, or another run is under way.
     """
     _require_project(project)
+    if until is not None:
+        project = race_until_ranked(project)
     began = time.monotonic()
     former: dict[str, str] = {}
     try:
@@ -150,6 +156,8 @@ def run(
             start = _children_of(project)
             pull = _has_remote(project.root)
             failed = 0 if targets else _make_calls(project, start, pull=pull)
+            if not (failed or targets) and project.settings.raced:
+                failed = _race(project, start, pull=pull, plain=plain)
             complete = _stages_of_complete_models(project) if failed == MISTAKE else []
             if failed and not complete:
                 return failed
@@ -167,6 +175,9 @@ def run(
     lacking = show_scores(project)
     if targets:
         return 0
+    race = read_race(project.root / RACE_NOW) if project.settings.raced else None
+    if race is not None and not race.over:
+        lacking.append(f"the race goes on with the next run: {race.in_words()}")
     _fill_mlflow(project)
     if not failed:
         show_what_changed(project, former)
@@ -364,6 +375,30 @@ def _make_calls(project: Project, start: Start, *, pull: bool) -> int:
     if not project.waits:
         command.append("--no-wait")
     return _wait(start([*_WATCHED, *command]))
+
+
+def _race(project: Project, start: Start, *, pull: bool, plain: bool) -> int:
+    """Ask about more samples until the race is over; return the exit code of the calls.
+
+    Where a round fails, as at the end of a budget, models stay as they were after the one before.
+    """
+    models = project.settings.run.models
+    command = ["dvc", "repro", *(f"score@{model}" for model in models)]
+    while True:
+        code, _ = _follow(project, start, command, plain=plain)
+        if code:
+            return code
+        before = read_race(project.root / RACE_NOW)
+        race = look(project)
+        if race is None or race.over or race == before:
+            return 0
+        say(for_line(f"race: {race.in_words()} so far"))
+        code = _make_calls(project, start, pull=pull)
+        if code:
+            asked = {model: len(values) for model, values in race.values.items()}
+            before = race.model_copy(update={"asked": asked})
+            write_json(project.root / RACE_NOW, before)
+            return _make_calls(project, start, pull=pull)
 
 
 def _fill_mlflow(project: Project) -> None:

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from driftledger.benchmarks.base import Benchmark, Selected, Stage
 from driftledger.benchmarks.costs import with_costs
+from driftledger.benchmarks.race import RACE, Race
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import ROWS, SCORE, Score
 from driftledger.benchmarks.usage import USAGE, ScoreUsage
@@ -311,10 +312,13 @@ def read_lineage(
         )
     usage_path = f"{score.path}/{USAGE}"
     usage = tree.read(usage_path)
+    race_path = f"{score.path}/{RACE}"
+    race = tree.read(race_path)
     return Lineage(
         score=with_costs(
             parse_json(content, Score, path),
             parse_json(usage, ScoreUsage, usage_path) if usage else None,
+            parse_json(race, Race, race_path) if race else None,
         ),
         folder=score,
         data=data,

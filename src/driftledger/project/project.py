@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 from platformdirs import user_cache_path
 
-from driftledger.benchmarks.base import Benchmark, Selected
+from driftledger.benchmarks.base import Benchmark, Selected, Stage
 from driftledger.benchmarks.collecting import StageInputs
+from driftledger.benchmarks.race import RACE
 from driftledger.benchmarks.registry import benchmarks
 from driftledger.benchmarks.scoring import ToScore
 from driftledger.collect.features import FeatureStore
@@ -25,6 +26,8 @@ from driftledger.project.settings import PARAMS, Settings, load_settings
 
 RESOLVED = "data/resolved.json"
 """The current version of each selected name."""
+RACE_NOW = f"data/{RACE}"
+"""How far a race has come."""
 STORE = "DRIFTLEDGER_STORE"
 """Where the user names a folder for finished calls, whatever a project says."""
 
@@ -143,7 +146,16 @@ class Project:
             encoder=partial(self.component, "encoders"),
             description=self.settings.description,
             judge=self.settings.judge if spec.collects.judged else None,
+            asked=self.noted_of(spec.collects, keys).get("asked"),
         )
+
+    def noted_of(self, stage: Stage, keys: Keys) -> Json:
+        """Return what ``resolve`` noted of a folder that collects or scores; empty if nothing."""
+        kind = stage.lock(keys).partition("@")[0]
+        name = stage.at(keys).removeprefix(f"{stage.out(keys)}/")
+        of_model = self.noted().get(kind, {}).get(keys["model"], {})
+        noted: Json = of_model.get(name, {})
+        return noted
 
     def to_score(self, spec: Benchmark, keys: Keys) -> ToScore:
         """Return what a score is computed from; errors as of :meth:`component`."""

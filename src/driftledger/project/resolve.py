@@ -8,6 +8,7 @@ replaced weight file or a new version of a component runs what depends on it, an
 from collections.abc import Sequence
 
 from driftledger.benchmarks.base import SCORES, Benchmark, Stage
+from driftledger.benchmarks.race import FIRST, read_race
 from driftledger.benchmarks.settings import EntryOf
 from driftledger.components.base import Component
 from driftledger.core.canonical import Json, sha256_file, sha256_of
@@ -24,7 +25,7 @@ from driftledger.core.registry import PROVIDED_SECTIONS
 from driftledger.core.text import say
 from driftledger.data.datasets.base import Provider
 from driftledger.data.leaderboards import leaderboard_files
-from driftledger.project.project import RESOLVED, Project
+from driftledger.project.project import RACE_NOW, RESOLVED, Project
 from driftledger.project.settings import Settings
 
 NOTHING = "none"
@@ -88,6 +89,8 @@ def resolved(project: Project, missing: dict[str, str] | None = None) -> Json:
                 for keys in settings.keys_of(spec, stage, model):
                     inputs = _shaped_by(settings, noted, spec, stage, keys)
                     noted[kind][model][folder_in(stage, keys)] = inputs
+    if settings.raced is not None:
+        _note_race(project, noted, settings.raced)
     cross_check: Json = {}
     for spec in settings.benchmarks:
         check = spec.cross_check(settings.section(spec.name))
@@ -107,6 +110,33 @@ def resolved(project: Project, missing: dict[str, str] | None = None) -> Json:
         },
     }
     return noted
+
+
+def _note_race(project: Project, noted: Json, spec: Benchmark) -> None:
+    """Note about how many samples a race asks each model, and its record once it is over.
+
+    A race of other models, settings or components than now begins again.
+    """
+    settings = project.settings
+    rule = settings.run.model_dump(mode="json", include={"stop_when", spec.name})
+    data = [noted["data"]["datasets"][name] for name in rule[spec.name]]
+    collects: Json = {}
+    scores = []
+    for keys in settings.keys_of(spec):
+        model = keys["model"]
+        collects[model] = noted["collect"][model][folder_in(spec.collects, keys)]
+        scores.append(noted["score"][model][folder_in(spec.scores, keys)])
+    of = sha256_of([rule, data, collects, scores])
+    race = read_race(project.root / RACE_NOW)
+    noted["race"] = {"of": of, "over": False}
+    asked = {}
+    if race is not None and race.of == of:
+        asked = race.asked
+        noted["race"]["over"] = race.over
+        for inputs in scores if race.over else ():
+            inputs["race"] = sha256_of(race.to_dict())
+    for model, inputs in collects.items():
+        inputs["asked"] = asked.get(model, FIRST)
 
 
 def _versions(project: Project, missing: dict[str, str] | None) -> Json:
@@ -166,7 +196,7 @@ def folder_in(stage: Stage, keys: Keys) -> str:
 
 
 def inputs_of(
-    project: Project, kind: str, stage: Stage, keys: Keys, before: Sequence[Stage]
+    project: Project, stage: Stage, keys: Keys, before: Sequence[Stage]
 ) -> str:
     """Return the digest of what shapes a folder: what ``resolve`` noted, and the folders that it is
     made from.
@@ -174,12 +204,11 @@ def inputs_of(
     Raises:
         StoreError: one of these is missing.
     """
-    name = folder_in(stage, keys)
-    of_models = project.noted().get(kind, {})
-    noted = of_models.get(keys["model"], {}).get(name)
-    if noted is None:
+    noted = project.noted_of(stage, keys)
+    if not noted:
+        name = f"{keys['model']}/{folder_in(stage, keys)}"
         raise StoreError(
-            f"data/resolved.json does not know {keys['model']}/{name}; run 'dvc repro resolve'"
+            f"data/resolved.json does not know {name}; run 'dvc repro resolve'"
         )
     digests = []
     for earlier in before:

@@ -170,6 +170,8 @@ def _table(
                 apart_notes.append(f"{head} of {score.model} has no rank: {why}.")
         notes += misplaced(block, key, head)
         notes += range_of(block, key, head).remarks
+        if block.race is not None:
+            notes.append(block.race.in_words())
         cells_by_column.append(cells)
     first = columns[0]
     ranked = {}

@@ -161,7 +161,9 @@ class ScoredChains(FromDataset):
             StoreError: a chain has no record.
         """
         super().__init__(given, spec)
-        self.samples = [*spec.samples(self.samples)]
+        request = self.protocol(ChainRequest)
+        size = len(spec.samples(self.samples))
+        self.samples = [*spec.samples_asked(self.samples, request)]
         self.categories = [sample.category or ONE_CATEGORY for sample in self.samples]
         self.by_category = by_category
         self.strata = (
@@ -169,7 +171,6 @@ class ScoredChains(FromDataset):
         )
         self.clusters = clusters_of(self.samples)
         self.kind = self.samples[0].medium.kind
-        request = self.protocol(ChainRequest)
         request = request.model_copy(update={"iterations_by_group": by_group})
         self.iterations = range(1, request.iterations + 1)
         self.repeats = range(request.repeats)
@@ -205,6 +206,10 @@ class ScoredChains(FromDataset):
         self.flags = self.too_little(
             self.scored, self.total, f"{things} {done}", phrases, self.counted
         )
+        if request.asked is not None:
+            self.flags.append(
+                f"a race: asked about the first {len(self.samples):,} of {size:,} {self.kind}s"
+            )
         if worst:
             how = ", ".join(f"{count} {outcome}" for outcome, count in worst.items())
             self.flags.append(

@@ -24,6 +24,7 @@ from driftledger.benchmarks.base import (
 )
 from driftledger.benchmarks.collecting import Collecting, FailedCalls, StageInputs
 from driftledger.benchmarks.descriptions import check_prefix
+from driftledger.benchmarks.race import course_of
 from driftledger.benchmarks.records import (
     CollectedRecord,
     Folders,
@@ -89,8 +90,18 @@ class ChainBenchmark(Benchmark):
         """Return what is asked of every sample of a dataset that is built."""
 
     def samples(self, samples: Sequence[Sample]) -> Sequence[Sample]:
-        """Return those that a chain is asked of."""
+        """Return those that a chain may be asked of."""
         return samples
+
+    def samples_asked(
+        self, samples: Sequence[Sample], request: ChainRequest
+    ) -> Sequence[Sample]:
+        """Return those that a chain is asked of: all, or the first in a race."""
+        own = self.samples(samples)
+        if request.asked is None:
+            return own
+        first = {each.id for each in course_of(own, request.seed).first(request.asked)}
+        return [sample for sample in own if sample.id in first]
 
     def collecting(self, given: StageInputs) -> Collecting:
         """Return what chains are made from.
@@ -102,6 +113,7 @@ class ChainBenchmark(Benchmark):
         """
         collecting = super().collecting(given)
         request = self.request(given, collecting.dataset)
+        request = request.model_copy(update={"asked": given.asked})
         check_prefix(request.prefix, given.keys["model"], collecting.model())
         return replace(collecting, protocol=request.model_dump(mode="json"))
 
@@ -114,8 +126,8 @@ class ChainBenchmark(Benchmark):
         Raises:
             NotStoredError: as of :class:`RunSteps`, after every repeat has been gone through.
         """
-        samples = self.samples(collecting.samples)
         request = ChainRequest.model_validate(collecting.protocol)
+        samples = self.samples_asked(collecting.samples, request)
         longest = longest_reply(collecting.model(), request.max_tokens)
         draw = (collecting.generator(), request.drawing(longest))
         calls: dict[str, list[tuple[Component, Conversation | str]]] = {}
