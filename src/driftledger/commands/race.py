@@ -1,13 +1,12 @@
 """``run --until ranked``: look at a race after each round, and note whom to ask about how many."""
 
+import math
 from dataclasses import replace
 
 from driftledger.benchmarks.race import Race, course_of, run_race
-from driftledger.benchmarks.score import ROWS, SCORE, Row
-from driftledger.benchmarks.usage import read_usage
 from driftledger.commands.collect import tasks_of
 from driftledger.core.errors import ConfigError
-from driftledger.core.files import read_jsonl, read_regular, write_json, write_text
+from driftledger.core.files import read_regular, write_json, write_text
 from driftledger.core.text import say
 from driftledger.data.records import read_samples
 from driftledger.project.presets import laid_over
@@ -46,6 +45,9 @@ def look(project: Project) -> Race | None:
 
     Without the scores of some model it is None, and nothing is written.
     """
+    from driftledger.ledger.compare import units_of
+    from driftledger.reports.scores import is_stored, rows_reader, selected_score
+
     settings = project.settings
     spec = settings.raced
     rule = settings.run.stop_when
@@ -53,31 +55,30 @@ def look(project: Project) -> Race | None:
     assert rule is not None
     metric = spec.metric(rule.ranked)
     assert metric is not None
-    values = {}
-    usages = {}
+    rows_of = rows_reader(project)
     keys = dict(settings.keys_of(spec)[0])
     samples = read_samples(project.root / spec.data.at(keys))
     course = course_of(samples, settings.run.seed)
+    values: dict[str, list[float | None]] = {}
+    costs = {}
     for model in settings.run.models:
-        folder = project.root / spec.scores.at(keys | {"model": model})
-        if not (folder / SCORE).is_file():
+        keys["model"] = model
+        if not is_stored(project, spec, keys):
             return None
-        rows = {}
-        for row in read_jsonl(folder / ROWS, Row):
-            [rows[row.unit]] = metric.values_in(row, rule.ranked)
-        values[model] = [rows[each.id] for each in course.samples if each.id in rows]
-        usages[model] = read_usage(folder)
-    confidence = settings.section(spec.name).confidence
-    fields = run_race(values, course, rule, confidence)
+        score = selected_score(project, spec, keys)
+        rows = rows_of(score)
+        units = units_of(metric, rows, rule.ranked)
+        values[model] = []
+        for sample in course.samples[: len(rows)]:
+            values[model].append(units[sample.id][0] if sample.id in units else None)
+        if "usd_per_1000" in score.costs:
+            costs[model] = score.costs["usd_per_1000"] / 1000
+    fields = run_race(values, course, rule, score.confidence)
     calls = 0
     for task in tasks_of(project):
         if task.spec is spec:
             calls += task.collecting(whole=True).calls - task.collecting().calls
-    costs = []
-    for model, usage in usages.items():
-        left = len(samples) - fields["asked"][model]
-        if usage is not None and "usd_per_1000" in usage.costs:
-            costs.append(usage.costs["usd_per_1000"] * left / 1000)
+    usd = [cost * (len(samples) - len(values[model])) for model, cost in costs.items()]
     longest = max(len(own) for own in values.values())
     del keys["model"]
     race = Race(
@@ -85,14 +86,14 @@ def look(project: Project) -> Race | None:
         of=project.noted()["race"]["of"],
         keys=keys,
         rule=rule,
-        confidence=confidence,
+        confidence=score.confidence,
         seed=settings.run.seed,
         samples=len(samples),
         kind=samples[0].medium.kind,
         order=[each.id for each in course.samples[:longest]],
         values=values,
         unspent_calls=calls,
-        unspent_usd=sum(costs) if costs else None,
+        unspent_usd=math.fsum(usd) if usd else None,
     )
     write_json(project.root / RACE_NOW, race)
     return race

@@ -22,7 +22,7 @@ from driftledger.core.strict import Strict
 from driftledger.ledger.lock import LOCK, Lock, parse_lock
 from driftledger.ledger.objects.files import Workspace, listing_md5
 from driftledger.ledger.objects.git import CommitTree, Git, is_unreadable
-from driftledger.project.project import RESOLVED, Combination
+from driftledger.project.project import RACE_NOW, RESOLVED, Combination
 
 PUBLISHED = "ledger"
 """The folder of the published runs' files, below a project's top folder."""
@@ -30,6 +30,7 @@ _WRITTEN = (
     *(
         LOCK,
         RESOLVED,
+        RACE_NOW,
         f"{PUBLISHED}/",
         "reports/",
         "data/.gitignore",
