@@ -1,21 +1,27 @@
 """A race over drawn images: one stop, after a kill, by ``dvc repro``, and by ``check``; others are
 forged."""
 
+import base64
 import hashlib
 import json
 import shutil
 import signal
 import subprocess
 import time
+from collections import Counter
+from functools import partial
 
 import pytest
 
+from driftledger.core.types import Conversation, Medium
 from driftledger_check.bundle import FILES
+from driftledger_demo.models.regions.model import Regions
 from tests.acceptance.checkout import init
 from tests.acceptance.numbers import read
 from tests.acceptance.places import ALWAYS
 from tests.support.bundles import Forger
 from tests.support.cases import cases, each_case
+from tests.support.openai_server import ChatAnswer, OpenAIServer
 
 pytestmark = pytest.mark.slow
 
@@ -119,3 +125,40 @@ def test_a_forged_race_is_found(case, raced, tmp_path):
     found = forger.check(tmp_path).groups["links"]
     differing = {line.where for line in found if line.status == "differs"}
     assert {f"{SCORE}/race.json: {key}" for key in case["differs"]} <= differing
+
+
+def seen(folder, body):
+    """What the embedded describer of that detail says of a request's image."""
+    [shown] = [each for each in body["messages"][-1]["content"] if "image_url" in each]
+    data = base64.b64decode(shown["image_url"]["url"].partition(",")[2])
+    file = folder / f"{hashlib.sha256(data).hexdigest()}.png"
+    file.write_bytes(data)
+    image = Medium(file, file.stem)
+    describer = Regions(detail=body["model"])
+    return ChatAnswer(describer.say(Conversation.ask("Describe it.", image)))
+
+
+def test_a_race_of_services_is_killed_pays_once_and_stops_alike(raced, tmp_path):
+    with OpenAIServer(reply=partial(seen, tmp_path)) as server:
+        common = {"provider": "openai", "base_url": server.base_url}
+        common |= {"api_key_env": None, "prices": {"input": 100, "output": 100}}
+        common |= {"limits": {"concurrency": 1}, "understood_by": ["painter", "layout"]}
+
+        def of_services(params):
+            change(params)
+            names = {"regions_fine": "fine", "regions_coarse": "coarse"}
+            params["models"] = {name: common | {"model": names[name]} for name in names}
+
+        project = init(tmp_path, "--preset", "minimal")
+        project.params(of_services)
+        assert not killed(project)["over"]
+        words = project.driftledger("run").stdout
+    race = read(project.root / RACE)
+    embedded = read(raced[0].root / RACE)
+    assert race["rounds"] == embedded["rounds"]
+    assert race["asked"] == embedded["asked"]
+    asked = Counter(each.digest for each in server.requests)
+    assert len(asked) == race["asked"]["regions_fine"] + race["asked"]["regions_coarse"]
+    assert asked.total() <= len(asked) + 2  # a call of each was under way at the kill
+    assert race["unspent_usd"] > 0
+    assert f"{race['unspent_usd']:,.2f} $ not spent" in words
