@@ -171,7 +171,7 @@ def _table(
         notes += misplaced(block, key, head)
         notes += range_of(block, key, head).remarks
         if block.race is not None:
-            notes.append(block.race.in_words())
+            notes.append(f"{block.race.in_words()}; letters are the race's")
         cells_by_column.append(cells)
     first = columns[0]
     ranked = {}
