@@ -768,11 +768,7 @@ def stage(
 ) -> None:
     """Run one stage, as dvc.yaml does: 'driftledger run' runs all that is needed."""
     match name, model:
-        case "resolve", None:
-            from driftledger.project.resolve import resolve
-
-            resolve(context.obj)
-        case "data" | "report" | "track", None:
+        case "resolve" | "data" | "report" | "track", None:
             getattr(commands.stages, name)(context.obj)
         case "collect", str():
             with commands.collect.stops_as_exits():

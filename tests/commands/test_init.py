@@ -75,6 +75,7 @@ def test_an_empty_folder_becomes_a_project(here):
     exact = (
         "dvc.lock",
         "data/resolved.json",
+        "data/settings.json",
         "reports/scores/m/score.json",
         "ledger/1.json",
     )

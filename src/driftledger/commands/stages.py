@@ -12,6 +12,15 @@ from driftledger.core.text import for_line, say
 from driftledger.project.project import Project
 
 
+def resolve(project: Project) -> None:
+    """Note what is selected, and remove what others left of models that are no longer."""
+    from driftledger.ledger.lock import forget_removed
+    from driftledger.project.resolve import resolve
+
+    resolve(project)
+    forget_removed(project.root, project.settings.run.models)
+
+
 def data(project: Project, missing: dict[str, str] | None = None) -> None:
     """Read, check and store the selected datasets and question sets.
 
@@ -23,7 +32,7 @@ def data(project: Project, missing: dict[str, str] | None = None) -> None:
     from driftledger.data.records import blank_notes
 
     settings = project.settings
-    noted = project.noted().get("data", {})
+    noted = project.behind(project.noted().get("data", ""))
     folders = list[Path]()
     for section, stage in (("datasets", DATASET), ("question_sets", QUESTION_SET)):
         for name in getattr(settings.run, section):

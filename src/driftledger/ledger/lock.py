@@ -1,17 +1,29 @@
 """``dvc.lock``: which bytes each stage read and wrote. The truth that everything else is a view
 of."""
 
+import re
+from collections.abc import Collection
 from pathlib import Path
 from typing import TypeAlias
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from driftledger.core.canonical import Json
+from driftledger.core.canonical import Json, sha256_of
 from driftledger.core.errors import LedgerError
-from driftledger.core.files import LARGEST_YAML, load_yaml, read_regular
+from driftledger.core.files import (
+    LARGEST_YAML,
+    load_json,
+    load_yaml,
+    read_regular,
+    write_text,
+)
 from driftledger.core.strict import Md5, RelativePath
+from driftledger.ledger.objects.files import Workspace
+from driftledger.project.project import BEHIND, RESOLVED
 
 LOCK = "dvc.lock"
+_OF_MODEL = re.compile(r"^  (?:collect|score)@(\w+):\n(?:    .*\n|\n)*", re.MULTILINE)
+"""A stage of a model, as DVC writes it."""
 
 
 class LockedFile(BaseModel):
@@ -34,6 +46,13 @@ class LockEntry(BaseModel):
     deps: list[LockedFile] = []
     params: dict[RelativePath, Json] = {}
     outs: list[LockedFile] = []
+
+    @property
+    def noted(self) -> Json:
+        """``collect.<model>``, for instance → the settings and versions that ``resolve`` noted; a
+        digest alone, if they are lost."""
+        noted: Json = self.params.get(RESOLVED, {})
+        return noted
 
     def out(self, path: str) -> LockedFile | None:
         """Return the output at ``path``, relative to the top folder, if the stage wrote it."""
@@ -61,7 +80,40 @@ def read_lock(root: Path) -> Lock:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise LedgerError(f"{root / LOCK} cannot be read: {reason}") from None
-    return parse_lock(data, str(root / LOCK))
+    behind = Workspace(root).read(BEHIND)
+    return with_settings(parse_lock(data, str(root / LOCK)), behind)
+
+
+def with_settings(lock: Lock, behind: bytes | None) -> Lock:
+    """Put settings in the place of the digests that stages depend on; a lock of an earlier version
+    has settings.
+
+    Args:
+        behind: the file of settings by digest that belongs to the lock.
+    """
+    try:
+        settings = load_json(behind or b"{}")
+    except ValueError:
+        settings = {}
+    for entry in lock.values():
+        for name, digest in entry.noted.items():
+            if isinstance(digest, str) and isinstance(settings, dict):
+                known = settings.get(digest)
+                if sha256_of(known) == digest:
+                    entry.noted[name] = known
+    return lock
+
+
+def forget_removed(root: Path, models: Collection[str]) -> None:
+    """Remove the stages of all other models from ``dvc.lock``; DVC only adds to it."""
+    lock = root / LOCK
+    if lock.is_file():
+        before = lock.read_text(encoding="utf-8")
+        after = _OF_MODEL.sub(
+            lambda stage: stage[0] if stage[1] in models else "", before
+        )
+        if after != before:
+            write_text(lock, after)
 
 
 def locked_now(root: Path) -> Lock:

@@ -24,7 +24,10 @@ from driftledger.core.paths import STATE, Keys, main_checkout
 from driftledger.project.settings import PARAMS, Settings, load_settings
 
 RESOLVED = "data/resolved.json"
-"""The current version of each selected name."""
+"""The current version of each selected name, and a digest of what each stage depends on."""
+BEHIND = "data/settings.json"
+"""Digest of what a stage depends on → the settings and versions themselves, which no stage reads
+as a whole: DVC would copy them into ``dvc.lock``."""
 STORE = "DRIFTLEDGER_STORE"
 """Where the user names a folder for finished calls, whatever a project says."""
 
@@ -216,15 +219,25 @@ class Project:
     def noted(self) -> Json:
         """Read ``data/resolved.json``; empty if it is missing, damaged or not a file of the
         checkout."""
-        if self.resolved is not None:
-            return self.resolved
+        return self._read(RESOLVED) if self.resolved is None else self.resolved
+
+    def behind(self, digest: str | Json) -> Json:
+        """Return the settings and versions that ``resolve`` noted under a digest; empty without
+        them."""
+        if not isinstance(digest, str):
+            return digest  # as earlier versions noted them
+        behind = self.noted().get(BEHIND) or self._read(BEHIND)
+        settings: Json = behind.get(digest, {})
+        return settings
+
+    def _read(self, name: str) -> Json:
         try:
-            noted = load_json(
-                read_regular(self.root / RESOLVED, LARGEST_JSON, within=self.root)
+            content = load_json(
+                read_regular(self.root / name, LARGEST_JSON, within=self.root)
             )
         except (OSError, ValueError):
             return {}
-        return noted if isinstance(noted, dict) else {}
+        return content if isinstance(content, dict) else {}
 
     def store(self, *, writes: bool = True) -> CallStore:
         """Open the call store; errors as of :class:`CallStore`."""

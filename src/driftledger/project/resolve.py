@@ -24,7 +24,7 @@ from driftledger.core.registry import PROVIDED_SECTIONS
 from driftledger.core.text import say
 from driftledger.data.datasets.base import Provider
 from driftledger.data.leaderboards import leaderboard_files
-from driftledger.project.project import RESOLVED, Project
+from driftledger.project.project import BEHIND, RESOLVED, Project
 from driftledger.project.settings import Settings
 
 NOTHING = "none"
@@ -37,8 +37,11 @@ tables."""
 
 
 def resolve(project: Project) -> None:
-    """Write ``data/resolved.json``, and remove the scores of models that are no longer selected."""
-    write_json(project.root / RESOLVED, resolved(project))
+    """Write ``data/resolved.json`` and ``data/settings.json``, and remove the scores of models that
+    are no longer selected."""
+    noted = resolved(project)
+    write_json(project.root / BEHIND, noted.pop(BEHIND))
+    write_json(project.root / RESOLVED, noted)
     scores = project.root / SCORES
     keep_only(scores, [scores / model for model in project.settings.run.models])
 
@@ -56,11 +59,13 @@ def resolved(project: Project, missing: dict[str, str] | None = None) -> Json:
     """
     settings = project.settings
     noted = _versions(project, missing)
-    noted["data"] = {
+    data = {
         "version": DATA_VERSION,
         "datasets": noted.pop("datasets"),
         "question_sets": noted.pop("question_sets"),
     }
+    noted[BEHIND] = {}
+    noted["data"] = _digest(noted, data)
     noted["descriptions"] = {}
     for name in settings.named("descriptions"):
         description = settings.description(name)
@@ -81,13 +86,15 @@ def resolved(project: Project, missing: dict[str, str] | None = None) -> Json:
             noted["beside"][spec.name] = digests
     # model → folder below its stage's output → its inputs, except earlier folders
     for kind in ("collect", "score"):
-        noted[kind] = {model: {} for model in settings.run.models}
-        for spec in settings.benchmarks:
-            stage = spec.collects if kind == "collect" else spec.scores
-            for model in settings.run.models:
+        noted[kind] = {}
+        for model in settings.run.models:
+            folders = {}
+            for spec in settings.benchmarks:
+                stage = spec.collects if kind == "collect" else spec.scores
                 for keys in settings.keys_of(spec, stage, model):
                     inputs = _shaped_by(settings, noted, spec, stage, keys)
-                    noted[kind][model][folder_in(stage, keys)] = inputs
+                    folders[folder_in(stage, keys)] = inputs
+            noted[kind][model] = _digest(noted, folders)
     cross_check: Json = {}
     for spec in settings.benchmarks:
         check = spec.cross_check(settings.section(spec.name))
@@ -97,7 +104,7 @@ def resolved(project: Project, missing: dict[str, str] | None = None) -> Json:
                 "models": [*check.models],
                 "text_encoder": encoder and noted["encoders"][encoder],
             }
-    noted["report"] = {
+    report = {
         "version": REPORT_VERSION,
         "cross_check": cross_check,
         "ceilings": settings.ceilings,
@@ -106,7 +113,15 @@ def resolved(project: Project, missing: dict[str, str] | None = None) -> Json:
             path.name: sha256_file(path) for path in leaderboard_files(project.root)
         },
     }
+    noted["report"] = _digest(noted, report)
     return noted
+
+
+def _digest(noted: Json, settings: Json) -> str:
+    """Note the settings and versions that a stage depends on, and return their digest."""
+    digest = sha256_of(settings)
+    noted[BEHIND][digest] = settings
+    return digest
 
 
 def _versions(project: Project, missing: dict[str, str] | None) -> Json:
@@ -176,7 +191,7 @@ def inputs_of(
     """
     name = folder_in(stage, keys)
     of_models = project.noted().get(kind, {})
-    noted = of_models.get(keys["model"], {}).get(name)
+    noted = project.behind(of_models.get(keys["model"], "")).get(name)
     if noted is None:
         raise StoreError(
             f"data/resolved.json does not know {keys['model']}/{name}; run 'dvc repro resolve'"
