@@ -13,7 +13,7 @@ import json
 import os
 import signal
 import sys
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -410,8 +410,12 @@ def collect(
 
     Without --shard, the records of the models are written too.
     """
+    from filelock import Timeout
+
     project = replace(context.obj, waits=not no_wait)
     with commands.collect.stops_as_exits():
+        with suppress(Timeout):
+            project = commands.collect.selected_now(project)
         if shard is None and into is None:
             commands.collect.collect(project, model or ())
         elif shard is None or into is None:

@@ -177,6 +177,7 @@ def ask(
     collecting: Collecting, collector: Collector, counts: Path | None = None
 ) -> list[CollectedRecord]:
     """Make every call that is not stored yet, show the progress, and add to a file of counts."""
+    collector.expect(collecting.asked)
     with Progress(collecting.title, collecting.calls, counts=counts) as progress:
         return collecting.run(
             lambda planned: collector.run((each.steps() for each in planned), progress)
@@ -402,6 +403,21 @@ class Preview:
     notes: list[str]
 
 
+def selected_now(project: Project, missing: dict[str, str] | None = None) -> Project:
+    """Build the data that are not as they are selected now, and return the project with its names
+    resolved in memory; errors as of :func:`~driftledger.project.resolve.resolved`.
+
+    Raises:
+        Timeout: 'driftledger run' is under way here, and has done so.
+    """
+    lock = project.root / STATE / RUN_LOCK
+    lock.parent.mkdir(exist_ok=True)
+    with FileLock(lock, timeout=0), redirect_stdout(sys.stderr):
+        project = replace(project, resolved=resolved(project, missing))
+        data(project, missing)
+    return project
+
+
 def plan(project: Project) -> Preview:
     """Count the calls that are still needed of each selected component, without making any.
 
@@ -413,16 +429,12 @@ def plan(project: Project) -> Preview:
         StoreError: this is a checkout of others, and its data are not built.
     """
     missing = dict[str, str]()
-    noted = resolved(project, missing) if project.own_code else None
-    project = replace(project, asks=False, resolved=noted)
+    project = replace(project, asks=False)
     notes = []
     if project.own_code:
-        lock = project.root / STATE / RUN_LOCK
-        lock.parent.mkdir(exist_ok=True)
         try:
-            with FileLock(lock, timeout=0), redirect_stdout(sys.stderr):
-                data(project, missing)
-        except Timeout:  # its data stay as it reads them
+            project = selected_now(project, missing)
+        except Timeout:
             notes.append(
                 "'driftledger run' is under way here: data count as it has built them"
             )
@@ -637,6 +649,7 @@ def collect_shard(
             if not task.is_made():
                 try:
                     collecting = task.collecting()
+                    collector.expect(collecting.asked)
                     title = f"{collecting.title} · {part}"
                     with Progress(title, total=collecting.calls // part.of) as progress:
                         own = partial(
