@@ -110,7 +110,9 @@ class RayWorkers(Workers):
         for crew in self._crews.values():
             if crew is not None:
                 asked.append(f"{crew.most} x {crew.name}")
-                for resource, amount in crew.needs.items():
+                needs["CPU"] += crew.most * crew.needs["num_cpus"]
+                needs["GPU"] += crew.most * crew.needs["num_gpus"]
+                for resource, amount in crew.needs["resources"].items():
                     needs[resource] += crew.most * amount
         has = self.ray.cluster_resources()
         for resource, amount in needs.items():
@@ -229,13 +231,10 @@ class _Crew:
         on_gpu = component.spec["identity"].get("device") == "cuda"
         gpus = float(on_gpu) if settings.num_gpus is None else settings.num_gpus
         self.slots = asyncio.Semaphore(self.most * (self.at_once + 1))
-        self.needs = {"CPU": settings.num_cpus, "GPU": gpus, **settings.resources}
-        """An actor's share of the cluster, by Ray's names of resources."""
-        self._options = {
+        self.needs: dict[str, Any] = {
             "num_gpus": gpus,
             "num_cpus": settings.num_cpus,
             "resources": settings.resources,
-            "max_concurrency": self.at_once,
         }
         self._actors: list[Any] = []
         self._idle: asyncio.Queue[Any] = asyncio.Queue()
@@ -251,9 +250,8 @@ class _Crew:
                         media[part.sha256 + part.path.suffix] = part.path.read_bytes()
         # The actor has a component of its own.
         work = [replace(call, component=None) for call in calls]  # type: ignore[arg-type]
-        places = 1
-        for _ in range(_MOST_LOSSES):
-            actor = await self._free(alone=places > 1)
+        for losses in range(_MOST_LOSSES):
+            actor, places = await self._free(alone=losses > 0)
             try:
                 results: list[Result] = await actor.make.remote(work, media)
             except (
@@ -269,7 +267,6 @@ class _Crew:
                         actor
                     )  # one that cannot be reached may still be at work
                     self._actors.remove(actor)
-                places = self.at_once
             else:
                 self._give_back(actor, places)
                 return results
@@ -281,18 +278,18 @@ class _Crew:
             "smaller batch_size"
         )
 
-    async def _free(self, *, alone: bool) -> Any:
-        """Wait for an actor with room for a batch.
+    async def _free(self, *, alone: bool) -> tuple[Any, int]:
+        """Wait for an actor with room for a batch; return the batches that it has less room for.
 
-        A batch that was in a lost actor gets a new one alone, if there may be one more: of two
-        batches, only the one that takes actors down is lost with each.
+        A batch that was lost gets a new actor alone, if there may be one more: the batch that takes
+        actors down is then the first to be lost too often.
         """
         if alone and len(self._actors) < self.most:
-            return self._start()
+            return self._start(), self.at_once
         self._start_if_needed()
         while (actor := await self._idle.get()) not in self._actors:
             self._start_if_needed()
-        return actor
+        return actor, 1
 
     def _give_back(self, actor: Any, places: int) -> None:
         for _ in range(places):
@@ -300,7 +297,8 @@ class _Crew:
 
     def _start(self) -> Any:
         remote = self._workers.ray.remote(_Actor)
-        actor = remote.options(**self._options).remote(*self._recipe)
+        needs = self.needs | {"max_concurrency": self.at_once}
+        actor = remote.options(**needs).remote(*self._recipe)
         self._actors.append(actor)
         return actor
 
