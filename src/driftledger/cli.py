@@ -13,7 +13,7 @@ import json
 import os
 import signal
 import sys
-from contextlib import redirect_stdout, suppress
+from contextlib import redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -410,12 +410,9 @@ def collect(
 
     Without --shard, the records of the models are written too.
     """
-    from filelock import Timeout
-
     project = replace(context.obj, waits=not no_wait)
     with commands.collect.stops_as_exits():
-        with suppress(Timeout):
-            project = commands.collect.selected_now(project)
+        project = commands.collect.selected_now(project)
         if shard is None and into is None:
             commands.collect.collect(project, model or ())
         elif shard is None or into is None:
@@ -772,7 +769,11 @@ def stage(
 ) -> None:
     """Run one stage, as dvc.yaml does: 'driftledger run' runs all that is needed."""
     match name, model:
-        case "resolve" | "data" | "report" | "track", None:
+        case "resolve", None:
+            from driftledger.project.resolve import resolve
+
+            resolve(context.obj)
+        case "data" | "report" | "track", None:
             getattr(commands.stages, name)(context.obj)
         case "collect", str():
             with commands.collect.stops_as_exits():

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from driftledger.commands import stages
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError
 from driftledger.project.resolve import resolve
@@ -153,15 +152,16 @@ def test_peoples_ratings_are_noted(tmp_path, resolved):
     }
 
 
-def test_stages_of_removed_models_leave_the_lock(tmp_path):
+def test_stages_of_removed_models_leave_the_lock(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     project = make_small(tmp_path)
     lock = tmp_path / "dvc.lock"
     stage = '  {}:\n    cmd: x\n    params:\n      a:\n        b: "1\n\n          2"\n'
     kept = ["collect@blind", "resolve", "score@blind", "score@blind@2", "collecting"]
     left = ["collect@removed", *kept, "score@removed", "score@blin"]
     lock.write_text("stages:\n" + "".join(map(stage.format, left)))
-    stages.resolve(project)
+    resolve(project)
     assert lock.read_text() == "stages:\n" + "".join(map(stage.format, kept))
     lock.unlink()
-    stages.resolve(project)
+    resolve(project)
     assert not lock.exists()

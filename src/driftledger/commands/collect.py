@@ -403,18 +403,21 @@ class Preview:
     notes: list[str]
 
 
-def selected_now(project: Project, missing: dict[str, str] | None = None) -> Project:
-    """Build the data that are not as they are selected now, and return the project with its names
-    resolved in memory; errors as of :func:`~driftledger.project.resolve.resolved`.
-
-    Raises:
-        Timeout: 'driftledger run' is under way here, and has done so.
-    """
-    lock = project.root / STATE / RUN_LOCK
+@contextmanager
+def _without_run(root: Path) -> Iterator[None]:
+    """Hold the lock of the checkout's run; Timeout if another process does."""
+    lock = root / STATE / RUN_LOCK
     lock.parent.mkdir(exist_ok=True)
     with FileLock(lock, timeout=0), redirect_stdout(sys.stderr):
-        project = replace(project, resolved=resolved(project, missing))
-        data(project, missing)
+        yield
+
+
+def selected_now(project: Project) -> Project:
+    """Resolve names in memory and build data as they are selected now, unless 'driftledger run' is
+    under way here and has done so; errors as of both."""
+    with suppress(Timeout), _without_run(project.root):
+        project = replace(project, resolved=resolved(project))
+        data(project)
     return project
 
 
@@ -429,12 +432,14 @@ def plan(project: Project) -> Preview:
         StoreError: this is a checkout of others, and its data are not built.
     """
     missing = dict[str, str]()
-    project = replace(project, asks=False)
+    noted = resolved(project, missing) if project.own_code else None
+    project = replace(project, asks=False, resolved=noted)
     notes = []
     if project.own_code:
         try:
-            project = selected_now(project, missing)
-        except Timeout:
+            with _without_run(project.root):
+                data(project, missing)
+        except Timeout:  # its data stay as it reads them
             notes.append(
                 "'driftledger run' is under way here: data count as it has built them"
             )

@@ -12,15 +12,6 @@ from driftledger.core.text import for_line, say
 from driftledger.project.project import Project
 
 
-def resolve(project: Project) -> None:
-    """Note what is selected, and remove what others left of models that are no longer."""
-    from driftledger.ledger.lock import forget_removed
-    from driftledger.project.resolve import resolve
-
-    resolve(project)
-    forget_removed(project.root, project.settings.run.models)
-
-
 def data(project: Project, missing: dict[str, str] | None = None) -> None:
     """Read, check and store the selected datasets and question sets.
 

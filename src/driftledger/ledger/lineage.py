@@ -18,10 +18,10 @@ from driftledger.core.errors import LedgerError, StoreError
 from driftledger.core.files import Record, load_json, parse_json, read_bytes
 from driftledger.core.paths import Keys
 from driftledger.core.strict import Strict
-from driftledger.ledger.lock import LOCK, Lock, parse_lock, with_settings
+from driftledger.ledger.lock import Lock, parse_lock, with_settings
 from driftledger.ledger.objects.files import Workspace, listing_md5
 from driftledger.ledger.objects.git import CommitTree, Git, is_unreadable
-from driftledger.project.project import BEHIND, RESOLVED, Combination
+from driftledger.project.project import BEHIND, LOCK, RESOLVED, Combination
 
 PUBLISHED = "ledger"
 """The folder of the published runs' files, below a project's top folder."""

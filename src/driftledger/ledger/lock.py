@@ -1,8 +1,6 @@
 """``dvc.lock``: which bytes each stage read and wrote. The truth that everything else is a view
 of."""
 
-import re
-from collections.abc import Collection
 from pathlib import Path
 from typing import TypeAlias
 
@@ -10,20 +8,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from driftledger.core.canonical import Json, sha256_of
 from driftledger.core.errors import LedgerError
-from driftledger.core.files import (
-    LARGEST_YAML,
-    load_json,
-    load_yaml,
-    read_regular,
-    write_text,
-)
+from driftledger.core.files import LARGEST_YAML, load_json, load_yaml, read_regular
 from driftledger.core.strict import Md5, RelativePath
 from driftledger.ledger.objects.files import Workspace
-from driftledger.project.project import BEHIND, RESOLVED
-
-LOCK = "dvc.lock"
-_OF_MODEL = re.compile(r"^  (?:collect|score)@(\w+):\n(?:    .*\n|\n)*", re.MULTILINE)
-"""A stage of a model, as DVC writes it."""
+from driftledger.project.project import BEHIND, LOCK, RESOLVED
 
 
 class LockedFile(BaseModel):
@@ -102,18 +90,6 @@ def with_settings(lock: Lock, behind: bytes | None) -> Lock:
                 if sha256_of(known) == digest:
                     entry.noted[name] = known
     return lock
-
-
-def forget_removed(root: Path, models: Collection[str]) -> None:
-    """Remove the stages of all other models from ``dvc.lock``; DVC only adds to it."""
-    lock = root / LOCK
-    if lock.is_file():
-        before = lock.read_text(encoding="utf-8")
-        after = _OF_MODEL.sub(
-            lambda stage: stage[0] if stage[1] in models else "", before
-        )
-        if after != before:
-            write_text(lock, after)
 
 
 def locked_now(root: Path) -> Lock:

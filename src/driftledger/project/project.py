@@ -23,6 +23,7 @@ from driftledger.core.files import LARGEST_JSON, load_json, read_regular
 from driftledger.core.paths import STATE, Keys, main_checkout
 from driftledger.project.settings import PARAMS, Settings, load_settings
 
+LOCK = "dvc.lock"
 RESOLVED = "data/resolved.json"
 """The current version of each selected name, and a digest of what each stage depends on."""
 BEHIND = "data/settings.json"

@@ -20,11 +20,11 @@ from driftledger.core.files import (
 from driftledger.core.grouping import grouped
 from driftledger.core.text import for_cell, same_start, shortened
 from driftledger.ledger.findings import VerifyResult
-from driftledger.ledger.lock import LOCK, locked_now
+from driftledger.ledger.lock import locked_now
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.files import listing_md5
 from driftledger.project.presets import OWN
-from driftledger.project.project import Project
+from driftledger.project.project import LOCK, Project
 from driftledger.project.resolve import REPORT_VERSION
 from driftledger.reports.ceiling import range_of
 from driftledger.reports.cells import markdown

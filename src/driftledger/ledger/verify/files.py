@@ -15,10 +15,10 @@ from driftledger.core.errors import LedgerError, StoreError
 from driftledger.core.files import INPUTS, Made, parse_json, read_regular
 from driftledger.ledger.findings import VerifyResult
 from driftledger.ledger.lineage import Folder, Run
-from driftledger.ledger.lock import LOCK, Lock, locked_now
+from driftledger.ledger.lock import Lock, locked_now
 from driftledger.ledger.objects.contents import FETCH, Contents
 from driftledger.ledger.objects.files import Listing, listing_md5
-from driftledger.project.project import BEHIND
+from driftledger.project.project import BEHIND, LOCK
 from driftledger_check import bundle, links
 
 
