@@ -224,12 +224,11 @@ class Project:
 
     def behind(self, digest: str | Json) -> Json:
         """Return the settings and versions that ``resolve`` noted under a digest; empty without
-        them."""
-        if not isinstance(digest, str):
-            return digest  # as earlier versions noted them
-        behind = self.noted().get(BEHIND) or self._read(BEHIND)
-        settings: Json = behind.get(digest, {})
-        return settings
+        them. In memory, and by earlier versions, they are noted themselves."""
+        if isinstance(digest, str):
+            settings: Json = self._read(BEHIND).get(digest, {})
+            return settings
+        return digest
 
     def _read(self, name: str) -> Json:
         try:

@@ -48,11 +48,19 @@ tables."""
 def resolve(project: Project) -> None:
     """Write ``data/resolved.json`` and ``data/settings.json``, and remove the scores of models that
     are no longer selected, and their stages from ``dvc.lock``, to which DVC only adds."""
+    models = project.settings.run.models
     noted = resolved(project)
-    write_json(project.root / BEHIND, noted.pop(BEHIND))
+    places = [(noted, "data"), (noted, "report")]
+    for model in models:
+        places += [(noted["collect"], model), (noted["score"], model)]
+    behind = Json()
+    for above, name in places:
+        digest = sha256_of(above[name])
+        behind[digest] = above[name]
+        above[name] = digest
+    write_json(project.root / BEHIND, behind)
     write_json(project.root / RESOLVED, noted)
     scores = project.root / SCORES
-    models = project.settings.run.models
     keep_only(scores, [scores / model for model in models])
     lock = project.root / LOCK
     if lock.is_file():
@@ -77,13 +85,11 @@ def resolved(project: Project, missing: dict[str, str] | None = None) -> Json:
     """
     settings = project.settings
     noted = _versions(project, missing)
-    data = {
+    noted["data"] = {
         "version": DATA_VERSION,
         "datasets": noted.pop("datasets"),
         "question_sets": noted.pop("question_sets"),
     }
-    noted[BEHIND] = {}
-    noted["data"] = _digest(noted, data)
     noted["descriptions"] = {}
     for name in settings.named("descriptions"):
         description = settings.description(name)
@@ -104,15 +110,13 @@ def resolved(project: Project, missing: dict[str, str] | None = None) -> Json:
             noted["beside"][spec.name] = digests
     # model → folder below its stage's output → its inputs, except earlier folders
     for kind in ("collect", "score"):
-        noted[kind] = {}
-        for model in settings.run.models:
-            folders = {}
-            for spec in settings.benchmarks:
-                stage = spec.collects if kind == "collect" else spec.scores
+        noted[kind] = {model: {} for model in settings.run.models}
+        for spec in settings.benchmarks:
+            stage = spec.collects if kind == "collect" else spec.scores
+            for model in settings.run.models:
                 for keys in settings.keys_of(spec, stage, model):
                     inputs = _shaped_by(settings, noted, spec, stage, keys)
-                    folders[folder_in(stage, keys)] = inputs
-            noted[kind][model] = _digest(noted, folders)
+                    noted[kind][model][folder_in(stage, keys)] = inputs
     cross_check: Json = {}
     for spec in settings.benchmarks:
         check = spec.cross_check(settings.section(spec.name))
@@ -122,7 +126,7 @@ def resolved(project: Project, missing: dict[str, str] | None = None) -> Json:
                 "models": [*check.models],
                 "text_encoder": encoder and noted["encoders"][encoder],
             }
-    report = {
+    noted["report"] = {
         "version": REPORT_VERSION,
         "cross_check": cross_check,
         "ceilings": settings.ceilings,
@@ -131,15 +135,7 @@ def resolved(project: Project, missing: dict[str, str] | None = None) -> Json:
             path.name: sha256_file(path) for path in leaderboard_files(project.root)
         },
     }
-    noted["report"] = _digest(noted, report)
     return noted
-
-
-def _digest(noted: Json, settings: Json) -> str:
-    """Note the settings and versions that a stage depends on, and return their digest."""
-    digest = sha256_of(settings)
-    noted[BEHIND][digest] = settings
-    return digest
 
 
 def _versions(project: Project, missing: dict[str, str] | None) -> Json:
