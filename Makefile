@@ -19,10 +19,12 @@ run: $(VENV)/installed ## evaluate what params.yaml selects, version it, show it
 	@driftledger run
 
 run-neural: export OMP_NUM_THREADS := 1
-run-neural: $(VENV)/installed-all ## the same for the small checkpoints in trio/, with torch; params.yaml then selects them
-	driftledger preset neural
-	@driftledger run
-	dvc repro --single-item trio/dvc.yaml:validity
+run-neural: $(VENV)/installed-all ## the same for the small checkpoints in trio/, with torch, in a worktree of its own: build/neural
+	test -e build/neural || git worktree add --quiet --detach build/neural
+	git -C build/neural checkout --quiet --force --detach $$(git rev-parse HEAD)
+	cd build/neural && driftledger preset neural && driftledger run && dvc repro --single-item trio/dvc.yaml:validity
+	cp build/neural/reports/validity.* reports/
+	cp build/neural/trio/dvc.lock trio/
 
 train-trio: $(VENV)/installed-all ## train the checkpoints in trio/ anew, or go on; takes more than an hour
 	dvc repro trio/dvc.yaml:train_trio

@@ -423,6 +423,7 @@ def collect(
     """
     project = replace(context.obj, waits=not no_wait)
     with commands.collect.stops_as_exits():
+        project = commands.collect.selected_now(project)
         if shard is None and into is None:
             commands.collect.collect(project, model or ())
         elif shard is None or into is None:

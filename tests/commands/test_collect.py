@@ -19,6 +19,7 @@ from driftledger.commands.collect import (
     merge,
     plan,
     require_readiness,
+    selected_now,
     tasks_of,
 )
 from driftledger.commands.gc import remove_unused
@@ -234,6 +235,16 @@ def test_what_records_of_an_earlier_version_hold_is_not_asked_again(
 def test_a_model_that_is_not_selected_is_named(project):
     with pytest.raises(ConfigError, match="selected model 'blnd' is unknown"):
         collect(project, ["blnd"])
+
+
+def test_a_fresh_clone_builds_what_calls_need(project):
+    shutil.rmtree(project.root / "data")
+    collect(selected_now(project), ["blind"])
+    assert {path.name for path in (project.root / "data").iterdir()} == {
+        "datasets",
+        "questions",
+        "records",
+    }
 
 
 def test_what_must_come_first_is_named(project):

@@ -71,10 +71,13 @@ def test_an_empty_folder_becomes_a_project(here):
     ]
     (here / ".driftledger").mkdir()
     (here / ".driftledger" / "calls").touch()
-    assert ".driftledger" not in git("status", "--porcelain", "--untracked-files=all")
+    (here / "shards").mkdir()
+    (here / "shards" / "calls").touch()
+    assert "/calls" not in git("status", "--porcelain", "--untracked-files=all")
     exact = (
         "dvc.lock",
         "data/resolved.json",
+        "data/settings.json",
         "reports/scores/m/score.json",
         "ledger/1.json",
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError
 from driftledger.project.resolve import resolve
 from tests.conftest import REPOSITORY, draw
@@ -26,6 +27,13 @@ def resolved(tmp_path, monkeypatch):
     def note(change):
         resolve(changed(tmp_path, change))
         noted: Params = json.loads((tmp_path / "data" / "resolved.json").read_bytes())
+        behind = json.loads((tmp_path / "data" / "settings.json").read_bytes())
+        for kind in ("collect", "score"):
+            for model, digest in noted[kind].items():
+                noted[kind][model] = behind.pop(digest)
+        for kind in ("data", "report"):
+            noted[kind] = behind.pop(noted[kind])
+        assert behind == {}
         return noted
 
     return note
@@ -46,8 +54,10 @@ def differing(before, after, place=""):
         yield place
 
 
-def test_every_parameter_of_a_stage_is_there(resolved):
+def test_every_stage_depends_on_one_digest(tmp_path, resolved):
     noted = resolved(nothing)
+    digests = json.loads((tmp_path / "data" / "resolved.json").read_bytes())
+    behind = json.loads((tmp_path / "data" / "settings.json").read_bytes())
     stages = yaml.safe_load((REPOSITORY / "dvc.yaml").read_text(encoding="utf-8"))[
         "stages"
     ]
@@ -62,9 +72,12 @@ def test_every_parameter_of_a_stage_is_there(resolved):
     assert len({*named}) == 1 + 2 + 2 + 1
     for key in named:
         found = noted
+        digest = digests
         for part in key.split("."):
             found = found[part]
-        assert found
+            digest = digest[part]
+        assert behind[digest] == found
+        assert sha256_of(found) == digest
     assert len(noted["collect"]["blind"]) == 6
     assert len(noted["score"]["blind"]) == 6
 
@@ -137,3 +150,18 @@ def test_peoples_ratings_are_noted(tmp_path, resolved):
         "beside.fidelity.ratings",
         "score.*.fidelity/my_images/painter/layout.ratings",
     }
+
+
+def test_stages_of_removed_models_leave_the_lock(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    project = make_small(tmp_path)
+    lock = tmp_path / "dvc.lock"
+    stage = '  {}:\n    cmd: x\n    params:\n      a:\n        b: "1\n\n          2"\n'
+    kept = ["collect@blind", "resolve", "score@blind", "score@blind@2", "collecting"]
+    left = ["collect@removed", *kept, "score@removed", "score@blin"]
+    lock.write_text("stages:\n" + "".join(map(stage.format, left)))
+    resolve(project)
+    assert lock.read_text() == "stages:\n" + "".join(map(stage.format, kept))
+    lock.unlink()
+    resolve(project)
+    assert not lock.exists()

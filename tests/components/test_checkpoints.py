@@ -1,5 +1,6 @@
 """Which bytes a checkpoint's name stands for."""
 
+import re
 import sqlite3
 from contextlib import closing
 
@@ -7,6 +8,11 @@ import pytest
 
 from driftledger.components import checkpoints as module
 from driftledger.components.checkpoints import forget_sha256, remembered_sha256
+from driftledger.components.encoders import (
+    INCEPTION_ADDRESS,
+    INCEPTION_FILE,
+    Inception,
+)
 from driftledger.components.transformers import Transformers
 from driftledger.core.errors import ConfigError
 from driftledger.data.hub import find_source
@@ -134,6 +140,17 @@ def test_a_name_that_stands_for_nothing_is_one_sentence(
         _ = Transformers(path=path, revision=revision).source
     assert said in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("has", [None, "no files", "another file"])
+def test_inception_says_where_its_file_is_had(has, tmp_path):
+    if has:
+        (tmp_path / "weights").mkdir()
+    if has == "another file":
+        (tmp_path / "weights" / "x.pt").touch()
+    place = f"weights' holds no {INCEPTION_FILE}; download it there from {INCEPTION_ADDRESS}"
+    with pytest.raises(ConfigError, match=re.escape(place)):
+        Inception(path=str(tmp_path / "weights")).weights()
 
 
 def test_a_check_believes_no_memory_and_a_broken_one_stops_nothing(folder, tmp_path):

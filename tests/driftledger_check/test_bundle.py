@@ -151,6 +151,12 @@ def test_what_is_not_published_or_does_not_hold_is_not_bundled(ledger, tmp_path)
     ):
         write_bundle(ledger.project, evidence, out)
     published.write_bytes(kept)
+    settings = ledger.root / "data" / "settings.json"
+    kept = settings.read_bytes()
+    settings.unlink()
+    with pytest.raises(LedgerError, match="lacks the settings that data ran with; run"):
+        write_bundle(ledger.project, ledger.evidence(), out)
+    settings.write_bytes(kept)
     ledger.edit(ROWS, lambda row: row["values"].update(similarity=[0.9, 0.9]), 0)
     ledger.relock()
     with pytest.raises(LedgerError, match="nothing is bundled: "):

@@ -5,6 +5,7 @@ import json
 import shutil
 
 import pytest
+import yaml
 
 from driftledger.core.canonical import md5_bytes
 from driftledger.core.files import INPUTS, Made, files_digest, read_json, write_json
@@ -69,6 +70,17 @@ class Ledger:
             content, sort_keys=True, separators=(",", ":"), ensure_ascii=False
         )
         file.write_text("".join(f"{each}\n" for each in rows))
+
+    def lock_as_before(self):
+        """Write dvc.lock as earlier versions did: with settings in the place of digests."""
+        lock = yaml.safe_load((self.root / "dvc.lock").read_text())
+        settings = json.loads((self.root / "data/settings.json").read_text())
+        for entry in lock["stages"].values():
+            noted = entry.get("params", {}).get("data/resolved.json", {})
+            for name, digest in noted.items():
+                noted[name] = settings[digest]
+        (self.root / "dvc.lock").write_text(yaml.safe_dump(lock, sort_keys=False))
+        (self.root / "data/settings.json").unlink()
 
     def relock(self, inputs=INPUTS):
         """Make inputs.json, DVC's cache and dvc.lock fit to the files as they are, as somebody who

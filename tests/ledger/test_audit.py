@@ -172,12 +172,14 @@ def test_a_former_value_names_the_command_that_answers(ledger):
         f"{GENCEPTION}/score.json",
         lambda score: score["inputs"].update(data_digest="0" * 64),
     )
+    (ledger.root / "data/settings.json").unlink()
     commits(ledger)
     offers = candidates_for(sources(ledger), f"{number.value:.12f}")
     former = next(offer for offer in offers if not offer.selected)
     assert former.target == f"{run.fingerprint[:12]}:gc_at_2"
     answer = resolved(ledger, former.target)
     assert (answer.number, answer.source) == (former.number, "git")
+    assert answer.run.lineages[0].stages == run.lineages[0].stages
     assert former.number.value == number.value
     shown = printed(
         candidates_table("0.7", offers[offers.index(former) :], sources(ledger).git)

@@ -184,6 +184,7 @@ def test_a_file_that_dvc_ignores_is_no_part_of_an_output(ledger):
         ("my_images/round/1.png", True),
         ("dvc.lock", False),
         ("data/resolved.json", False),
+        ("data/settings.json", False),
         ("data/records/.gitignore", False),
         (f"{GENCEPTION}/score.json", False),
         ("reports/leaderboard.md", False),

@@ -139,6 +139,16 @@ def test_a_change_is_found(ledger, case):
     assert any(each.startswith(place) for each in found) if place else not found, found
 
 
+@forgeries("earlier")
+def test_a_lock_of_an_earlier_version_is_verified(ledger, case):
+    evidence = ledger.evidence()
+    ledger.lock_as_before()
+    assert ledger.evidence() == evidence
+    assert places(ledger.check()) == []
+    forge(ledger, case)
+    assert named(ledger, case["place"]) in places(ledger.check())
+
+
 def test_a_change_of_the_cache_is_found(ledger):
     for path in (ledger.root / ".dvc/cache/files/md5").glob("*/*"):
         if path.suffix != ".dir":
@@ -431,6 +441,7 @@ def test_changed_reports_are_found(ledger, mended):
     ],
 )
 def test_a_report_that_cannot_be_compared_is_said(ledger, pattern, by, why):
+    ledger.lock_as_before()
     replace_text(ledger.root / "dvc.lock", pattern, by)
     [skipped] = check_report(ledger.project, Contents(ledger.root, trust=False)).skipped
     assert why in skipped.why

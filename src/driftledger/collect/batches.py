@@ -417,6 +417,9 @@ class Workers:
             return 1, 1
         return component.batch_size, component.batch_window
 
+    def expect(self, components: Iterable[Component]) -> None:
+        """Note the components that the next calls ask."""
+
     @asynccontextmanager
     async def _turn(self, component: Component) -> AsyncIterator[None]:
         """Wait until a batch may be computed; the component at work goes on while it has some."""

@@ -8,10 +8,12 @@ which a lost node only looks unavailable.
 
 import asyncio
 import os
+import shutil
 import socket
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -38,6 +40,9 @@ _CONNECTS = 10.0
 """Seconds that a cluster has to answer."""
 _OF_A_QUEUE = 32
 """Calls that are handed to an actor together, where its engine has a queue."""
+
+FOLDERS = f"driftledger-actor-{socket.gethostname()}-"
+"""The names of actors' folders begin so; the number of the process follows."""
 
 
 class WorkersError(DriftledgerError):
@@ -78,13 +83,46 @@ class RayWorkers(Workers):
         self._address = address
         self._settings_of = settings_of
         self._crews: dict[str, _Crew | None] = {}
+        self._fits = True
+        self.session: Path | None = None
+        """The folder of the cluster that this object has started."""
+
+    def expect(self, components: Iterable[Component]) -> None:
+        for component in components:
+            self._crew(component)
 
     def _crew(self, component: Component) -> "_Crew | None":
         if component.fingerprint not in self._crews:
             settings = self._settings_of(component)
             crew = None if settings is None else _Crew(self, component, settings)
             self._crews[component.fingerprint] = crew
+            self._fits = False
         return self._crews[component.fingerprint]
+
+    def _require_room(self) -> None:
+        """Refuse to wait for actors that the cluster cannot have at the same time.
+
+        Raises:
+            WorkersError: it has too little of something.
+        """
+        needs = defaultdict[str, float](float)
+        asked = []
+        for crew in self._crews.values():
+            if crew is not None:
+                asked.append(f"{crew.most} x {crew.name}")
+                needs["CPU"] += crew.most * crew.needs["num_cpus"]
+                needs["GPU"] += crew.most * crew.needs["num_gpus"]
+                for resource, amount in crew.needs["resources"].items():
+                    needs[resource] += crew.most * amount
+        has = self.ray.cluster_resources()
+        for resource, amount in needs.items():
+            if amount > has.get(resource, 0.0):
+                raise WorkersError(
+                    f"{' and '.join(asked)} are at work at the same time and ask for {amount:g} "
+                    f"{resource}, of which the Ray cluster has {has.get(resource, 0.0):g}; take "
+                    "fewer replicas or smaller amounts in `workers`"
+                )
+        self._fits = True
 
     @cached_property
     def ray(self) -> Any:
@@ -107,7 +145,7 @@ class RayWorkers(Workers):
                     (host.strip("[]"), int(port)), timeout=_CONNECTS
                 ).close()
             address = self._address or "local"
-            ray.init(
+            context = ray.init(
                 address=address, log_to_driver=False, logging_level="ERROR", **local
             )
         except (ray.exceptions.RayError, OSError, RuntimeError, ValueError) as error:
@@ -115,6 +153,8 @@ class RayWorkers(Workers):
                 f"the Ray cluster at {self._address or 'this machine'} cannot be used "
                 f"({_message(error)}); start it or correct its address"
             ) from None
+        if self._address is None:
+            self.session = Path(context.address_info["session_dir"])
         return ray
 
     def batches(self, component: Component) -> tuple[int, int]:
@@ -130,6 +170,8 @@ class RayWorkers(Workers):
         async with crew.slots:
             if units is not None:
                 units.check()
+            if not self._fits:
+                self._require_room()
             return await crew.make(calls)
 
     async def release(self, component: Component) -> None:
@@ -145,6 +187,8 @@ class RayWorkers(Workers):
                 crew.close()
         if "ray" in vars(self):
             self.ray.shutdown()
+        if self.session is not None:
+            shutil.rmtree(self.session, ignore_errors=True)
         super().close()
 
 
@@ -155,7 +199,7 @@ class _Crew:
         self, workers: RayWorkers, component: Component, settings: WorkerSettings
     ) -> None:
         self._workers = workers
-        self._name = component.provider
+        self.name = component.provider
         kind = type(component)
         module_folder = None
         file = getattr(sys.modules[kind.__module__.partition(".")[0]], "__file__", None)
@@ -178,16 +222,16 @@ class _Crew:
         """Arguments of :class:`_Actor`."""
         self.most = settings.replicas or replicas
         self.batches = component.batch_size, component.batch_window
-        self.at_once = 1
-        """Batches that an actor has; one, so that the batch which takes it down is known."""
+        self.at_once = 2
+        """Batches that an actor has: one is prepared while the other is computed."""
         if isinstance(component, QueueModel):
             size = min(_OF_A_QUEUE, component.batch_size)
             self.batches = size, size
-            self.at_once = max(1, component.batch_size // _OF_A_QUEUE)
+            self.at_once = max(2, component.batch_size // _OF_A_QUEUE)
         on_gpu = component.spec["identity"].get("device") == "cuda"
         gpus = float(on_gpu) if settings.num_gpus is None else settings.num_gpus
         self.slots = asyncio.Semaphore(self.most * (self.at_once + 1))
-        self._needs = {
+        self.needs: dict[str, Any] = {
             "num_gpus": gpus,
             "num_cpus": settings.num_cpus,
             "resources": settings.resources,
@@ -206,44 +250,61 @@ class _Crew:
                         media[part.sha256 + part.path.suffix] = part.path.read_bytes()
         # The actor has a component of its own.
         work = [replace(call, component=None) for call in calls]  # type: ignore[arg-type]
-        for _ in range(_MOST_LOSSES):
-            self._start_if_needed()
-            while (actor := await self._idle.get()) not in self._actors:
-                self._start_if_needed()
+        for losses in range(_MOST_LOSSES):
+            actor, places = await self._free(alone=losses > 0)
             try:
                 results: list[Result] = await actor.make.remote(work, media)
             except (
                 self._workers.ray.exceptions.RayTaskError
             ) as error:  # what the component raised
-                self._idle.put_nowait(actor)
+                self._give_back(actor, places)
                 raise error.cause from None
             except self._workers.ray.exceptions.RayError as error:
                 message = _message(error)
                 if actor in self._actors:  # else another batch of it has said so
-                    say(f"{self._name}: an actor was lost ({message}); another starts")
+                    say(f"{self.name}: an actor was lost ({message}); another starts")
                     self._workers.ray.kill(
                         actor
                     )  # one that cannot be reached may still be at work
                     self._actors.remove(actor)
             else:
-                self._idle.put_nowait(actor)
+                self._give_back(actor, places)
                 return results
         self._start_if_needed()  # for batches that wait
         first = f"{calls[0].context.dataset}/{calls[0].context.sample}"
         raise WorkersError(
-            f"{self._name}: {_MOST_LOSSES} actors were lost over the batch of {len(calls)} calls "
+            f"{self.name}: {_MOST_LOSSES} actors were lost over the batch of {len(calls)} calls "
             f"that begins with {first} ({message}); see whether it fits into memory, or take a "
             "smaller batch_size"
         )
 
+    async def _free(self, *, alone: bool) -> tuple[Any, int]:
+        """Wait for an actor with room for a batch; return the batches that it has less room for.
+
+        A batch that was lost gets a new actor alone, if there may be one more: the batch that takes
+        actors down is then the first to be lost too often.
+        """
+        if alone and len(self._actors) < self.most:
+            return self._start(), self.at_once
+        self._start_if_needed()
+        while (actor := await self._idle.get()) not in self._actors:
+            self._start_if_needed()
+        return actor, 1
+
+    def _give_back(self, actor: Any, places: int) -> None:
+        for _ in range(places):
+            self._idle.put_nowait(actor)
+
+    def _start(self) -> Any:
+        remote = self._workers.ray.remote(_Actor)
+        needs = self.needs | {"max_concurrency": self.at_once}
+        actor = remote.options(**needs).remote(*self._recipe)
+        self._actors.append(actor)
+        return actor
+
     def _start_if_needed(self) -> None:
         if self._idle.empty() and len(self._actors) < self.most:
-            needs = self._needs | {"max_concurrency": self.at_once}
-            actor = (
-                self._workers.ray.remote(_Actor).options(**needs).remote(*self._recipe)
-            )
-            self._actors.append(actor)
-            task = asyncio.create_task(self._wait_for(actor))
+            task = asyncio.create_task(self._wait_for(self._start()))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
@@ -251,12 +312,11 @@ class _Crew:
         """Wait until the cluster has room for an actor, and let it have batches."""
         ready = asyncio.ensure_future(actor.ready.remote())
         if not (await asyncio.wait([ready], timeout=_PATIENCE))[0]:
-            waits = f"an actor waits for room in the cluster ({self._needs})"
-            say(f"{self._name}: {waits}; give fewer to others")
+            waits = f"an actor waits for room in the cluster ({self.needs})"
+            say(f"{self.name}: {waits}; give fewer to others")
         await asyncio.wait([ready])
         ready.exception()  # a lost actor fails with its first batch
-        for _ in range(self.at_once):
-            self._idle.put_nowait(actor)
+        self._give_back(actor, self.at_once)
 
     def close(self) -> None:
         """Kill all actors, also those at work."""
@@ -293,6 +353,12 @@ class _Actor:
         self._spec = spec
         self._folder = folder
         self._workers = Workers()
+        for left in Path(tempfile.gettempdir()).glob(f"{FOLDERS}*"):
+            with suppress(ValueError, PermissionError):  # it is alive, and of others
+                try:
+                    os.kill(int(left.name.removeprefix(FOLDERS).partition("-")[0]), 0)
+                except ProcessLookupError:
+                    shutil.rmtree(left, ignore_errors=True)
 
     @cached_property
     def _component(self) -> Component:
@@ -317,7 +383,8 @@ class _Actor:
 
     async def make(self, work: Sequence[Any], media: dict[str, bytes]) -> list[Result]:
         """Make a batch: calls without their component, and the files behind them, by name."""
-        with tempfile.TemporaryDirectory(prefix="driftledger-actor-") as folder:
+        prefix = f"{FOLDERS}{os.getpid()}-"
+        with tempfile.TemporaryDirectory(prefix=prefix) as folder:
             for name, data in media.items():
                 Path(folder, name).write_bytes(data)
 

@@ -133,6 +133,10 @@ class Collector:
             raise StoppedError("interrupted")
         return self._wait_for(self.drive(protocols, progress, positions))
 
+    def expect(self, components: Iterable[Component]) -> None:
+        """Note the components that the next runs ask, beside those that were noted before."""
+        self._loop.call_soon_threadsafe(self._workers.expect, components)
+
     def side_by_side(self, jobs: Sequence[Callable[[], R]]) -> list[R]:
         """Do each job, which calls :meth:`run`, in a thread of its own.
 

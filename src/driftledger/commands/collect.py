@@ -184,6 +184,7 @@ def ask(
     collecting: Collecting, collector: Collector, counts: Path | None = None
 ) -> list[CollectedRecord]:
     """Make every call that is not stored yet, show the progress, and add to a file of counts."""
+    collector.expect(collecting.asked)
     with Progress(collecting.title, collecting.calls, counts=counts) as progress:
         return collecting.run(
             lambda planned: collector.run((each.steps() for each in planned), progress)
@@ -409,6 +410,24 @@ class Preview:
     notes: list[str]
 
 
+@contextmanager
+def _without_run(root: Path) -> Iterator[None]:
+    """Hold the lock of the checkout's run; Timeout if another process does."""
+    lock = root / STATE / RUN_LOCK
+    lock.parent.mkdir(exist_ok=True)
+    with FileLock(lock, timeout=0), redirect_stdout(sys.stderr):
+        yield
+
+
+def selected_now(project: Project) -> Project:
+    """Resolve names in memory and build data as they are selected now, unless 'driftledger run' is
+    under way here and has done so; errors as of both."""
+    with suppress(Timeout), _without_run(project.root):
+        project = replace(project, resolved=resolved(project))
+        data(project)
+    return project
+
+
 def plan(project: Project) -> Preview:
     """Count the calls that are still needed of each selected component, without making any.
 
@@ -424,10 +443,8 @@ def plan(project: Project) -> Preview:
     project = replace(project, asks=False, resolved=noted)
     notes = []
     if project.own_code:
-        lock = project.root / STATE / RUN_LOCK
-        lock.parent.mkdir(exist_ok=True)
         try:
-            with FileLock(lock, timeout=0), redirect_stdout(sys.stderr):
+            with _without_run(project.root):
                 data(project, missing)
         except Timeout:  # its data stay as it reads them
             notes.append(
@@ -652,6 +669,7 @@ def collect_shard(
             if not task.is_made():
                 try:
                     collecting = task.collecting()
+                    collector.expect(collecting.asked)
                     title = f"{collecting.title} · {part}"
                     with Progress(title, total=collecting.calls // part.of) as progress:
                         own = partial(

@@ -20,10 +20,9 @@ from driftledger.core.strict import is_relative_path
 from driftledger.core.text import for_line, shortened
 from driftledger.data.datasets.image_folder import ImageFolder
 from driftledger.data.records import blank_notes
-from driftledger.ledger.lock import LOCK
 from driftledger.project.catalogue import name_of
 from driftledger.project.presets import NOTHING, OWN, Chosen, first_params
-from driftledger.project.project import Project
+from driftledger.project.project import LOCK, Project
 from driftledger.project.settings import PARAMS
 
 PIPELINE = "dvc.yaml"

@@ -65,9 +65,9 @@ from driftledger.core.files import (
 from driftledger.core.paths import STATE
 from driftledger.core.text import for_line, say
 from driftledger.ledger.lineage import place_of
-from driftledger.ledger.lock import LOCK, parse_lock
+from driftledger.ledger.lock import parse_lock
 from driftledger.ledger.objects.git import is_unreadable, why_unread
-from driftledger.project.project import RACE_NOW, Project
+from driftledger.project.project import LOCK, RACE_NOW, Project
 from driftledger.project.resolve import resolve
 from driftledger.project.settings import read_yaml
 from driftledger.reports.cells import Cell, ReportTable, interval

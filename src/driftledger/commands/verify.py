@@ -10,11 +10,11 @@ from driftledger.components.checkpoints import forget_sha256
 from driftledger.core.errors import DriftledgerError, LedgerError
 from driftledger.ledger.findings import Finding, Kind, VerifyResult
 from driftledger.ledger.lineage import PUBLISHED, Folder, Lineage, locked_folder
-from driftledger.ledger.lock import LOCK, locked_now, read_lock
+from driftledger.ledger.lock import locked_now, read_lock
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.published import check_published
 from driftledger.ledger.sources import Sources, find_run
-from driftledger.project.project import Combination, Project
+from driftledger.project.project import LOCK, Combination, Project
 
 if TYPE_CHECKING:
     from driftledger.ledger.verify.replay import Regenerated

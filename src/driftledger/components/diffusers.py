@@ -4,7 +4,7 @@ kin."""
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from difflib import SequenceMatcher
 from functools import cached_property
@@ -440,10 +440,11 @@ class Diffusers(CheckpointComponent, Generator):
             pipeline.vae.enable_tiling()
         for number, lora in enumerate(self.loras):
             file = lora.local()
-            pipeline.load_lora_weights(
-                file.parent, weight_name=file.name, adapter_name=f"lora_{number}"
-            )
-            # diffusers only warns
+            with suppress(ValueError):  # of a file without its keys
+                pipeline.load_lora_weights(
+                    file.parent, weight_name=file.name, adapter_name=f"lora_{number}"
+                )
+            # for other weights than the pipeline's, diffusers only warns
             if f"lora_{number}" not in chain(*pipeline.get_list_adapters().values()):
                 raise ConfigError(
                     f"{lora.file!r:.200} has no LoRA weights for a {type(pipeline).__name__}; "

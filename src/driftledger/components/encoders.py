@@ -9,6 +9,7 @@ import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -26,7 +27,7 @@ from driftledger.components.checkpoints import (
     refuse_random,
     remembered_sha256,
 )
-from driftledger.core.errors import ConfigError
+from driftledger.core.errors import ConfigError, MissingSourceError
 from driftledger.core.files import load_json, read_regular
 from driftledger.core.registry import import_extra
 from driftledger.core.types import Float32, PromptUsage
@@ -391,6 +392,21 @@ class Inception(TorchEncoder):
 
     dtype: Literal["float32"] = "float32"
 
+    @cached_property
+    def source(self) -> Source:
+        """Return the folder or the hub repository; an error says what belongs there."""
+        try:
+            return super().source
+        except ConfigError as error:
+            if self.revision is not None:
+                raise
+            raise MissingSourceError(self._lacks_file) from error
+
+    @property
+    def _lacks_file(self) -> str:
+        place = f"{self.title} holds no {INCEPTION_FILE}"
+        return f"{place}; download it there from {INCEPTION_ADDRESS}"
+
     def weights(self) -> dict[str, Any]:
         folder = self.source.folder
         return (
@@ -428,10 +444,7 @@ class Inception(TorchEncoder):
     def _file(self, folder: Path) -> Path:
         file = folder / INCEPTION_FILE
         if not file.is_file():
-            raise ConfigError(
-                f"{self.title} holds no {INCEPTION_FILE}; download it there from "
-                f"{INCEPTION_ADDRESS}"
-            )
+            raise ConfigError(self._lacks_file)
         return file
 
 

@@ -19,10 +19,16 @@ from driftledger.core.errors import LedgerError, StoreError
 from driftledger.core.files import Record, load_json, parse_json, read_bytes
 from driftledger.core.paths import Keys
 from driftledger.core.strict import Strict
-from driftledger.ledger.lock import LOCK, Lock, parse_lock
+from driftledger.ledger.lock import Lock, parse_lock, with_settings
 from driftledger.ledger.objects.files import Workspace, listing_md5
 from driftledger.ledger.objects.git import CommitTree, Git, is_unreadable
-from driftledger.project.project import RACE_NOW, RESOLVED, Combination
+from driftledger.project.project import (
+    BEHIND,
+    LOCK,
+    RACE_NOW,
+    RESOLVED,
+    Combination,
+)
 
 PUBLISHED = "ledger"
 """The folder of the published runs' files, below a project's top folder."""
@@ -30,6 +36,7 @@ _WRITTEN = (
     *(
         LOCK,
         RESOLVED,
+        BEHIND,
         RACE_NOW,
         f"{PUBLISHED}/",
         "reports/",
@@ -213,7 +220,7 @@ def read_runs(
     data = tree.read(LOCK)
     if data is None:
         raise LedgerError(f"{root / LOCK} is missing; run 'dvc repro' first")
-    lock = parse_lock(data)
+    lock = with_settings(parse_lock(data), tree.read(BEHIND))
     published = published_code(root)
     now = code_version(root)
     # a score without a generator belongs to several runs
@@ -269,11 +276,8 @@ def _check_outputs(tree: Workspace | CommitTree, folders: Sequence[Folder]) -> N
 def _is_scored(lock: Lock, spec: Benchmark, keys: Keys) -> bool:
     """Return True if the stage that scores was to write a score."""
     inner = spec.scores.at(keys).removeprefix(f"{spec.scores.out(keys)}/")
-    inputs = (
-        lock[spec.scores.lock(keys)]
-        .params.get(RESOLVED, {})
-        .get(f"score.{keys['model']}")
-    )
+    noted = lock[spec.scores.lock(keys)].noted
+    inputs = noted.get(f"score.{keys['model']}")
     return isinstance(inputs, dict) and inner in inputs
 
 

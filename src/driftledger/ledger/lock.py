@@ -6,12 +6,12 @@ from typing import TypeAlias
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from driftledger.core.canonical import Json
+from driftledger.core.canonical import Json, sha256_of
 from driftledger.core.errors import LedgerError
-from driftledger.core.files import LARGEST_YAML, load_yaml, read_regular
+from driftledger.core.files import LARGEST_YAML, load_json, load_yaml, read_regular
 from driftledger.core.strict import Md5, RelativePath
-
-LOCK = "dvc.lock"
+from driftledger.ledger.objects.files import Workspace
+from driftledger.project.project import BEHIND, LOCK, RESOLVED
 
 
 class LockedFile(BaseModel):
@@ -34,6 +34,13 @@ class LockEntry(BaseModel):
     deps: list[LockedFile] = []
     params: dict[RelativePath, Json] = {}
     outs: list[LockedFile] = []
+
+    @property
+    def noted(self) -> Json:
+        """``collect.<model>``, for instance → the settings and versions that ``resolve`` noted; a
+        digest alone, if they are lost."""
+        noted: Json = self.params.get(RESOLVED, {})
+        return noted
 
     def out(self, path: str) -> LockedFile | None:
         """Return the output at ``path``, relative to the top folder, if the stage wrote it."""
@@ -61,7 +68,28 @@ def read_lock(root: Path) -> Lock:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise LedgerError(f"{root / LOCK} cannot be read: {reason}") from None
-    return parse_lock(data, str(root / LOCK))
+    behind = Workspace(root).read(BEHIND)
+    return with_settings(parse_lock(data, str(root / LOCK)), behind)
+
+
+def with_settings(lock: Lock, behind: bytes | None) -> Lock:
+    """Put settings in the place of the digests that stages depend on; a lock of an earlier version
+    has settings.
+
+    Args:
+        behind: the file of settings by digest that belongs to the lock.
+    """
+    try:
+        settings = load_json(behind or b"{}")
+    except ValueError:
+        settings = {}
+    for entry in lock.values():
+        for name, digest in entry.noted.items():
+            if isinstance(digest, str) and isinstance(settings, dict):
+                known = settings.get(digest)
+                if sha256_of(known) == digest:
+                    entry.noted[name] = known
+    return lock
 
 
 def locked_now(root: Path) -> Lock:

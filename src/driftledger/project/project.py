@@ -24,8 +24,12 @@ from driftledger.core.files import LARGEST_JSON, load_json, read_regular
 from driftledger.core.paths import STATE, Keys, main_checkout
 from driftledger.project.settings import PARAMS, Settings, load_settings
 
+LOCK = "dvc.lock"
 RESOLVED = "data/resolved.json"
-"""The current version of each selected name."""
+"""The current version of each selected name, and a digest of what each stage depends on."""
+BEHIND = "data/settings.json"
+"""Digest of what a stage depends on → the settings and versions themselves, which no stage reads
+as a whole: DVC would copy them into ``dvc.lock``."""
 RACE_NOW = f"data/{RACE}"
 """How far a race has come."""
 STORE = "DRIFTLEDGER_STORE"
@@ -153,8 +157,8 @@ class Project:
         """Return what ``resolve`` noted of a folder that collects or scores; empty if nothing."""
         kind = stage.lock(keys).partition("@")[0]
         name = stage.at(keys).removeprefix(f"{stage.out(keys)}/")
-        of_model = self.noted().get(kind, {}).get(keys["model"], {})
-        noted: Json = of_model.get(name, {})
+        digest = self.noted().get(kind, {}).get(keys["model"], "")
+        noted: Json = self.behind(digest).get(name, {})
         return noted
 
     def to_score(self, spec: Benchmark, keys: Keys) -> ToScore:
@@ -228,15 +232,24 @@ class Project:
     def noted(self) -> Json:
         """Read ``data/resolved.json``; empty if it is missing, damaged or not a file of the
         checkout."""
-        if self.resolved is not None:
-            return self.resolved
+        return self._read(RESOLVED) if self.resolved is None else self.resolved
+
+    def behind(self, digest: str | Json) -> Json:
+        """Return the settings and versions that ``resolve`` noted under a digest; empty without
+        them. In memory, and by earlier versions, they are noted themselves."""
+        if isinstance(digest, str):
+            settings: Json = self._read(BEHIND).get(digest, {})
+            return settings
+        return digest
+
+    def _read(self, name: str) -> Json:
         try:
-            noted = load_json(
-                read_regular(self.root / RESOLVED, LARGEST_JSON, within=self.root)
+            content = load_json(
+                read_regular(self.root / name, LARGEST_JSON, within=self.root)
             )
         except (OSError, ValueError):
             return {}
-        return noted if isinstance(noted, dict) else {}
+        return content if isinstance(content, dict) else {}
 
     def store(self, *, writes: bool = True) -> CallStore:
         """Open the call store; errors as of :class:`CallStore`."""

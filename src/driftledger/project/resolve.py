@@ -5,6 +5,7 @@ DVC compares the parts of that file that a stage names as its parameters. So a c
 replaced weight file or a new version of a component runs what depends on it, and nothing else.
 """
 
+import re
 from collections.abc import Sequence
 
 from driftledger.benchmarks.base import SCORES, Benchmark, Stage
@@ -19,15 +20,23 @@ from driftledger.core.errors import (
     MissingSourceError,
     StoreError,
 )
-from driftledger.core.files import files_digest, keep_only, made_from, write_json
+from driftledger.core.files import (
+    files_digest,
+    keep_only,
+    made_from,
+    write_json,
+    write_text,
+)
 from driftledger.core.paths import Keys
 from driftledger.core.registry import PROVIDED_SECTIONS
 from driftledger.core.text import say
 from driftledger.data.datasets.base import Provider
 from driftledger.data.leaderboards import leaderboard_files
-from driftledger.project.project import RACE_NOW, RESOLVED, Project
+from driftledger.project.project import BEHIND, LOCK, RACE_NOW, RESOLVED, Project
 from driftledger.project.settings import Settings
 
+_OF_MODEL = re.compile(r"^  (?:collect|score)@(\w+):\n(?:    .*\n|\n)*", re.MULTILINE)
+"""A stage of a model, as DVC writes it."""
 NOTHING = "none"
 """Noted in place of a missing file or component, since DVC wants every parameter to exist."""
 
@@ -38,10 +47,30 @@ tables."""
 
 
 def resolve(project: Project) -> None:
-    """Write ``data/resolved.json``, and remove the scores of models that are no longer selected."""
-    write_json(project.root / RESOLVED, resolved(project))
+    """Write ``data/resolved.json`` and ``data/settings.json``, and remove the scores of models that
+    are no longer selected, and their stages from ``dvc.lock``, to which DVC only adds."""
+    models = project.settings.run.models
+    noted = resolved(project)
+    places = [(noted, "data"), (noted, "report")]
+    for model in models:
+        places += [(noted["collect"], model), (noted["score"], model)]
+    behind = Json()
+    for above, name in places:
+        digest = sha256_of(above[name])
+        behind[digest] = above[name]
+        above[name] = digest
+    write_json(project.root / BEHIND, behind)
+    write_json(project.root / RESOLVED, noted)
     scores = project.root / SCORES
-    keep_only(scores, [scores / model for model in project.settings.run.models])
+    keep_only(scores, [scores / model for model in models])
+    lock = project.root / LOCK
+    if lock.is_file():
+        before = lock.read_text(encoding="utf-8")
+        after = _OF_MODEL.sub(
+            lambda stage: stage[0] if stage[1] in models else "", before
+        )
+        if after != before:
+            write_text(lock, after)
 
 
 def resolved(project: Project, missing: dict[str, str] | None = None) -> Json:

@@ -20,11 +20,11 @@ from driftledger.core.files import (
 from driftledger.core.grouping import grouped
 from driftledger.core.text import for_cell, same_start, shortened
 from driftledger.ledger.findings import VerifyResult
-from driftledger.ledger.lock import LOCK, locked_now
+from driftledger.ledger.lock import locked_now
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.files import listing_md5
 from driftledger.project.presets import OWN
-from driftledger.project.project import RESOLVED, Project
+from driftledger.project.project import LOCK, Project
 from driftledger.project.resolve import REPORT_VERSION
 from driftledger.reports.ceiling import range_of
 from driftledger.reports.cells import markdown
@@ -217,7 +217,7 @@ def check_report(
         if md5 != out.md5:
             what = f"it has md5 {md5}, and was written with {out.md5}; run 'dvc repro -f report'"
             result.find(out.path, what)
-    noted = entry.params.get(RESOLVED, {}).get("report")
+    noted = entry.noted.get("report")
     version = noted.get("version") if isinstance(noted, dict) else None
     if version != REPORT_VERSION:
         result.skip(

@@ -278,6 +278,9 @@ def test_a_lora_changes_the_image_as_strongly_as_it_is_scaled(copy, tmp_path):
     assert (plain == off).all()
     assert (plain != on).any()
     assert (on != twice).any()
+    save_file({"weight": torch.zeros(1)}, tmp_path / "lora" / "other.safetensors")
+    with pytest.raises(ConfigError, match=r"'other\.safetensors' has no LoRA weights"):
+        drawn(generator(copy, loras=[lora | {"file": "other.safetensors"}]))
 
 
 def test_a_gguf_file_replaces_the_transformers_weights(folders, tmp_path):

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import threading
 import time
 from contextlib import contextmanager
@@ -9,7 +10,7 @@ from contextlib import contextmanager
 import pytest
 
 from driftledger.collect.call import Ask, Draw
-from driftledger.collect.ray import RayWorkers, WorkersError
+from driftledger.collect.ray import FOLDERS, RayWorkers, WorkersError, _Actor
 from driftledger.collect.settings import WorkerSettings
 from driftledger.collect.store import CallStore
 from driftledger.core.canonical import sha256_file
@@ -146,6 +147,38 @@ def test_a_batch_that_takes_every_actor_down_ends_the_run(cluster, tmp_path):
         "s0",
         "s1",
     }
+
+
+def test_actors_that_do_not_fit_together_are_refused_before_the_first_call(
+    cluster, tmp_path
+):
+    asked = pair(tmp_path / "log")
+    many = RayWorkers(cluster.address, lambda _: WorkerSettings(replicas=2))
+    many.expect(asked)
+    with pytest.raises(
+        WorkersError,
+        match=r"2 x .*Model and 2 x .*Generator are at work at the same time and ask for 4 CPU, "
+        r"of which the Ray cluster has 2; take fewer replicas",
+    ):
+        run(*asked, images(tmp_path, 1), tmp_path / "store", many)
+    assert not (tmp_path / "log").exists()
+
+
+def test_an_actor_removes_what_killed_ones_left(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    for process in (ended.pid, os.getpid()):
+        (tmp_path / f"{FOLDERS}{process}-x").mkdir()
+    _Actor("a:B", None, {}, {}, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [f"{FOLDERS}{os.getpid()}-x"]
+
+
+def test_a_cluster_of_this_machine_leaves_no_folder(tmp_path):
+    here = workers(None, 1)
+    run(*pair(tmp_path / "log"), images(tmp_path, 1), tmp_path / "store", here)
+    assert here.session is not None
+    assert not here.session.exists()
 
 
 def test_a_node_with_another_component_is_refused(cluster, tmp_path):

@@ -15,9 +15,10 @@ from driftledger.core.errors import LedgerError, StoreError
 from driftledger.core.files import INPUTS, Made, parse_json, read_regular
 from driftledger.ledger.findings import VerifyResult
 from driftledger.ledger.lineage import Folder, Run
-from driftledger.ledger.lock import LOCK, Lock, locked_now
+from driftledger.ledger.lock import Lock, locked_now
 from driftledger.ledger.objects.contents import FETCH, Contents
 from driftledger.ledger.objects.files import Listing, listing_md5
+from driftledger.project.project import BEHIND, LOCK
 from driftledger_check import bundle, links
 
 
@@ -41,6 +42,12 @@ def check_hashes(runs: Sequence[Run], contents: Contents) -> VerifyResult:
         where = f"{LOCK}: {name}"
         if entry.cmd != command:
             result.find(where, f"it ran {entry.cmd!s:.80}, not {command}")
+        for noted in entry.noted.values():
+            if isinstance(noted, str):
+                what = (
+                    f"it ran with settings of SHA-256 {noted:.64}, which {BEHIND} lacks"
+                )
+                result.find(where, f"{what}; run 'dvc repro'", "missing")
         for dep in entry.deps:
             by, md5 = wrote.get(dep.path, (name, dep.md5))
             if md5 != dep.md5:
