@@ -110,6 +110,34 @@ def test_a_paid_image_is_on_the_disk_before_its_call(tmp_path, monkeypatch):
     assert synced
 
 
+def test_what_comes_while_the_disk_is_busy_is_stored_together(tmp_path):
+    with CallStore(tmp_path) as store:
+        said: list[str] = []
+        store._db.set_trace_callback(said.append)
+        with store._alone:  # as a commit that takes long
+            items = [finished(number, png=b"%d" % number) for number in range(40)]
+            puts = [store.put_soon([item], {"f": Spent(1, 0.5)}) for item in items]
+        for number, put in enumerate(puts):
+            [result] = put.result()
+            assert result.medium.path.read_bytes() == b"%d" % number
+            assert store.find(key(number)).medium == result.medium
+        assert said.count("COMMIT") in (1, 2)
+        assert store.spent("f") == Spent(40, 20.0)
+
+
+def test_a_call_that_cannot_be_stored_costs_no_other_of_its_group(tmp_path):
+    with CallStore(tmp_path) as store:
+        with store._alone:
+            wrong = finished(3, usage=Usage(2**70))
+            items = [wrong if number == 3 else finished(number) for number in range(6)]
+            puts = [store.put_soon([item], {"f": Spent(1)}) for item in items]
+        with pytest.raises(OverflowError):
+            puts[3].result()
+        assert puts[5].result() == [items[5][1]]
+        assert set(stored_rows(tmp_path)) == {key(number) for number in (0, 1, 2, 4, 5)}
+        assert store.spent("f").attempts == 5
+
+
 def test_the_key_of_a_call_is_what_it_was():
     """Stores, and fingerprints of calls in records, would be lost if it changed."""
     shown = Medium(Path("1.png"), "a" * 64)

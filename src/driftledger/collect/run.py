@@ -388,7 +388,7 @@ class Collector:
     async def _put(self, made: Iterable[tuple[Call, Result]] = ()) -> list[Result]:
         spent = self._spent
         self._spent = {}
-        return await asyncio.to_thread(self.store.put, made, spent)
+        return await asyncio.wrap_future(self.store.put_soon(made, spent))
 
     async def _note_spent(
         self,

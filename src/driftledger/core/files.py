@@ -10,7 +10,7 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from math import isfinite
 from pathlib import Path
 from threading import get_ident
@@ -130,6 +130,16 @@ def write_bytes(path: Path, data: bytes, *, durable: bool = False) -> None:
         # where there is no room, Python does not say for which file
         error.filename = error.filename or str(path)
         raise
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable, where its file system can."""
+    with suppress(OSError):  # SQLite, too, goes on where a folder cannot be synced
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def write_folder(folder: Path, files: Files, within: Iterable[str] = ("",)) -> None:
