@@ -28,19 +28,16 @@ import os, signal, sys
 from pathlib import Path
 from driftledger.collect.store import CallStore
 from tests.collect.test_killed import collect
-put_soon, stored, at = CallStore.put_soon, [], int(sys.argv[3])
-
-def count(put):
-    stored.extend(put.result())
-    if len(stored) >= at:
-        os.kill(os.getpid(), signal.SIGKILL)
+put, stored, at = CallStore.put, [], int(sys.argv[3])
 
 def counted(self, finished, spent=None):
-    put = put_soon(self, finished, spent)
-    put.add_done_callback(count)
-    return put
+    results = put(self, finished, spent)
+    stored.extend(results)
+    if len(stored) >= at:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return results
 
-CallStore.put_soon = counted
+CallStore.put = counted
 collect(sys.argv[1], Path(sys.argv[2]))
 """
 

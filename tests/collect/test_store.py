@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -110,14 +111,23 @@ def test_a_paid_image_is_on_the_disk_before_its_call(tmp_path, monkeypatch):
     assert synced
 
 
+def put_while_busy(store, items):
+    """Put items from threads of their own while the disk is busy with another commit."""
+    with ThreadPoolExecutor(len(items)) as threads, store._alone:
+        puts = [
+            threads.submit(store.put, [item], {"f": Spent(1, 0.5)}) for item in items
+        ]
+        while store._writer._work_queue.qsize() < len(items) - 1:
+            time.sleep(0.001)
+    return puts
+
+
 def test_what_comes_while_the_disk_is_busy_is_stored_together(tmp_path):
     with CallStore(tmp_path) as store:
         said: list[str] = []
         store._db.set_trace_callback(said.append)
-        with store._alone:  # as a commit that takes long
-            items = [finished(number, png=b"%d" % number) for number in range(40)]
-            puts = [store.put_soon([item], {"f": Spent(1, 0.5)}) for item in items]
-        for number, put in enumerate(puts):
+        items = [finished(number, png=b"%d" % number) for number in range(40)]
+        for number, put in enumerate(put_while_busy(store, items)):
             [result] = put.result()
             assert result.medium.path.read_bytes() == b"%d" % number
             assert store.find(key(number)).medium == result.medium
@@ -127,10 +137,9 @@ def test_what_comes_while_the_disk_is_busy_is_stored_together(tmp_path):
 
 def test_a_call_that_cannot_be_stored_costs_no_other_of_its_group(tmp_path):
     with CallStore(tmp_path) as store:
-        with store._alone:
-            wrong = finished(3, usage=Usage(2**70))
-            items = [wrong if number == 3 else finished(number) for number in range(6)]
-            puts = [store.put_soon([item], {"f": Spent(1)}) for item in items]
+        items = [finished(number) for number in range(6)]
+        items[3] = finished(3, usage=Usage(2**70))
+        puts = put_while_busy(store, items)
         with pytest.raises(OverflowError):
             puts[3].result()
         assert puts[5].result() == [items[5][1]]

@@ -8,7 +8,7 @@ The store's one writer takes what waits for it, and 0.05 seconds for that: the d
 import asyncio
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar
@@ -117,22 +117,22 @@ class Pen(Generator):
 
 
 class Writer:
-    """The store's thread: it writes one group after another, and each takes the disk's time.
-
-    Calls go on as that time begins.
-    """
+    """The store's thread: what has come while it wrote waits for the disk together."""
 
     def __init__(self) -> None:
         self._free = asyncio.Lock()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._waiting: list[asyncio.Future[None]] = []
 
-    def submit(self, write: Callable[[], int]) -> None:
-        self._tasks.add(asyncio.create_task(self._write(write)))
-
-    async def _write(self, write: Callable[[], int]) -> None:
+    async def wait(self) -> None:
+        written = asyncio.get_running_loop().create_future()
+        self._waiting.append(written)
         async with self._free:
-            if write():
+            if not written.done():
+                group = self._waiting
+                self._waiting = []
                 await asyncio.sleep(WRITING)
+                for each in group:
+                    each.set_result(None)
 
 
 class OneDevice(Workers):
@@ -158,11 +158,14 @@ def simulate(
     [start, seconds]."""
 
     async def in_time(work: Any, *given: Any) -> Any:
-        await asyncio.sleep(ENCODING)
+        if work == store.put:
+            await writer.wait()
+        else:
+            await asyncio.sleep(ENCODING)
         return work(*given)
 
     async def collect() -> float:
-        with CallStore(folder) as store, mock.patch.object(store, "_writer", Writer()):
+        with store:
             collector = Collector(store, OneDevice())
             images = [Medium(folder, f"{number:064x}") for number in range(samples)]
             chains = [
@@ -172,6 +175,8 @@ def simulate(
             await collector.drive(chains, Progress("chains", 0))
             return time.monotonic()
 
+    store = CallStore(folder)
+    writer = Writer()
     for seen in (LEFT, ENGINE, CARD):
         seen.clear()
     with (

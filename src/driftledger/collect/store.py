@@ -16,14 +16,14 @@ import sys
 import time
 import zlib
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from threading import RLock
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 from filelock import BaseFileLock, FileLock, Timeout
 from pydantic import TypeAdapter
@@ -32,13 +32,7 @@ from driftledger.collect.call import Batch, Call, Spent
 from driftledger.core.canonical import canonical_json, sha256_bytes, sha256_file
 from driftledger.core.databases import WAIT, is_locked, wait_until_free
 from driftledger.core.errors import StoreError
-from driftledger.core.files import (
-    link_file,
-    load_json,
-    sync_folder,
-    write_bytes,
-    write_text,
-)
+from driftledger.core.files import link_file, load_json, write_bytes, write_text
 from driftledger.core.media import MEDIA, suffix_of
 from driftledger.core.text import say
 from driftledger.core.types import Medium, Outcome, Result, Subject, Usage
@@ -78,9 +72,6 @@ _RESULT = TypeAdapter(Result)
 _INSERT = f"INSERT OR {{}} INTO calls ({_COLUMNS}) VALUES ({', '.join('?' * 12)})"
 
 
-_AT_ONCE = 32
-"""Images that are written at once: together they wait little longer for a disk than one does."""
-
 _COMPUTED = "SELECT 1 FROM sqlite_master WHERE type IN ('view', 'trigger')"
 """Views and triggers, which no store of ours has, and which may have no end."""
 
@@ -97,13 +88,8 @@ def _refuse_strange_files(folder: Path) -> None:
             raise StoreError(f"{file} is not a regular file; move it away")
 
 
-class _Put(NamedTuple):
-    """What one caller of :meth:`CallStore.put` waits for."""
-
-    made: list[tuple[Call, Result]]
-    spent: Mapping[str, Spent]
-    dropped: list[str]
-    stored: "Future[list[Result]]"
+_Put: TypeAlias = tuple[Callable[[], None], "Future[None]"]
+"""What writes rows, and is done once they are durable."""
 
 
 class CallStore(AbstractContextManager["CallStore"]):
@@ -139,8 +125,6 @@ class CallStore(AbstractContextManager["CallStore"]):
         self._changed: set[str] = set()
         """Keys of the calls that were reported as unusable."""
         self._waiting: deque[_Put] = deque()
-        self._writer = ThreadPoolExecutor(1, thread_name_prefix="call-store")
-        self._disk = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="call-images")
         try:
             with ExitStack() as opened:
                 if writes:
@@ -153,8 +137,7 @@ class CallStore(AbstractContextManager["CallStore"]):
                 except sqlite3.DatabaseError as error:
                     raise self._unreadable(error) from None
                 opened.callback(self._db.close)
-                opened.callback(self._disk.shutdown)
-                opened.callback(self._writer.shutdown)
+                self._writer = opened.enter_context(ThreadPoolExecutor(1))
                 self._changed = self._without_image()
                 self._opened = opened.pop_all()
         except (OSError, NotImplementedError) as error:
@@ -326,6 +309,7 @@ class CallStore(AbstractContextManager["CallStore"]):
     ) -> list[Result]:
         """Store calls, and return their results with media as files, once all is durable.
 
+        What several threads put is written together, in one transaction.
         Failures pass through.
 
         Args:
@@ -335,80 +319,62 @@ class CallStore(AbstractContextManager["CallStore"]):
         Raises:
             StoreError: the disk is full or cannot be written; what was stored before stays.
         """
-        return self.put_soon(made, spent, dropped).result()
+        items = list(made)
+        results = []
+        for _, result in items:
+            if result.data is not None:
+                result = replace(
+                    result, data=None, medium=self._keep_image(result.data)
+                )
+            results.append(result)
 
-    def put_soon(
-        self,
-        made: Iterable[tuple[Call, Result]],
-        spent: Mapping[str, Spent] | None = None,
-        dropped: Iterable[str] = (),
-    ) -> "Future[list[Result]]":
-        """Do :meth:`put` in the thread that writes; the future is done once all is durable."""
-        if not self._writes:
-            raise ValueError(f"the call store {self.folder} was opened for reading")
-        put = _Put([*made], spent or {}, [*dropped], Future())
-        put.stored.set_running_or_notify_cancel()  # nobody can take a finished call back
+        def write() -> None:
+            for (call, _), result in zip(items, results, strict=True):
+                if result.outcome is not Outcome.FAILED:
+                    _insert(
+                        self._db,
+                        call.key,
+                        call.component.fingerprint,
+                        call.context,
+                        result,
+                    )
+            gone = [*dropped, *(call.key for call, _ in items)]
+            query = "DELETE FROM submitted WHERE key = ?"
+            self._db.executemany(query, ((key,) for key in gone))
+            for component, (attempts, cost) in (spent or {}).items():
+                self._db.execute(
+                    "INSERT INTO spent VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE "
+                    "SET attempts = attempts + excluded.attempts, cost = cost + excluded.cost",
+                    (component, self._name, attempts, cost),
+                )
+
+        put = write, Future[None]()
         self._waiting.append(put)
         self._writer.submit(self._write)
-        return put.stored
+        put[1].result()
+        return results
 
-    def _write(self) -> int:
-        """Store what has come by now, and return the number of its puts."""
+    def _write(self) -> None:
+        """Store what has come by now."""
         group = [self._waiting.popleft() for _ in range(len(self._waiting))]
         if group:
-            self._store(group)
-        return len(group)
+            self._commit(group)
 
-    def _store(self, group: Sequence[_Put]) -> None:
+    def _commit(self, group: Sequence[_Put]) -> None:
         """Store a group together; if that fails, each put alone, so that none costs another."""
-        made = [item for put in group for item in put.made]
         try:
-            results = self._with_files([result for _, result in made])
             with self._transaction():
-                for (call, _), result in zip(made, results, strict=True):
-                    if result.outcome is not Outcome.FAILED:
-                        owner = call.component.fingerprint
-                        _insert(self._db, call.key, owner, call.context, result)
-                for put in group:
-                    self._account(put)
+                for write, _ in group:
+                    write()
         except BaseException as error:
             if len(group) == 1:
-                group[0].stored.set_exception(error)
-                return
-            for put in group:
-                self._store([put])
-            return
-        rest = iter(results)
-        for put in group:
-            put.stored.set_result([next(rest) for _ in put.made])
-
-    def _account(self, put: _Put) -> None:
-        """Take calls out of their batches, and add what was spent."""
-        gone = [*put.dropped, *(call.key for call, _ in put.made)]
-        query = "DELETE FROM submitted WHERE key = ?"
-        self._db.executemany(query, ((key,) for key in gone))
-        for component, (attempts, cost) in put.spent.items():
-            self._db.execute(
-                "INSERT INTO spent VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE "
-                "SET attempts = attempts + excluded.attempts, cost = cost + excluded.cost",
-                (component, self._name, attempts, cost),
-            )
-
-    def _with_files(self, results: Sequence[Result]) -> list[Result]:
-        """Keep images and sounds, side by side, and return the results with them as files."""
-        data = [result.data for result in results if result.data is not None]
-        media = list(self._disk.map(self._keep_image, data))
-        folders = {medium.path.parent for medium in media}
-        if folders:
-            folders.add(self.folder / "objects")
-        list(self._disk.map(sync_folder, folders))
-        rest = iter(media)
-        return [
-            result
-            if result.data is None
-            else replace(result, data=None, medium=next(rest))
-            for result in results
-        ]
+                group[0][1].set_exception(error)
+            else:
+                for put in group:
+                    self._commit([put])
+        else:
+            for _, stored in group:
+                stored.set_result(None)
 
     def submit(self, component: str, batch: Batch) -> None:
         """Note a batch before it is created, and again with its id; errors as of :meth:`put`."""

@@ -130,9 +130,12 @@ def write_bytes(path: Path, data: bytes, *, durable: bool = False) -> None:
         # where there is no room, Python does not say for which file
         error.filename = error.filename or str(path)
         raise
+    if durable:
+        for folder in path.parents[:2]:  # either may be new
+            _sync_folder(folder)
 
 
-def sync_folder(folder: Path) -> None:
+def _sync_folder(folder: Path) -> None:
     """Make the names in a folder durable, where its file system can."""
     with suppress(OSError):  # SQLite, too, goes on where a folder cannot be synced
         handle = os.open(folder, os.O_RDONLY)
@@ -322,9 +325,9 @@ def load_json(
     """
     if len(data) > most:
         raise ValueError(f"it has {len(data):,} bytes, and up to {most:,} are read")
-    brackets = _count(data, b"[") + _count(data, b"{")
-    # each value has a byte of its own
-    if len(data) > values and brackets + _count(data, b",") > values:
+    # in 2.7 MB of base64, which holds none, 0.1 ms each; count() takes 1.5
+    plain = data.replace(b"[", b"").replace(b"{", b"")
+    if len(data) - len(plain.replace(b",", b"")) > values:
         raise ValueError(f"it holds more than {values:,} values")
     decoder = _LENIENT
     if strict:
@@ -334,7 +337,7 @@ def load_json(
         value = decoder.decode(text)
     except RecursionError:
         raise ValueError("it is nested too deep") from None
-    if brackets > DEEPEST and _levels(text) > DEEPEST:
+    if len(data) - len(plain) > DEEPEST and _levels(text) > DEEPEST:
         raise ValueError("it is nested too deep")
     if b"\\ud" in data or b"\\uD" in data:
         written = json.dumps(value, ensure_ascii=False)
@@ -345,12 +348,6 @@ def load_json(
                 )
             value = json.loads(_HALF_A_PAIR.sub("\ufffd", written))
     return value
-
-
-def _count(data: bytes, character: bytes) -> int:
-    """Count a character: in 2.7 MB of a picture's base64, which holds none, in 0.1 ms, and
-    ``count`` takes 1.5."""
-    return len(data) - len(data.replace(character, b""))
 
 
 def _levels(text: str) -> int:
