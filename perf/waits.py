@@ -9,6 +9,7 @@ to the other way, measured in turn on the same inputs.
 import gc
 import io
 import math
+import os
 import shutil
 import subprocess
 import sys
@@ -16,8 +17,10 @@ import tempfile
 import time
 import zlib
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -28,6 +31,9 @@ from PIL import Image
 sys.path.insert(0, str(ROOT))
 
 import driftledger
+from driftledger.collect.call import Draw
+from driftledger.collect.store import CallStore
+from driftledger.core.types import Result, Subject, Usage
 from driftledger.metrics.frechet import frechet_distance
 from driftledger.metrics.retrieval import votes
 from driftledger.project.project import Project
@@ -252,6 +258,30 @@ def both_ways(
     return spent[0], spent[1]
 
 
+def of_store(size: int, goal: float) -> Row:
+    """Finished calls that 32 threads store one by one, on the disk of the checkout."""
+    component: Any = SimpleNamespace(fingerprint="f" * 64)
+    calls = 16 * WIDTH
+    with (
+        tempfile.TemporaryDirectory(dir=ROOT, prefix=".perf-") as folder,
+        CallStore(Path(folder)) as store,
+        ThreadPoolExecutor(WIDTH) as threads,
+    ):
+
+        def put(number: int) -> None:
+            data = os.urandom(size) if size else None
+            result = Result("yes", data=data, usage=Usage(10, 2, seconds=0.5))
+            drawing = Draw(component, f"{number}", 0, Subject("s", 1))
+            store.put([(drawing, result)])
+
+        began = time.monotonic()
+        list(threads.map(put, range(calls)))
+        seconds = time.monotonic() - began
+    what = f"finished calls stored, {WIDTH} at once, {size:,} bytes of picture"
+    beside = f"{calls / seconds:.3g} calls a second"
+    return row(what, 1000 * seconds / calls, "ms a call", goal=goal, beside=beside)
+
+
 def marked(png: bytes, mark: bytes) -> bytes:
     """The same photograph as other bytes, with a comment in it, which costs the server nothing."""
     chunk = b"tEXtComment\0" + mark.hex().encode()
@@ -442,6 +472,8 @@ def main() -> None:
         rows = [
             *of_photographs(top),
             *of_checkout(top),
+            of_store(0, 1.0),
+            of_store(460_000, 6.7),
             *of_services(top, 512, 96),
             *of_services(top, 1024, 48),
         ]
