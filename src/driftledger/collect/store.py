@@ -327,6 +327,7 @@ class CallStore(AbstractContextManager["CallStore"]):
                     result, data=None, medium=self._keep_image(result.data)
                 )
             results.append(result)
+        gone = [*dropped, *(call.key for call, _ in items)]
 
         def write() -> None:
             for (call, _), result in zip(items, results, strict=True):
@@ -338,7 +339,6 @@ class CallStore(AbstractContextManager["CallStore"]):
                         call.context,
                         result,
                     )
-            gone = [*dropped, *(call.key for call, _ in items)]
             query = "DELETE FROM submitted WHERE key = ?"
             self._db.executemany(query, ((key,) for key in gone))
             for component, (attempts, cost) in (spent or {}).items():

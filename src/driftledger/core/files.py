@@ -117,7 +117,7 @@ def write_bytes(path: Path, data: bytes, *, durable: bool = False) -> None:
 
     Args:
         durable: others may write the same bytes at the same time, and a power cut leaves all of
-            them or no file.
+            them, with their name, or no file.
     """
     try:
         # which follows no link
