@@ -1,4 +1,4 @@
-"""How long users wait: fifteen rows, each beside the best other way that there is.
+"""How long users wait: rows, each beside the best other way that there is.
 
 Run: python perf/waits.py  (about five minutes; 'make perf' puts the rows on the page)
 
@@ -9,6 +9,7 @@ to the other way, measured in turn on the same inputs.
 import gc
 import io
 import math
+import os
 import shutil
 import subprocess
 import sys
@@ -16,18 +17,23 @@ import tempfile
 import time
 import zlib
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import yaml
-from _report import ROOT, quiet, took, write
+from _report import ROOT, Took, quiet, took, write
 from PIL import Image
 
 sys.path.insert(0, str(ROOT))
 
 import driftledger
+from driftledger.collect.call import Draw
+from driftledger.collect.store import CallStore
+from driftledger.core.types import Result, Subject, Usage
 from driftledger.metrics.frechet import frechet_distance
 from driftledger.metrics.retrieval import votes
 from driftledger.project.project import Project
@@ -67,6 +73,42 @@ json.dump(kept, open(sys.argv[1], "w"))
 """
 """The runs that ``track`` has made, for a bare client to write once more: without traces and
 registered models."""
+LOOP = """
+import asyncio, base64, hashlib, io, sys
+from pathlib import Path
+from openai import AsyncOpenAI
+from PIL import Image
+
+address, iterations, width, folder, *files = sys.argv[1:]
+
+def keep(encoded):
+    data = base64.b64decode(encoded)
+    Image.open(io.BytesIO(data)).load()
+    file = Path(folder, hashlib.sha256(data).hexdigest())
+    file.write_bytes(data)
+    return file
+
+async def chain(client, model, generator, file):
+    for _ in range(int(iterations)):
+        async with model:
+            url = "data:image/png;base64," + base64.b64encode(file.read_bytes()).decode()
+            image = {"type": "image_url", "image_url": {"url": url}}
+            content = [image, {"type": "text", "text": "Describe the image."}]
+            asked = [{"role": "user", "content": content}]
+            said = await client.chat.completions.create(model="eyes", messages=asked)
+        prompt = said.choices[0].message.content
+        async with generator:
+            drawn = await client.images.generate(model="hands", prompt=prompt, size="64x64")
+            file = await asyncio.to_thread(keep, drawn.data[0].b64_json)
+
+async def main():
+    async with AsyncOpenAI(api_key="none", base_url=address) as client:
+        model, generator = (asyncio.Semaphore(int(width)) for _ in range(2))
+        await asyncio.gather(*(chain(client, model, generator, Path(file)) for file in files))
+
+asyncio.run(main())
+"""
+"""The same chains by the bare client: each drawing is decoded, named by its hash and written."""
 
 Row = dict[str, Any]
 
@@ -159,9 +201,9 @@ def of_checkout(top: Path) -> list[Row]:
     return rows
 
 
-def of_services(top: Path, side: int, samples: int) -> Row:
+def of_services(top: Path, side: int, samples: int) -> list[Row]:
     """Chains whose model and generator are services, with photographs: ideally no place is ever
-    empty."""
+    empty, and a call costs what a loop around the client costs that looks at each drawing, too."""
     photograph(top / f"photographs {side}", 8, (side, side))
     drawings = [
         file.read_bytes() for file in sorted((top / f"photographs {side}").iterdir())
@@ -169,35 +211,75 @@ def of_services(top: Path, side: int, samples: int) -> Row:
     service = Service(
         1.0, lambda digest: marked(drawings[digest[0] % len(drawings)], digest)
     )
-    project = Chains(
-        top / f"services {side}", ROOT, service, images=samples, at_once=WIDTH
-    )
-    for number, file in enumerate(sorted((project.root / "images").rglob("*.png"))):
+    few, few_bare = both_ways(top / f"few {side}", service, drawings, 1)
+    spent, bare = both_ways(top / f"many {side}", service, drawings, samples)
+    # One half is described while the other is drawn; a chain alone takes a second for each of its
+    # calls.
+    ideal = max(math.ceil(samples / WIDTH) * ITERATIONS + 1, 2 * ITERATIONS)
+    # without the start
+    calls = (samples - 1) * ITERATIONS * 2
+    ours = 1000 * (spent.cpu_seconds - few.cpu_seconds) / calls
+    theirs = 1000 * (bare.cpu_seconds - few_bare.cpu_seconds) / calls
+    what = f"services of 1 s, {WIDTH} at a time, photographs of {side}²"
+    return [
+        row(what, spent.seconds / ideal, "× ideal", goal=1.5),
+        row(
+            f"CPU of a call, photographs of {side}²",
+            ours / theirs,
+            "× AsyncOpenAI in a loop",
+            goal=1.4,
+            beside=f"{ours:.3g} and {theirs:.3g} ms, without the starts",
+        ),
+    ]
+
+
+def both_ways(
+    top: Path, service: Service, drawings: list[bytes], samples: int
+) -> tuple[Took, Took]:
+    """Collect the chains of some samples with driftledger, and in a bare loop."""
+    top.mkdir()
+    project = Chains(top / "project", ROOT, service, images=samples, at_once=WIDTH)
+    files = sorted((project.root / "images").rglob("*.png"))
+    for number, file in enumerate(files):
         with Image.open(io.BytesIO(drawings[number % len(drawings)])) as image:
             image.putpixel((0, 0), (number, 0, 0))  # datasets compare pixels
             image.save(file, compress_level=1)
     environment = quiet(project.root)
     for stage in ("resolve", "data"):
         took(("driftledger", "stage", stage), project.root, environment)
-    spent, calls = (
-        took(("driftledger", "collect"), project.root, environment),
-        samples * ITERATIONS * 2,
-    )
-    if service.answered.total() != calls:
-        raise RuntimeError(
-            f"{service.answered.total()} calls were made, and not {calls}"
-        )
-    # One half is described while the other is drawn; a chain alone takes a second for each of its
-    # calls.
-    ideal = max(math.ceil(samples / WIDTH) * ITERATIONS + 1, 2 * ITERATIONS)
-    beside = f"{1000 * spent.cpu_seconds / calls:.3g} ms of CPU a call"
-    return row(
-        f"services of 1 s, {WIDTH} at a time, photographs of {side}²",
-        spent.seconds / ideal,
-        "× ideal",
-        goal=1.5,
-        beside=beside,
-    )
+    given = (service.address, str(ITERATIONS), str(WIDTH), str(top), *map(str, files))
+    spent = list[Took]()
+    for command in (("driftledger", "collect"), (sys.executable, "-c", LOOP, *given)):
+        service.answered.clear()
+        spent.append(took(command, project.root, environment))
+        answered = service.answered.total()
+        if answered != samples * ITERATIONS * 2:
+            raise RuntimeError(f"{answered} calls were made for {samples} samples")
+    return spent[0], spent[1]
+
+
+def of_store(size: int, goal: float) -> Row:
+    """Finished calls that 32 threads store one by one, on the disk of the checkout."""
+    component: Any = SimpleNamespace(fingerprint="f" * 64)
+    calls = 16 * WIDTH
+    with (
+        tempfile.TemporaryDirectory(dir=ROOT, prefix=".perf-") as folder,
+        CallStore(Path(folder)) as store,
+        ThreadPoolExecutor(WIDTH) as threads,
+    ):
+
+        def put(number: int) -> None:
+            data = os.urandom(size) if size else None
+            result = Result("yes", data=data, usage=Usage(10, 2, seconds=0.5))
+            drawing = Draw(component, f"{number}", 0, Subject("s", 1))
+            store.put([(drawing, result)])
+
+        began = time.monotonic()
+        list(threads.map(put, range(calls)))
+        seconds = time.monotonic() - began
+    what = f"finished calls stored, {WIDTH} at once, {size:,} bytes of picture"
+    beside = f"{calls / seconds:.3g} calls a second"
+    return row(what, 1000 * seconds / calls, "ms a call", goal=goal, beside=beside)
 
 
 def marked(png: bytes, mark: bytes) -> bytes:
@@ -390,8 +472,10 @@ def main() -> None:
         rows = [
             *of_photographs(top),
             *of_checkout(top),
-            of_services(top, 512, 96),
-            of_services(top, 1024, 48),
+            of_store(0, 1.0),
+            of_store(460_000, 6.7),
+            *of_services(top, 512, 96),
+            *of_services(top, 1024, 48),
         ]
     rows += [*of_metrics(), of_growth()]
     write(

@@ -24,7 +24,7 @@ from driftledger.core.types import (
 )
 from tests.collect.chains import run_protocols
 from tests.conftest import draw
-from tests.support.simulated import Batches, Pen, Queue, simulate
+from tests.support.simulated import Batches, BriefQueue, Pen, Queue, simulate
 from tests.support.stores import found
 
 MEMORY = {"most": 100}
@@ -309,6 +309,8 @@ def test_devices_are_kept_busy(tmp_path):
     queue = simulate(Queue(), Pen(), 300, 4, tmp_path / "queue")
     assert queue["engine"]["utilisation"] > 0.85
     assert queue["engine"]["gaps"] == 1
+    brief = simulate(BriefQueue(), Pen(), 100, 2, tmp_path / "brief")
+    assert brief["card"]["utilisation"] > 0.95  # one write a call would halve it
     card = simulate(Batches(), Pen(), 64, 3, tmp_path / "batches")["card"]
     assert card["utilisation"] > 0.99
     assert card["gaps"] == 1

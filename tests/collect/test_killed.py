@@ -13,7 +13,7 @@ pytest.importorskip("openai")
 from driftledger.collect.call import Ask, Draw
 from driftledger.collect.store import CallStore
 from driftledger.components.openai import OpenAIChat
-from driftledger.core.canonical import sha256_file
+from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.types import Conversation, Medium, Subject
 from tests.collect.chains import run_protocols
 from tests.conftest import draw
@@ -39,6 +39,22 @@ def counted(self, finished, spent=None):
 
 CallStore.put = counted
 collect(sys.argv[1], Path(sys.argv[2]))
+"""
+
+THREADS = """
+import os, sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from driftledger.collect.store import CallStore
+from tests.collect.test_store import finished
+
+def store_calls(first):
+    for number in range(first, 10**6, 16):
+        store.put([finished(number, png=b"\\x89PNG%d" % number)])
+        os.write(1, b"%d\\n" % number)
+
+with CallStore(Path(sys.argv[1])) as store, ThreadPoolExecutor(16) as threads:
+    list(threads.map(store_calls, range(16)))
 """
 
 
@@ -134,6 +150,20 @@ def test_a_killed_run_goes_on_and_repeats_no_finished_call(tmp_path, reference, 
         assert (
             sum(count - 1 for count in again.values()) <= 2
         )  # those that were in flight
+
+
+@pytest.mark.parametrize("lines", [1, 40, 300])
+def test_what_was_reported_as_stored_in_a_group_outlives_a_kill(tmp_path, lines):
+    command = [sys.executable, "-c", THREADS, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as killed:
+        reported = [killed.stdout.readline() for _ in range(lines)]
+        killed.kill()
+        reported += killed.stdout.readlines()
+    assert len(reported) >= lines
+    with CallStore(tmp_path) as store:
+        for number in map(int, reported):
+            stored = store.find(sha256_of(number))
+            assert stored.medium.path.read_bytes() == b"\x89PNG%d" % number
 
 
 def test_a_lost_connection_is_tried_again_and_costs_no_finished_call(

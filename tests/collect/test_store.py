@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -107,7 +108,43 @@ def test_a_paid_image_is_on_the_disk_before_its_call(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", synced.append)
     with CallStore(tmp_path / "store") as store:
         store.put([finished(1, png=draw(tmp_path / "image.png", 1).read_bytes())])
-    assert synced
+    assert len(synced) == 3  # it, its folder, and the folder of that
+
+
+def put_while_busy(store, items):
+    """Put items from threads of their own while the disk is busy with another commit."""
+    with ThreadPoolExecutor(len(items)) as threads, store._alone:
+        puts = [
+            threads.submit(store.put, [item], {"f": Spent(1, 0.5)}) for item in items
+        ]
+        while store._writer._work_queue.qsize() < len(items) - 1:
+            time.sleep(0.001)
+    return puts
+
+
+def test_what_comes_while_the_disk_is_busy_is_stored_together(tmp_path):
+    with CallStore(tmp_path) as store:
+        said: list[str] = []
+        store._db.set_trace_callback(said.append)
+        items = [finished(number, png=b"%d" % number) for number in range(40)]
+        for number, put in enumerate(put_while_busy(store, items)):
+            [result] = put.result()
+            assert result.medium.path.read_bytes() == b"%d" % number
+            assert store.find(key(number)).medium == result.medium
+        assert said.count("COMMIT") in (1, 2)
+        assert store.spent("f") == Spent(40, 20.0)
+
+
+def test_a_call_that_cannot_be_stored_costs_no_other_of_its_group(tmp_path):
+    with CallStore(tmp_path) as store:
+        items = [finished(number) for number in range(6)]
+        items[3] = finished(3, usage=Usage(2**70))
+        puts = put_while_busy(store, items)
+        with pytest.raises(OverflowError):
+            puts[3].result()
+        assert puts[5].result() == [items[5][1]]
+        assert set(stored_rows(tmp_path)) == {key(number) for number in (0, 1, 2, 4, 5)}
+        assert store.spent("f").attempts == 5
 
 
 def test_the_key_of_a_call_is_what_it_was():

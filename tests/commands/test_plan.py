@@ -257,7 +257,8 @@ def test_what_to_know_before_the_first_call(root, monkeypatch):
         f"controls, which never look, cost {cost:.2f} of the likely {2 * cost:.2f}; take them out "
         "of run.models to save that"
     )
-    assert f"{GENERATOR}: 6 calls, 4 at once, in 2 rounds" in others
+    shared = "; 2 models share these slots"
+    assert f"{GENERATOR}: 6 calls, 4 at once, in 2 rounds{shared}" in others
     means = CallStore.means
     slow = {
         key: replace(mean, seconds=90.0)
@@ -265,7 +266,7 @@ def test_what_to_know_before_the_first_call(root, monkeypatch):
     }
     monkeypatch.setattr(CallStore, "means", lambda _: slow)
     assert (
-        f"{GENERATOR}: 6 calls, 4 at once, about 0:03:00 in all"
+        f"{GENERATOR}: 6 calls, 4 at once, about 0:03:00 in all{shared}"
         in plan(Project(root, own_code=True)).notes
     )
 

@@ -1,8 +1,8 @@
 """Components with the timing of real ones, on the virtual clock, and how busy collecting keeps
 them.
 
-Answers have 20 to 1,000 tokens. A drawing takes 0.05 seconds; to encode and to store what was made,
-0.1 seconds each.
+Answers have 20 to 1,000 tokens. A drawing takes 0.05 seconds; to encode what was made, 0.1 seconds.
+The store's one writer takes what waits for it, and 0.05 seconds for that: the disk's.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from driftledger.core.types import Conversation, Medium, Result
 from tests.collect.chains import chain
 from tests.support import virtual_time
 
-SLOTS, TOKEN, BUSY_SLOT, STORING = 64, 0.02, 0.0001, 0.1
+SLOTS, TOKEN, BUSY_SLOT, ENCODING, WRITING = 64, 0.02, 0.0001, 0.1, 0.05
 LEFT: dict[int, int] = {}
 """Calls in the queue → tokens that are left; as many as there are slots are being computed."""
 ENGINE: list[tuple[float, float, float]] = []
@@ -75,6 +75,16 @@ class Queue(QueueModel):
         return ended
 
 
+class BriefQueue(Queue):
+    """An engine that is asked for one word: answers of 6 tokens."""
+
+    provider: ClassVar[str] = "brief_queue"
+
+    def begin(self, number: int, conversation: Conversation) -> None:
+        super().begin(number, conversation)
+        LEFT[number] = 6
+
+
 class Batches(Model):
     """As transformers: a batch takes as long as its longest answer."""
 
@@ -106,6 +116,25 @@ class Pen(Generator):
         ]
 
 
+class Writer:
+    """The store's thread: what has come while it wrote waits for the disk together."""
+
+    def __init__(self) -> None:
+        self._free = asyncio.Lock()
+        self._waiting: list[asyncio.Future[None]] = []
+
+    async def wait(self) -> None:
+        written = asyncio.get_running_loop().create_future()
+        self._waiting.append(written)
+        async with self._free:
+            if not written.done():
+                group = self._waiting
+                self._waiting = []
+                await asyncio.sleep(WRITING)
+                for each in group:
+                    each.set_result(None)
+
+
 class OneDevice(Workers):
     """What a component computes takes as long as it says."""
 
@@ -129,11 +158,14 @@ def simulate(
     [start, seconds]."""
 
     async def in_time(work: Any, *given: Any) -> Any:
-        await asyncio.sleep(STORING)
+        if work == store.put:
+            await writer.wait()
+        else:
+            await asyncio.sleep(ENCODING)
         return work(*given)
 
     async def collect() -> float:
-        with CallStore(folder) as store:
+        with store:
             collector = Collector(store, OneDevice())
             images = [Medium(folder, f"{number:064x}") for number in range(samples)]
             chains = [
@@ -143,6 +175,8 @@ def simulate(
             await collector.drive(chains, Progress("chains", 0))
             return time.monotonic()
 
+    store = CallStore(folder)
+    writer = Writer()
     for seen in (LEFT, ENGINE, CARD):
         seen.clear()
     with (

@@ -40,6 +40,9 @@ Attempt: TypeAlias = Callable[..., Awaitable[Any]]
 """One attempt at a call to a service."""
 Service: TypeAlias = tuple[ServiceClient, Attempt | Submitted]
 
+_THREADS = 64
+"""Of results that are decoded and stored: many wait for the disk together, hardly longer than one.
+"""
 _OF_BATCHES = {
     "concurrency": 10**9,
     "requests_per_minute": None,
@@ -92,6 +95,7 @@ class Collector:
 
     def __enter__(self) -> Self:
         self._loop = asyncio.new_event_loop()
+        self._loop.set_default_executor(ThreadPoolExecutor(_THREADS))
         self._thread = Thread(
             target=self._loop.run_forever, name="collector", daemon=True
         )

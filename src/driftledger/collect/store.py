@@ -2,9 +2,10 @@
 
 A SQLite database holds a row per call, and images lie beside it, named by their hashes. One process
 at a time writes to a store and holds a lock on it; reading needs no lock. SQLite keeps its rollback
-journal, which works on network file systems too. Answers of a service that no stage has written yet
-are in the store alone, so a damaged database is set aside, not removed; finished records restore
-their calls into the new one. A row that has changed is not believed, and its call is made again.
+journal, which works on network file systems too. One thread writes: what comes while it waits for
+the disk is made durable together next. Answers of a service that no stage has written yet are in
+the store alone, so a damaged database is set aside, not removed; finished records restore their
+calls into the new one. A row that has changed is not believed, and its call is made again.
 Failures are not stored: the next run tries them again.
 """
 
@@ -14,13 +15,15 @@ import sqlite3
 import sys
 import time
 import zlib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from threading import RLock
-from typing import Any
+from typing import Any, TypeAlias
 
 from filelock import BaseFileLock, FileLock, Timeout
 from pydantic import TypeAdapter
@@ -85,6 +88,10 @@ def _refuse_strange_files(folder: Path) -> None:
             raise StoreError(f"{file} is not a regular file; move it away")
 
 
+_Put: TypeAlias = tuple[Callable[[], None], "Future[None]"]
+"""What writes rows, and is done once they are durable."""
+
+
 class CallStore(AbstractContextManager["CallStore"]):
     """Finished calls in ``folder``; a context manager, which closes it."""
 
@@ -117,6 +124,7 @@ class CallStore(AbstractContextManager["CallStore"]):
         self._writes = writes
         self._changed: set[str] = set()
         """Keys of the calls that were reported as unusable."""
+        self._waiting: deque[_Put] = deque()
         try:
             with ExitStack() as opened:
                 if writes:
@@ -129,6 +137,7 @@ class CallStore(AbstractContextManager["CallStore"]):
                 except sqlite3.DatabaseError as error:
                     raise self._unreadable(error) from None
                 opened.callback(self._db.close)
+                self._writer = opened.enter_context(ThreadPoolExecutor(1))
                 self._changed = self._without_image()
                 self._opened = opened.pop_all()
         except (OSError, NotImplementedError) as error:
@@ -298,8 +307,9 @@ class CallStore(AbstractContextManager["CallStore"]):
         spent: Mapping[str, Spent] | None = None,
         dropped: Iterable[str] = (),
     ) -> list[Result]:
-        """Store calls in one transaction, and return their results with media as files.
+        """Store calls, and return their results with media as files, once all is durable.
 
+        What several threads put is written together, in one transaction.
         Failures pass through.
 
         Args:
@@ -317,7 +327,9 @@ class CallStore(AbstractContextManager["CallStore"]):
                     result, data=None, medium=self._keep_image(result.data)
                 )
             results.append(result)
-        with self._transaction():
+        gone = [*dropped, *(call.key for call, _ in items)]
+
+        def write() -> None:
             for (call, _), result in zip(items, results, strict=True):
                 if result.outcome is not Outcome.FAILED:
                     _insert(
@@ -327,7 +339,6 @@ class CallStore(AbstractContextManager["CallStore"]):
                         call.context,
                         result,
                     )
-            gone = [*dropped, *(call.key for call, _ in items)]
             query = "DELETE FROM submitted WHERE key = ?"
             self._db.executemany(query, ((key,) for key in gone))
             for component, (attempts, cost) in (spent or {}).items():
@@ -336,7 +347,34 @@ class CallStore(AbstractContextManager["CallStore"]):
                     "SET attempts = attempts + excluded.attempts, cost = cost + excluded.cost",
                     (component, self._name, attempts, cost),
                 )
+
+        put = write, Future[None]()
+        self._waiting.append(put)
+        self._writer.submit(self._write)
+        put[1].result()
         return results
+
+    def _write(self) -> None:
+        """Store what has come by now."""
+        group = [self._waiting.popleft() for _ in range(len(self._waiting))]
+        if group:
+            self._commit(group)
+
+    def _commit(self, group: Sequence[_Put]) -> None:
+        """Store a group together; if that fails, each put alone, so that none costs another."""
+        try:
+            with self._transaction():
+                for write, _ in group:
+                    write()
+        except BaseException as error:
+            if len(group) == 1:
+                group[0][1].set_exception(error)
+            else:
+                for put in group:
+                    self._commit([put])
+        else:
+            for _, stored in group:
+                stored.set_result(None)
 
     def submit(self, component: str, batch: Batch) -> None:
         """Note a batch before it is created, and again with its id; errors as of :meth:`put`."""

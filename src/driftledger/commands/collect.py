@@ -552,11 +552,14 @@ def _look_at_time_and_disk(preview: Preview, folder: Path) -> None:
     What embedded generators draw is small.
     """
     size = 0.0
+    models = sum(name.startswith("models.") for name in preview.calls)
     for name, calls in preview.calls.items():
         component = calls.component
         if isinstance(component, RemoteComponent) and (
             note := _note_on_time(component, calls)
         ):
+            if "at once" in note and isinstance(component, Generator) and models > 1:
+                note += f"; {models} models share these slots"
             preview.notes.append(f"{name}: {note}")
         if isinstance(component, Generator) and component.understands is None:
             size += calls.to_make * component.pixels * _BYTES_PER_PIXEL

@@ -10,7 +10,7 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from math import isfinite
 from pathlib import Path
 from threading import get_ident
@@ -117,7 +117,7 @@ def write_bytes(path: Path, data: bytes, *, durable: bool = False) -> None:
 
     Args:
         durable: others may write the same bytes at the same time, and a power cut leaves all of
-            them or no file.
+            them, with their name, or no file.
     """
     try:
         # which follows no link
@@ -130,6 +130,19 @@ def write_bytes(path: Path, data: bytes, *, durable: bool = False) -> None:
         # where there is no room, Python does not say for which file
         error.filename = error.filename or str(path)
         raise
+    if durable:
+        for folder in path.parents[:2]:  # either may be new
+            _sync_folder(folder)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable, where its file system can."""
+    with suppress(OSError):  # SQLite, too, goes on where a folder cannot be synced
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def write_folder(folder: Path, files: Files, within: Iterable[str] = ("",)) -> None:
@@ -312,8 +325,9 @@ def load_json(
     """
     if len(data) > most:
         raise ValueError(f"it has {len(data):,} bytes, and up to {most:,} are read")
-    brackets = data.count(b"[") + data.count(b"{")
-    if brackets + data.count(b",") > values:
+    # in 2.7 MB of base64, which holds none, 0.1 ms each; count() takes 1.5
+    plain = data.replace(b"[", b"").replace(b"{", b"")
+    if len(data) - len(plain.replace(b",", b"")) > values:
         raise ValueError(f"it holds more than {values:,} values")
     decoder = _LENIENT
     if strict:
@@ -323,9 +337,9 @@ def load_json(
         value = decoder.decode(text)
     except RecursionError:
         raise ValueError("it is nested too deep") from None
-    if brackets > DEEPEST and _levels(text) > DEEPEST:
+    if len(data) - len(plain) > DEEPEST and _levels(text) > DEEPEST:
         raise ValueError("it is nested too deep")
-    if b"\\u" in data:
+    if b"\\ud" in data or b"\\uD" in data:
         written = json.dumps(value, ensure_ascii=False)
         if _HALF_A_PAIR.search(written):
             if strict:

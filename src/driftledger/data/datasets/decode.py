@@ -77,7 +77,15 @@ def decode(data: bytes, name: str, max_pixels: int) -> tuple[Image.Image, list[s
             notes += _profile_notes(opened.info.get("icc_profile"), opened.mode)
             upright = ImageOps.exif_transpose(opened)  # which loads it
             image, more = _to_rgb(upright, opened.format, name)
-            had_something = _differs(upright) or getattr(opened, "n_frames", 1) > 1
+            notes += more
+            if (
+                any(_LOSES.match(note) for note in notes)
+                and _spread(image) < LEAST_SPREAD
+                and (getattr(opened, "n_frames", 1) > 1 or _differs(upright))
+            ):
+                notes.append(
+                    f"{NOTHING_LEFT} to see: all values lie within {LEAST_SPREAD} of 256 levels"
+                )
     except (DataError, MemoryError):
         raise
     except UnidentifiedImageError:
@@ -94,15 +102,6 @@ def decode(data: bytes, name: str, max_pixels: int) -> tuple[Image.Image, list[s
         raise DataError(
             f"{name} cannot be decoded ({reason}); replace or remove it"
         ) from None
-    notes += more
-    if (
-        had_something
-        and any(_LOSES.match(note) for note in notes)
-        and _spread(image) < LEAST_SPREAD
-    ):
-        notes.append(
-            f"{NOTHING_LEFT} to see: all values lie within {LEAST_SPREAD} of 256 levels"
-        )
     return image, notes
 
 
