@@ -4,8 +4,8 @@ Samples of one category are alike in difficulty, so categories are averaged firs
 one image are answered well or badly together, so that images are what varies. Simulations are in
 reports/intervals.md.
 
-The last bits of quantiles vary with scipy's version: write ends with :data:`DIGITS` significant
-digits.
+The last bits of quantiles vary with the system's mathematics: write ends with :data:`DIGITS`
+significant digits.
 """
 
 import math
@@ -24,6 +24,7 @@ from driftledger.metrics._checks import (
     members,
 )
 from driftledger.metrics.exact import exact_mean
+from driftledger.metrics.student import upper_quantile
 
 DIGITS = 9
 """Significant digits of interval ends and p-values."""
@@ -95,12 +96,8 @@ def t_quantile(confidence: float, df: float) -> float:
     >>> round(t_quantile(0.95, 4), 9), round(t_quantile(0.95, math.inf), 9)
     (2.776445105, 1.959963985)
     """
-    from scipy import (
-        special,
-    )  # imported late: it takes 0.3 s, and scipy.stats three times that
-
     check_confidence(confidence)
-    return float(special.stdtrit(df, (1 + confidence) / 2))
+    return upper_quantile((1 - confidence) / 2, df)
 
 
 def mean_interval(
