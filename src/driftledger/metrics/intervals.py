@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from driftledger.core.types import Float64
 from driftledger.metrics._checks import (
     Integers,
     check_finite,
@@ -98,6 +99,12 @@ def t_quantile(confidence: float, df: float) -> float:
     """
     check_confidence(confidence)
     return upper_quantile((1 - confidence) / 2, df)
+
+
+def mean_over_categories(values: Float64, categories: Sequence[str]) -> float:
+    """Return the mean over categories, each counting once, of their samples' mean."""
+    rows = members(categories).values()
+    return exact_mean([exact_mean(values[own]) for own in rows])
 
 
 def mean_interval(

@@ -20,6 +20,7 @@ from driftledger.metrics.intervals import (
     ConfidenceInterval,
     Estimate,
     mean_interval,
+    mean_over_categories,
 )
 from driftledger.metrics.student import upper_tail
 
@@ -86,8 +87,8 @@ def paired_interval(
     moves = np.abs(differences)
     step = np.average(moves, weights=moves) if moves.any() else np.abs(a).max()
     return Paired(
-        a=mean_interval(a, categories, confidence).value,
-        b=mean_interval(b, categories, confidence).value,
+        a=mean_over_categories(a, categories),
+        b=mean_over_categories(b, categories),
         difference=difference,
         interval=estimate.interval,
         standard_error=estimate.standard_error,
@@ -140,10 +141,10 @@ def share_of_range(
     if not len(categories):
         return None
     gains, spans = table[:, [0, 2]].T - table[:, 1]
-    span = mean_interval(spans, categories, confidence).value
+    span = mean_over_categories(spans, categories)
     if round(span, DECIMALS) <= 0:
         return None
-    share = mean_interval(gains, categories, confidence).value / span
+    share = mean_over_categories(gains, categories) / span
     moves = np.round((gains - share * spans) / span, DECIMALS)
     return mean_interval(share + moves, categories, confidence, clusters)
 

@@ -77,6 +77,8 @@ def structural_similarity(a: Luma, b: Luma) -> float:
 
 def _windows(pixels: int) -> Float64:
     """Return the Gaussian weights of each window along a side: windows × pixels."""
-    distances = np.arange(pixels) - np.arange(pixels - WINDOW + 1)[:, None] - WINDOW // 2
+    first = np.arange(pixels - WINDOW + 1)[:, None]
+    distances = np.arange(pixels) - first - WINDOW // 2
     weights = np.exp(-((distances / 1.5) ** 2) / 2) * (abs(distances) <= WINDOW // 2)
-    return weights / weights.sum(axis=1, keepdims=True)
+    table: Float64 = weights / weights.sum(axis=1, keepdims=True)
+    return table
