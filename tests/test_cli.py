@@ -21,6 +21,7 @@ from driftledger.commands import verify as verifying
 from driftledger.core.errors import StoreError
 from driftledger.core.paths import project_above
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
+from tests.support.cases import cases, each_case
 from tests.support.params import DEFAULT, default_params
 from tests.support.terminal import WIDTHS, fitting
 
@@ -410,17 +411,12 @@ def test_a_stage_starts_with_settings_alone(tmp_path):
 
 
 @pytest.mark.slow
-def test_whoever_asks_of_an_evaluated_checkout_waits_for_no_mlflow(finished):
-    root = finished.root
-    selected = yaml.safe_load((root / "params.yaml").read_text())["run"]
+@each_case(cases(__file__, "imports"))
+def test_a_command_imports_what_it_needs_and_no_other_large_library(case, finished):
+    if "without" in case:
+        shutil.rmtree(finished.root / case["without"])
+    selected = yaml.safe_load((finished.root / "params.yaml").read_text())["run"]
     run = "/".join(selected[key][0] for key in ("models", "generators", "encoders"))
-    assert not loaded(root, "audit", run) & (LARGE | {"scipy", "dvc"})
-    assert not loaded(root, "compare", run, run, "--anyway") & LARGE
-    assert not loaded(root, "plan") & (LARGE | {"scipy.special"})
-    assert not loaded(root, "verify", run) & {
-        "mlflow",
-        "sqlalchemy",
-        "torch",
-        "requests",
-        "matplotlib.pyplot",
-    }
+    found = loaded(finished.root, *case["command"].replace("RUN", run).split())
+    assert "driftledger.cli" in found
+    assert found & (LARGE | {"scipy", "dvc"}) == set(case["heavy"])

@@ -138,6 +138,27 @@ def test_rooms_import_one_way():
     assert not {pair for pair in found if pair[::-1] in found}
 
 
+SLOW_TO_IMPORT = {
+    "matplotlib": {"reports/charts.py"},
+    "mlflow": {"mlflow.py", "tracking"},
+    "pandas": {"notebook.py", "commands/evaluate.py"},
+    "scipy": {"core/media.py", "metrics/changes.py", "metrics/paired.py"},
+    "skimage": set(),
+    "sklearn": set(),
+}
+"""Library → where alone it is imported: stages and short commands are mostly their imports."""
+
+
+@pytest.mark.parametrize("library", SLOW_TO_IMPORT)
+def test_large_libraries_are_imported_in_few_places(library):
+    found = set()
+    for path, name in all_imports("driftledger"):
+        if top(name) == library:
+            place = str(path.relative_to("driftledger"))
+            found.add("tracking" if place.startswith("tracking/") else place)
+    assert found == SLOW_TO_IMPORT[library]
+
+
 def loaded_by(*modules):
     """All modules that are loaded once a fresh interpreter has imported these."""
     code = f"import sys, {', '.join(modules)}; print(*sys.modules)"

@@ -9,14 +9,18 @@ import numpy as np
 import pytest
 import scipy.linalg
 import scipy.signal
+import scipy.special
 import scipy.stats
+import skimage.metrics
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from PIL import Image
 from sklearn.metrics import pairwise as sklearn_pairwise
 
+from driftledger.metrics.correlation import kendall, spearman
 from driftledger.metrics.drift import cosine_similarity
+from driftledger.metrics.exact import round_significant
 from driftledger.metrics.frechet import frechet_distance
 from driftledger.metrics.groups import PairDifference, groups, shown
 from driftledger.metrics.intervals import (
@@ -173,6 +177,11 @@ def test_ssim_is_equation_13_at_every_window():
             (mx**2 + my**2 + c1) * (vx + vy + c2)
         )
         assert structural_similarity(a, b) == pytest.approx(expected.mean(), abs=1e-6)
+        options = {"sigma": 1.5, "use_sample_covariance": False, "data_range": 255}
+        theirs = skimage.metrics.structural_similarity(
+            a, b, gaussian_weights=True, **options
+        )
+        assert structural_similarity(a, b) == round(theirs, 6)
     assert structural_similarity(a, a) == 1.0
 
 
@@ -327,6 +336,15 @@ def test_quantiles_and_tails_are_scipys(df):
             scipy.stats.t.ppf((1 + confidence) / 2, df), rel=1e-12
         )
         assert p_value(t, 1.0, df, 99) == pytest.approx(1 - confidence, rel=1e-8)
+        tails = 2 * scipy.special.stdtr(df, -t)
+        assert p_value(t, 1.0, df, 99) == round_significant(tails, 9)
+
+
+def test_rank_correlations_are_scipys_with_ties():
+    for seed in range(50):
+        x, y = dice(seed).integers(0, 6, (2, 12)) / 10
+        assert spearman(x, y) == round(scipy.stats.spearmanr(x, y).statistic, 6)
+        assert kendall(x, y) == round(scipy.stats.kendalltau(x, y).statistic, 6)
 
 
 def test_students_sleep():

@@ -4,8 +4,8 @@ Samples of one category are alike in difficulty, so categories are averaged firs
 one image are answered well or badly together, so that images are what varies. Simulations are in
 reports/intervals.md.
 
-The last bits of quantiles vary with scipy's version: write ends with :data:`DIGITS` significant
-digits.
+The last bits of quantiles vary with the system's mathematics: write ends with :data:`DIGITS`
+significant digits.
 """
 
 import math
@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from driftledger.core.types import Float64
 from driftledger.metrics._checks import (
     Integers,
     check_finite,
@@ -24,6 +25,7 @@ from driftledger.metrics._checks import (
     members,
 )
 from driftledger.metrics.exact import exact_mean
+from driftledger.metrics.student import upper_quantile
 
 DIGITS = 9
 """Significant digits of interval ends and p-values."""
@@ -95,12 +97,14 @@ def t_quantile(confidence: float, df: float) -> float:
     >>> round(t_quantile(0.95, 4), 9), round(t_quantile(0.95, math.inf), 9)
     (2.776445105, 1.959963985)
     """
-    from scipy import (
-        special,
-    )  # imported late: it takes 0.3 s, and scipy.stats three times that
-
     check_confidence(confidence)
-    return float(special.stdtrit(df, (1 + confidence) / 2))
+    return upper_quantile((1 - confidence) / 2, df)
+
+
+def mean_over_categories(values: Float64, categories: Sequence[str]) -> float:
+    """Return the mean over categories, each counting once, of their samples' mean."""
+    rows = members(categories).values()
+    return exact_mean([exact_mean(values[own]) for own in rows])
 
 
 def mean_interval(

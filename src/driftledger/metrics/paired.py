@@ -20,7 +20,9 @@ from driftledger.metrics.intervals import (
     ConfidenceInterval,
     Estimate,
     mean_interval,
+    mean_over_categories,
 )
+from driftledger.metrics.student import upper_tail
 
 POWER = 0.8
 """The probability of finding a difference that exists, by custom."""
@@ -85,8 +87,8 @@ def paired_interval(
     moves = np.abs(differences)
     step = np.average(moves, weights=moves) if moves.any() else np.abs(a).max()
     return Paired(
-        a=mean_interval(a, categories, confidence).value,
-        b=mean_interval(b, categories, confidence).value,
+        a=mean_over_categories(a, categories),
+        b=mean_over_categories(b, categories),
         difference=difference,
         interval=estimate.interval,
         standard_error=estimate.standard_error,
@@ -112,9 +114,7 @@ def p_value(difference: float, standard_error: float, df: float, free: int) -> f
     least = 2.0 ** (1 - free)
     if not standard_error:
         return least
-    from scipy import special  # imported late: it takes 0.3 s
-
-    tails = 2 * float(special.stdtr(df, -abs(difference / standard_error)))
+    tails = 2 * upper_tail(abs(difference / standard_error), df)
     return max(least, round_significant(tails, DIGITS))
 
 
@@ -141,10 +141,10 @@ def share_of_range(
     if not len(categories):
         return None
     gains, spans = table[:, [0, 2]].T - table[:, 1]
-    span = mean_interval(spans, categories, confidence).value
+    span = mean_over_categories(spans, categories)
     if round(span, DECIMALS) <= 0:
         return None
-    share = mean_interval(gains, categories, confidence).value / span
+    share = mean_over_categories(gains, categories) / span
     moves = np.round((gains - share * spans) / span, DECIMALS)
     return mean_interval(share + moves, categories, confidence, clusters)
 
@@ -166,7 +166,7 @@ def minimum_detectable_difference(
     >>> minimum_detectable_difference(0.01, 29)
     0.0289875
     """
-    from scipy import special
+    from scipy import special  # imported late: it takes 0.3 s
 
     bound = special.stdtrit(df, (1 + confidence) / 2)
     noncentrality = float(special.nctdtrinc(df, 1 - power, bound))

@@ -1,9 +1,10 @@
 """Scores of chains: their means over repeats, samples and categories, their rows and flags."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, product
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -24,11 +25,9 @@ from driftledger.benchmarks.scoring import (
 from driftledger.core.canonical import Json
 from driftledger.core.types import Float64, Outcome
 from driftledger.data.records import ONE_CATEGORY
+from driftledger.metrics._checks import members
 from driftledger.metrics.exact import exact_mean
 from driftledger.metrics.repeats import deviations, mean_over_repeats
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ALL = ""
 """The name of all categories together."""
@@ -45,8 +44,8 @@ ENOUGH = 2048
 class Measured(NamedTuple):
     """The values of one repeat's chains, or the mean over all repeats."""
 
-    values: "pd.DataFrame"
-    """A row per sample, a column per metric: ``gc_at_1`` …; NaN where it is missing."""
+    values: dict[str, Float64]
+    """Metric, ``gc_at_1`` …, → a value per sample; NaN where it is missing."""
     distances: Float64
     """A row per category and a last one over all; in column t − 1 the Fréchet distance between the
     originals and iteration t, NaN where there is none."""
@@ -63,14 +62,14 @@ def mean_of(repeats: Sequence[Measured]) -> Measured:
 
     A sample is averaged over the repeats in which it has a value, a Fréchet distance over all.
     """
-    import pandas as pd  # slow to import
-
-    values = mean_over_repeats([each.values.to_numpy() for each in repeats])
+    values = {}
+    for key in repeats[0].values:
+        values[key] = mean_over_repeats([each.values[key] for each in repeats])
     distances = [each.distances for each in repeats]
     distance = mean_over_repeats(distances)
     distance[np.isnan(distances).any(axis=0)] = np.nan
     return Measured(
-        values=pd.DataFrame(values, columns=repeats[0].values.columns),
+        values=values,
         distances=distance,
         size=min(each.size for each in repeats),
         words=[*chain.from_iterable(each.words for each in repeats)],
@@ -91,10 +90,10 @@ class Means(NamedTuple):
 
 
 def means_of(
-    values: "pd.DataFrame | Columns",
+    values: Columns,
     categories: Sequence[str],
     groups: Mapping[str, Sequence[str]],
-    of_categories: "pd.DataFrame | None" = None,
+    of_categories: Mapping[str, Numbers] | None = None,
 ) -> Means:
     """Average each metric over the samples of a category, then over categories, unweighted.
 
@@ -102,35 +101,35 @@ def means_of(
         values: a column per metric, with a value per sample; NaN is left out.
         categories: the category of each sample.
         groups: group name → its categories.
-        of_categories: a row per category, with further metrics.
+        of_categories: category → further metrics.
     """
-    import pandas as pd
-
-    table = pd.DataFrame(values).groupby(np.array(categories)).agg(known_mean)
-    if of_categories is not None:
-        table = table.join(of_categories)
+    by_category = {}
+    for name, rows in sorted(members(categories).items()):
+        own = known_means({key: column[rows] for key, column in values.items()})
+        by_category[name] = own | (of_categories or {}).get(name, {})
     by_group = {}
-    for name, members in groups.items():
-        by_group[name] = known_means(table.loc[[*members]].dropna(axis="columns"))
-    by_category = {str(name): numbers_of(row) for name, row in table.iterrows()}
-    return Means(known_means(table), by_category, by_group)
+    for group, names in groups.items():
+        by_group[group] = _means([by_category[name] for name in names], len(names))
+    return Means(_means(by_category.values(), 1), by_category, by_group)
 
 
-def numbers_of(row: "pd.Series[float]") -> Numbers:
-    """Return the values of a row without NaN."""
-    return {str(key): float(value) for key, value in row.dropna().items()}
-
-
-def known_mean(column: "pd.Series[float]") -> float:
-    """Return the mean of a column without NaN; NaN if there is no value."""
-    known = column.dropna().to_numpy()
-    return exact_mean(known) if known.size else math.nan
-
-
-def known_means(values: "pd.DataFrame") -> Numbers:
+def known_means(columns: Columns) -> Numbers:
     """Return the mean of each column without NaN; a column without a value is left out."""
-    means = {str(key): known_mean(column) for key, column in values.items()}
-    return {key: mean for key, mean in means.items() if not math.isnan(mean)}
+    means = {}
+    for key, column in columns.items():
+        known = column[~np.isnan(column)]
+        if known.size:
+            means[key] = exact_mean(known)
+    return means
+
+
+def _means(rows: Iterable[Numbers], least: int) -> Numbers:
+    """Return the mean of each metric that at least so many rows have."""
+    columns = defaultdict[str, list[float]](list)
+    for row in rows:
+        for key, value in row.items():
+            columns[key].append(value)
+    return {key: exact_mean(own) for key, own in columns.items() if len(own) >= least}
 
 
 class ScoredChains(FromDataset):
@@ -244,7 +243,7 @@ class ScoredChains(FromDataset):
         for key in estimated:
             if key in metrics:
                 estimates[key] = interval_of_known(
-                    whole.values[key].to_numpy(),
+                    whole.values[key],
                     self.strata,
                     confidence=self.confidence,
                     most=most,

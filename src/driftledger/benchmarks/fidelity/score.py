@@ -3,12 +3,10 @@
 from collections.abc import Container, Iterator, Sequence
 
 import numpy as np
-import pandas as pd
 
 from driftledger.benchmarks._chains.records import FRECHET_DIGITS, drawn_media
 from driftledger.benchmarks._chains.scoring import (
     COUNT,
-    Columns,
     Measured,
     ScoredChains,
     cut_texts,
@@ -55,9 +53,8 @@ def score_redrawings(given: ToScore, spec: ChainBenchmark) -> Scored:
         ratings, given.keys["dataset"], given.keys["model"], descriptions
     )
     if rated.means:
-        whole.values["human"] = [
-            rated.means.get(sample, np.nan) for sample in descriptions
-        ]
+        human = [rated.means.get(sample, np.nan) for sample in descriptions]
+        whole.values["human"] = np.array(human)
 
     def numbers(measured: Measured) -> Numbers:
         metrics = known_means(measured.values)
@@ -100,11 +97,7 @@ def score_redrawings(given: ToScore, spec: ChainBenchmark) -> Scored:
         outcomes=outcome_counts(record.outcome for record in data.records),
         details={"ratings": counts},
     )
-    return Scored(score, data.rows(_columns(whole), [*map(_columns, alone)]))
-
-
-def _columns(measured: Measured) -> Columns:
-    return {str(key): column.to_numpy() for key, column in measured.values.items()}
+    return Scored(score, data.rows(whole.values, [each.values for each in alone]))
 
 
 def _measured(data: ScoredChains, repeat: int, given: ToScore) -> Measured:
@@ -167,7 +160,7 @@ def _measured(data: ScoredChains, repeat: int, given: ToScore) -> Measured:
             cut = [each.cut for each in read_texts(encoder, texts, given.features)]
     words = [len(record.text.split()) for record in records if record.text]
     return Measured(
-        pd.DataFrame(values),
+        values,
         np.array([[distance]]),
         size=len(drawn),
         words=words,

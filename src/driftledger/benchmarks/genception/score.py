@@ -6,7 +6,6 @@ from itertools import compress
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from driftledger.benchmarks._chains.records import FRECHET_DIGITS, drawn_media
 from driftledger.benchmarks._chains.scoring import (
@@ -20,11 +19,10 @@ from driftledger.benchmarks._chains.scoring import (
     known_means,
     mean_of,
     means_of,
-    numbers_of,
 )
 from driftledger.benchmarks._chains.spec import ChainBenchmark
 from driftledger.benchmarks.records import CollectedRecord
-from driftledger.benchmarks.score import HIGH, LOW, STD, Point, Score
+from driftledger.benchmarks.score import HIGH, LOW, STD, Numbers, Point, Score
 from driftledger.benchmarks.scoring import Scored, ToScore, outcome_counts
 from driftledger.collect.features import (
     FeatureStore,
@@ -92,9 +90,9 @@ def _by_step(measured: Measured) -> Columns:
     """Return samples × iterations of each key of rows."""
     tables = {}
     for key in ("similarity", "gc", "text_similarity"):
-        table = measured.values.filter(regex=f"^{key}_at_")
-        if len(table.columns):
-            tables[key] = table.to_numpy()
+        columns = _at_steps(measured, key)
+        if columns:
+            tables[key] = np.stack([*columns.values()], axis=1)
     return tables
 
 
@@ -153,7 +151,15 @@ def _measured(data: ScoredChains, repeat: int, given: ToScore) -> Measured:
         if max(ends) > 1:
             values[TEXT_MEAN] = _mean_until(table[:, 1:], ends - 1)
     words = [len(record.text.split()) for record in records if record.text]
-    return Measured(pd.DataFrame(values), distances, size=size, words=words, cut=cut)
+    return Measured(values, distances, size=size, words=words, cut=cut)
+
+
+def _at_steps(measured: Measured, key: str) -> Columns:
+    columns = {}
+    for name, column in measured.values.items():
+        if name.startswith(f"{key}_at_"):
+            columns[name] = column
+    return columns
 
 
 def _views(
@@ -225,18 +231,21 @@ def _text_similarity(
 
 def _means(data: ScoredChains, measured: Measured, frechet: str) -> Means:
     """Average all values; ``frechet`` is the name of the Fréchet distance."""
-    weighted = {
-        f"{frechet}_at_{t}": gc_at(measured.distances, t) for t in data.iterations
-    }
-    of_categories = pd.DataFrame(weighted, index=[*sorted(set(data.categories)), ALL])
+    of_categories: dict[str, Numbers] = {}
+    names = [*sorted(set(data.categories)), ALL]
+    for name, distances in zip(names, measured.distances, strict=True):
+        weighted = {
+            f"{frechet}_at_{t}": gc_at(distances[None], t) for t in data.iterations
+        }
+        of_categories[name] = known_means(weighted)
     means = means_of(
         measured.values, data.categories, data.dataset.groups, of_categories
     )
     overall = means.overall
-    over_all = of_categories.iloc[-1].dropna()
-    overall |= numbers_of(over_all.add_prefix("whole_"))
+    over_all = of_categories[ALL]
+    overall |= {f"whole_{key}": value for key, value in over_all.items()}
     # GC@t of Algorithm 1, over all samples alike
-    for key, mean in known_means(measured.values.filter(regex="^gc_at_")).items():
+    for key, mean in known_means(_at_steps(measured, "gc")).items():
         if all(key in row for row in means.by_category.values()):
             overall[key.replace("gc_", "gc_samples_", 1)] = mean
     # No mean over all is made of the categories that go on when others have ended.
