@@ -45,12 +45,14 @@ class Contents:
         self._trust = trust
         self.here = Workspace(root, trust=trust)
         self.listing_here = cache(self.here.listing)
+        # each of a folder's files asks for it
+        self.manifest = cache(self._manifest)
         self._listings: dict[str, Listing] = {}
         self._paths: dict[tuple[str, str], Path] = {}
         self._recorded: dict[Folder, Path] = {}
         self._git = Git.around(root)
 
-    def manifest(self, folder: Folder) -> Listing:
+    def _manifest(self, folder: Folder) -> Listing:
         """Return path relative to the folder → MD5 of every file below it.
 
         Raises:
@@ -89,7 +91,7 @@ class Contents:
         return None
 
     def within(self, folder: Folder, name: str) -> Path | None:
-        """Return a file of a folder, wherever such bytes are; errors as in :meth:`manifest`.
+        """Return a file of a folder, wherever such bytes are; errors as in ``manifest``.
 
         It is None if they are nowhere here, or the folder has no such file.
         """
