@@ -1,10 +1,10 @@
 """A race: models are asked about more and more samples until their ranking is decided.
 
-Samples have a seeded order, in which categories take turns. After 32 of them, 64, 128, … every two
-models that are not told apart yet are compared by a confidence sequence of their paired
-differences, which holds however often one looks. A model that is told from all others is asked no
-more. All of it is a function of the order, the rule and what the samples are worth, so that a
-stranger can compute the stop again.
+Samples have a seeded order, in which categories take turns. After 32 samples, 64, 128 and so on,
+each pair of models that is still undecided is compared by a confidence sequence of paired
+differences, which stays valid however often you look. A model whose pairs are all decided gets no
+more calls. The stop follows from the order, the rule and the values of the samples alone, so a
+stranger can recompute it.
 """
 
 from collections import Counter

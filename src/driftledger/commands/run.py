@@ -396,8 +396,8 @@ def _race(project: Project, start: Start, *, pull: bool, plain: bool) -> int:
         code = _make_calls(project, start, pull=pull)
         if code:
             asked = {model: len(values) for model, values in race.values.items()}
-            before = race.model_copy(update={"asked": asked})
-            write_json(project.root / RACE_NOW, before)
+            stopped = race.model_copy(update={"asked": asked})
+            write_json(project.root / RACE_NOW, stopped)
             return _make_calls(project, start, pull=pull)
 
 

@@ -162,8 +162,9 @@ def _note_race(project: Project, noted: Json, spec: Benchmark) -> None:
     if race is not None and race.of == of:
         asked = race.asked
         noted["race"]["over"] = race.over
-        for inputs in scores if race.over else ():
-            inputs["race"] = sha256_of(race.to_dict())
+        if race.over:
+            for inputs in scores:
+                inputs["race"] = sha256_of(race.to_dict())
     for model, inputs in collects.items():
         inputs["asked"] = asked.get(model, FIRST)
 

@@ -35,6 +35,33 @@ def share_cell(share: Numbers) -> Cell:
     return cell(share.get(SHARE), more=interval(share, SHARE, 2))
 
 
+def _shares(block: Block, number: str, floor: str) -> dict[str, Numbers]:
+    """Return model → its share of the range, over the units that all three models have."""
+    metric = block.spec.metrics[0]
+    units = {s.model: block.units(metric, s, number) for s in block.scores}
+    top = units[block.ceiling]
+    low = units[floor]
+    shares: dict[str, Numbers] = {}
+    for model in block.values(number):
+        own = units[model]
+        rows = []
+        categories = []
+        clusters = []
+        for unit, (highest, category, cluster) in top.items():
+            if unit in low and unit in own:
+                rows.append((own[unit][0], low[unit][0], highest))
+                categories.append(category)
+                clusters.append(cluster)
+        confidence = block.scores[0].confidence
+        share = share_of_range(
+            np.array(rows), categories, clusters, confidence=confidence
+        )
+        if share is not None:
+            ends = interval_ends({SHARE: share}).metrics
+            shares[model] = {SHARE: round_significant(share.value, DIGITS), **ends}
+    return shares
+
+
 @lru_cache(maxsize=1000)
 def range_of(block: Block, number: str, title: str = "") -> Range:
     """Return the range of the first metric; of other numbers, or without a ceiling, it is empty.
@@ -57,22 +84,7 @@ def range_of(block: Block, number: str, title: str = "") -> Range:
         return Range(remarks=[f"{title} has no range: {reason}."])
     floor = max(controls, key=values.__getitem__)
     remarks = [f"{title}: of the range, {floor} is 0 and {ceiling}, the ceiling, is 1."]
-    units = {s.model: block.units(metric, s, number) for s in block.scores}
-    top = units[ceiling]
-    low = units[floor]
-    shares = {}
-    for model in values:
-        own = units[model]
-        common = [unit for unit in top if unit in low and unit in own]
-        share = share_of_range(
-            np.array([(own[u][0], low[u][0], top[u][0]) for u in common]),
-            [top[unit][1] for unit in common],
-            [top[unit][2] for unit in common],
-            confidence=block.scores[0].confidence,
-        )
-        if share is not None:
-            ends = interval_ends({SHARE: share}).metrics
-            shares[model] = {SHARE: round_significant(share.value, DIGITS), **ends}
+    shares = _shares(block, number, floor)
     models = [model for model in better if model != ceiling]
     level = [model for model in models if ceiling not in better[model]]
     if level and level[0] == models[0]:

@@ -90,13 +90,13 @@ class ChainBenchmark(Benchmark):
         """Return what is asked of every sample of a dataset that is built."""
 
     def samples(self, samples: Sequence[Sample]) -> Sequence[Sample]:
-        """Return those that a chain may be asked of."""
+        """Return the samples that chains may begin with."""
         return samples
 
     def samples_asked(
         self, samples: Sequence[Sample], request: ChainRequest
     ) -> Sequence[Sample]:
-        """Return those that a chain is asked of: all, or the first in a race."""
+        """Return the samples that chains begin with: all, or the first ones of a race."""
         own = self.samples(samples)
         if request.asked is None:
             return own

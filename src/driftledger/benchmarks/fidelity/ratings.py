@@ -222,13 +222,18 @@ def mean_ratings(
         else:
             stale += 1
     used = [*chain.from_iterable(given.values())]
+    means = {}
+    by_sample = {}
+    for sample, of_sample in given.items():
+        means[sample] = sum(of_sample) / len(of_sample)
+        by_sample[sample] = sorted(of_sample)
     return Rated(
-        means={sample: sum(some) / len(some) for sample, some in given.items()},
+        means=means,
         ratings=len(used),
         raters=len(raters),
         stale=stale,
         counts=[*map(used.count, RUBRIC)] if used else [],
-        by_sample={sample: sorted(some) for sample, some in given.items()},
+        by_sample=by_sample,
         chances=chances,
     )
 
