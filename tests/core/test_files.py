@@ -22,6 +22,7 @@ from driftledger.core.files import (
     new_folder,
     read_json,
     read_jsonl,
+    stream_jsonl,
     write_bytes,
     write_json,
     write_jsonl,
@@ -106,6 +107,16 @@ def test_records_come_back_and_equal_values_are_equal_bytes(tmp_path):
     assert "größe" in text
     write_json(tmp_path / "b.json", dict(reversed(rows[0].to_dict().items())))
     assert (tmp_path / "b.json").read_bytes() == (tmp_path / "a.json").read_bytes()
+
+
+def test_rows_are_read_one_at_a_time(tmp_path):
+    write_jsonl(tmp_path / "rows", [Row.model_validate(PLAIN)] * 2)
+    with (tmp_path / "rows").open("ab") as file:
+        file.write(b"{\n")
+    rows = stream_jsonl(tmp_path / "rows", Row, "rows")
+    assert [next(rows).unit, next(rows).unit] == ["a", "a"]
+    with pytest.raises(StoreError, match="rows, line 3 is not a Row"):
+        next(rows)
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf])

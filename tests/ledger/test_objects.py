@@ -34,6 +34,7 @@ def test_bytes_come_from_the_cache_or_from_their_place(ledger, lost):
     place = contents.recorded(folder)
     assert {name: md5_bytes((place / name).read_bytes()) for name in before} == before
     assert contents.recorded(folder) == place
+    assert contents.manifest(folder) is contents.manifest(folder)
     del contents
     assert place.exists() is (lost != (CHAINS,)), (
         "what is in the workspace is read there"

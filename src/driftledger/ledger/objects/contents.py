@@ -45,19 +45,20 @@ class Contents:
         self._trust = trust
         self.here = Workspace(root, trust=trust)
         self.listing_here = cache(self.here.listing)
-        # each of a folder's files asks for it
-        self.manifest = cache(self._manifest)
+        self._manifests: dict[Folder, Listing] = {}
         self._listings: dict[str, Listing] = {}
         self._paths: dict[tuple[str, str], Path] = {}
         self._recorded: dict[Folder, Path] = {}
         self._git = Git.around(root)
 
-    def _manifest(self, folder: Folder) -> Listing:
+    def manifest(self, folder: Folder) -> Listing:
         """Return path relative to the folder → MD5 of every file below it.
 
         Raises:
             LedgerError: which files its output had is not known.
         """
+        if folder in self._manifests:  # each of its files asks for it
+            return self._manifests[folder]
         files = self.output(folder.out, folder.md5)
         start = f"{folder.path}/".removeprefix(f"{folder.out}/")
         if not files:
@@ -68,7 +69,7 @@ class Contents:
         for name, md5 in files.items():
             if name.startswith(start):
                 inner[name.removeprefix(start)] = md5
-        return inner
+        return self._manifests.setdefault(folder, inner)
 
     def output(self, out: str, md5: str) -> Listing:
         """Return the same of an output; empty if it is not known."""
@@ -91,7 +92,7 @@ class Contents:
         return None
 
     def within(self, folder: Folder, name: str) -> Path | None:
-        """Return a file of a folder, wherever such bytes are; errors as in ``manifest``.
+        """Return a file of a folder, wherever such bytes are; errors as in :meth:`manifest`.
 
         It is None if they are nowhere here, or the folder has no such file.
         """
