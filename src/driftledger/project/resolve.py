@@ -21,9 +21,11 @@ from driftledger.core.errors import (
     StoreError,
 )
 from driftledger.core.files import (
+    LARGEST_YAML,
     files_digest,
     keep_only,
     made_from,
+    read_regular,
     write_json,
     write_text,
 )
@@ -65,7 +67,7 @@ def resolve(project: Project) -> None:
     keep_only(scores, [scores / model for model in models])
     lock = project.root / LOCK
     if lock.is_file():
-        before = lock.read_text(encoding="utf-8")
+        before = read_regular(lock, LARGEST_YAML).decode()
         after = _OF_MODEL.sub(
             lambda stage: stage[0] if stage[1] in models else "", before
         )

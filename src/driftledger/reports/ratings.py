@@ -47,18 +47,23 @@ def model_spreads(blocks: Sequence[Block], dataset: str) -> dict[str, float]:
 
     Controls do not count. The result is empty without such a metric.
     """
-    from pandas import DataFrame  # slow to import
-
     columns: dict[str, dict[str, dict[str, float]]] = {}
     for title, score, values in _values(blocks):
         if score.on == dataset and not score.is_control:
             columns.setdefault(title, {}).setdefault(score.model, values)
     for by_model in columns.values():
         if len(by_model) > 1:
-            frame = DataFrame(by_model)
-            spreads = frame.max(axis=1) - frame.min(axis=1)
-            return {str(sample): float(spread) for sample, spread in spreads.items()}
+            return _spreads([*by_model.values()])
     return {}
+
+
+def _spreads(models: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Return sample → the largest less the smallest value that models have for it."""
+    by_sample: dict[str, list[float]] = {}
+    for values in models:
+        for sample, value in values.items():
+            by_sample.setdefault(sample, []).append(value)
+    return {sample: max(values) - min(values) for sample, values in by_sample.items()}
 
 
 def _values(blocks: Sequence[Block]) -> Iterator[tuple[str, Score, dict[str, float]]]:
