@@ -130,8 +130,7 @@ def from_base64(text: str) -> bytes:
     Raises:
         ValueError: no bytes can be made of it.
     """
-    text = text.rpartition(",")[2].replace("-", "+").replace("_", "/")
-    return base64.b64decode(text + "===")
+    return base64.urlsafe_b64decode(text.rpartition(",")[2] + "===")
 
 
 def image_in(text: str) -> bytes | None:

@@ -7,6 +7,7 @@ replaced weight file or a new version of a component runs what depends on it, an
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
 from driftledger.benchmarks.base import SCORES, Benchmark, Stage
 from driftledger.benchmarks.race import FIRST, read_race
@@ -49,30 +50,37 @@ tables."""
 
 
 def resolve(project: Project) -> None:
-    """Write ``data/resolved.json`` and ``data/settings.json``, and remove the scores of models that
-    are no longer selected, and their stages from ``dvc.lock``, to which DVC only adds."""
+    """Write ``data/resolved.json`` and ``data/settings.json``, and remove what scores and
+    ``dvc.lock`` hold of models that are no longer selected."""
     models = project.settings.run.models
     noted = resolved(project)
-    places = [(noted, "data"), (noted, "report")]
-    for model in models:
-        places += [(noted["collect"], model), (noted["score"], model)]
     behind = Json()
-    for above, name in places:
-        digest = sha256_of(above[name])
-        behind[digest] = above[name]
-        above[name] = digest
+    for name in ("data", "report"):
+        noted[name] = _digest(noted[name], behind)
+    for name in ("collect", "score"):
+        for model in models:
+            noted[name][model] = _digest(noted[name][model], behind)
     write_json(project.root / BEHIND, behind)
     write_json(project.root / RESOLVED, noted)
     scores = project.root / SCORES
     keep_only(scores, [scores / model for model in models])
-    lock = project.root / LOCK
-    if lock.is_file():
-        before = read_regular(lock, LARGEST_YAML).decode()
-        after = _OF_MODEL.sub(
-            lambda stage: stage[0] if stage[1] in models else "", before
-        )
-        if after != before:
-            write_text(lock, after)
+    if (project.root / LOCK).is_file():
+        _forget_stages(project.root / LOCK, models)
+
+
+def _digest(noted: Json, behind: Json) -> str:
+    """Return the digest of what a stage depends on, and file it there."""
+    digest = sha256_of(noted)
+    behind[digest] = noted
+    return digest
+
+
+def _forget_stages(lock: Path, models: Sequence[str]) -> None:
+    """Remove the stages of all other models, to which DVC would hold on."""
+    before = read_regular(lock, LARGEST_YAML).decode()
+    after = _OF_MODEL.sub(lambda stage: stage[0] if stage[1] in models else "", before)
+    if after != before:
+        write_text(lock, after)
 
 
 def resolved(project: Project, missing: dict[str, str] | None = None) -> Json:
