@@ -108,11 +108,6 @@ def next_version(folder):
     package = source / "src" / "driftledger"
     for file, old, new in (
         (
-            source / "pyproject.toml",
-            f'version = "{driftledger.__version__}"',
-            f'version = "{NEXT}"',
-        ),
-        (
             package / "__init__.py",
             f'__version__ = "{driftledger.__version__}"',
             f'__version__ = "{NEXT}"',
