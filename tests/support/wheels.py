@@ -67,7 +67,7 @@ def new_environment(folder: Path, python: str = sys.executable) -> Path:
 def newest_python() -> str:
     """The newest Python that is installed, pyenv's included, as ``.ci/run`` finds it."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
-    there = {int(file.name[9:]): str(file) for file in pyenv.glob(PYENV)}
+    there = {int(file.suffix[1:]): str(file) for file in pyenv.glob(PYENV)}
     for minor in range(11, 30):
         if found := shutil.which(f"python3.{minor}"):
             there.setdefault(minor, found)
