@@ -79,11 +79,12 @@ requirements: $(VENV)/uv ## pin the newest versions that pyproject.toml allows
 		--no-emit-index-url --no-emit-find-links --constraint requirements-dev.txt --extra test-all \
 		pyproject.toml -o requirements-all.txt
 
-dist: $(VENV)/uv ## build what an upload would hold, and check it: its metadata, and that the wheel alone starts
+dist: $(VENV)/uv ## build what an upload would hold, the checker's own distribution too; install each by pip and by uv
 	rm -rf dist
 	$(VENV)/bin/uv build --quiet --out-dir dist
-	$(VENV)/bin/uv run --quiet --isolated --no-project --with twine twine check --strict dist/*
-	$(VENV)/bin/uv run --quiet --isolated --no-project --with dist/*.whl driftledger models > /dev/null
+	$(VENV)/bin/uv build --quiet --out-dir dist src/driftledger_check
+	$(VENV)/bin/uv run --quiet --isolated --no-project --with twine twine check --strict dist/*.whl dist/*.tar.gz
+	.ci/try_dist $(abspath $(VENV))/bin/uv $(abspath $(VENV))/bin/python dist
 
 clean: ## remove what was installed; data, results and MLflow stay
 	rm -rf $(VENV)

@@ -5,15 +5,18 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 from collections import Counter
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 import yaml
 from rich.cells import cell_len
 
+import driftledger
 from driftledger import cli
 from driftledger.commands import collect as collecting
 from driftledger.commands import stages
@@ -379,6 +382,18 @@ def loaded(folder, *arguments, code=0):
     )
     assert done.returncode == code, done.stderr[-2000:]
     return set(done.stderr.split())
+
+
+def test_a_bug_report_has_versions_and_nothing_else(monkeypatch, capsys):
+    assert run(monkeypatch, "--version", "--json") == 0
+    versions = json.loads(capsys.readouterr().out)
+    named = {"driftledger", "platform", "python", "dvc", "mlflow"}
+    assert named <= versions.keys() <= named | {"torch"}
+    assert versions["driftledger"] == driftledger.__version__
+    assert versions["dvc"] == metadata.version("dvc")
+    assert socket.gethostname() not in versions["platform"]
+    assert run(monkeypatch, "--json", "models") == 2
+    assert "--json goes with --version" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("option", ["--help", "--version"])

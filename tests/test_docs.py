@@ -29,7 +29,7 @@ README = PAGES["README.md"]
 TYPED = [
     words
     for name, page in PAGES.items()
-    if name != "CHANGELOG.md"  # which names what is gone
+    if name != "CHANGELOG-0.x.md"  # which names what is gone
     for block in re.findall(r"```console\n(.*?)```", page, re.DOTALL)
     for line in block.splitlines()
     if (words := line.split("#")[0].split())
@@ -37,7 +37,7 @@ TYPED = [
 TYPED += [
     span.split()
     for name, page in PAGES.items()
-    if name != "CHANGELOG.md"
+    if name != "CHANGELOG-0.x.md"
     for span in re.findall(r"`([^`\n]+)`", page)
 ]
 

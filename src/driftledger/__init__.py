@@ -6,7 +6,7 @@ Each public name is imported when it is used.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.2.0"
+__version__ = "1.0.0"
 
 if TYPE_CHECKING:
     from driftledger.commands.evaluate import evaluate

@@ -13,7 +13,7 @@ import json
 import os
 import signal
 import sys
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -112,9 +112,29 @@ _came_from = Path()
 """Where the command was given; it is done in the top folder of the project."""
 
 
+def _versions() -> dict[str, str]:
+    """Return versions for a bug report, of libraries that are installed."""
+    import platform
+    from importlib import metadata
+
+    versions = {
+        "driftledger": __version__,
+        "platform": platform.platform(),
+        "python": platform.python_version(),
+    }
+    for library in ("dvc", "mlflow", "torch"):
+        with suppress(metadata.PackageNotFoundError):
+            versions[library] = metadata.version(library)
+    return versions
+
+
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"driftledger {__version__}")
+        # options after this one are not parsed yet
+        if "--json" in sys.argv:
+            typer.echo(json.dumps(_versions(), indent=2, sort_keys=True))
+        else:
+            typer.echo(f"driftledger {__version__}")
         raise typer.Exit
 
 
@@ -127,13 +147,16 @@ def top(
             "--version",
             callback=_print_version,
             is_eager=True,
-            help="Print the version.",
+            help="Print the version; with --json, of libraries too.",
         ),
     ] = False,
+    as_json: Annotated[bool, typer.Option("--json", hidden=True)] = False,
 ) -> None:
     from driftledger.core.paths import project_above
     from driftledger.project.project import Project
 
+    if as_json:
+        raise ConfigError("--json goes with --version, or after a command")
     global _came_from
     _came_from = Path.cwd()
     if context.invoked_subcommand != "init":
@@ -813,7 +836,7 @@ def main() -> None:
     try:
         command: Any = typer.main.get_command(app)
         for option in command.params:
-            option.hidden = "completion" in option.name
+            option.hidden |= "completion" in option.name
         command()
     except MissingSourceError as error:
         _fail(f"{error}; or 'dvc pull', if your team keeps it with DVC")

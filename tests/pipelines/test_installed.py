@@ -9,6 +9,7 @@ import os
 import re
 import sqlite3
 import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,12 +18,15 @@ import pytest
 import yaml
 
 import driftledger
+from tests.acceptance import own_code
+from tests.acceptance.service import Service
 from tests.conftest import REPOSITORY, stages_run
 from tests.support.wheels import (
     build_wheel,
     copy_source,
     install,
     new_environment,
+    newest_python,
     photograph,
 )
 
@@ -108,11 +112,6 @@ def next_version(folder):
     package = source / "src" / "driftledger"
     for file, old, new in (
         (
-            source / "pyproject.toml",
-            f'version = "{driftledger.__version__}"',
-            f'version = "{NEXT}"',
-        ),
-        (
             package / "__init__.py",
             f'__version__ = "{driftledger.__version__}"',
             f'__version__ = "{NEXT}"',
@@ -126,15 +125,63 @@ def next_version(folder):
     return source
 
 
-@pytest.fixture
-def theirs(tmp_path):
-    made = Theirs(tmp_path / "theirs", new_environment(tmp_path / "environment"))
-    install(made.programs, build_wheel(REPOSITORY, tmp_path / "wheel"))
-    photograph(made.root / "photos", PHOTOGRAPHS, size=(96, 72))
+def newcomer(tmp_path, photographs, python=sys.executable, extra=""):
+    """A folder with photographs alone, and an environment with the wheel alone."""
+    made = Theirs(tmp_path / "theirs", new_environment(tmp_path / "own", python))
+    install(made.programs, build_wheel(REPOSITORY, tmp_path / "wheel"), extra)
+    photograph(made.root / "photos", photographs, size=(96, 72))
     made.run("git", "config", "--global", "user.name", "tests")
     made.run("git", "config", "--global", "user.email", "tests@localhost")
+    return made
+
+
+@pytest.fixture
+def theirs(tmp_path):
+    made = newcomer(tmp_path, PHOTOGRAPHS)
     made.run("git", "init", "--quiet")
     return made
+
+
+def typed_until_the_first_score():
+    """The commands of the quick start from the first to ``driftledger run``."""
+    page = (REPOSITORY / "docs/quick_start.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```console\n(.*?)```", page, re.DOTALL)
+    lines = [line.split(" #")[0].strip() for line in "".join(blocks).splitlines()]
+    until = lines[: lines.index("driftledger run") + 1]
+    return [part for line in until for part in line.split(" && ")]
+
+
+@pytest.mark.parametrize("python", [sys.executable, newest_python()])
+def test_ten_commands_lead_to_a_score_that_the_checkers_own_wheel_checks(
+    python, tmp_path
+):
+    typed = typed_until_the_first_score()
+    typed.remove("cd my-repository")  # where they are
+    assert len(typed) <= 10
+    installing = ("python3 -m venv", "source ", "pip install '.[openai,torch]'")
+    commands = [line for line in typed if not line.startswith(installing)]
+    assert len(typed) - len(commands) == len(installing)
+    theirs = newcomer(tmp_path, 6, python, "[openai]")
+    own_code.write(theirs.root, hues=own_code.ENCODER)
+    with Service() as service:
+        service.listed = ["gpt-5.4-mini-2026-03-17", "gpt-image-2-2026-04-21"]
+        at = f"--base-url {service.base_url} --key-env OPENAI_API_KEY"
+        script = "\n".join(commands)
+        script = script.replace("--encoder dinov2", f"--encoder hues:hues {at}")
+        script = script.replace("KEY=…", "KEY=sk-newcomer")
+        shown = theirs.run("bash", "-e", "-c", script)
+    name = "gpt_5_4_mini/gpt_image_2/hues"
+    assert f"driftledger audit {name}:gc_at_5" in shown
+    theirs.run("driftledger", "bundle", name, "-o", "score.zip", "--trust")
+    alone = new_environment(tmp_path / "alone", python)
+    install(
+        alone, build_wheel(REPOSITORY / "src/driftledger_check", tmp_path / "check")
+    )
+    assert not (alone / "driftledger").exists()
+    checked = theirs.run(
+        str(alone / "driftledger-check"), "score.zip", "--trust-features"
+    )
+    assert re.search(r"[1-9]\d* reproduced, .* 0 differ", checked)
 
 
 def test_own_photographs_are_evaluated_audited_and_after_an_upgrade_asked_nothing_again(
@@ -180,6 +227,7 @@ def test_own_photographs_are_evaluated_audited_and_after_an_upgrade_asked_nothin
     assert stages_run(theirs.run("driftledger", "run", "--plain")) == ["resolve"]
     assert theirs.calls() == (PHOTOGRAPHS * 2 * 2,) * 2
     assert theirs.scores() == before
+    theirs.run("driftledger", "verify")
     assert (
         theirs.run("git", "diff", "--name-only", "before", "--", "reports/scores") == ""
     )

@@ -32,6 +32,7 @@ _UNREACHABLE = (
     "Connect",
 )
 """What uv says where a package is neither in its cache nor to be had."""
+PYENV = "versions/*/bin/python3.[0-9][0-9]"
 SOURCES = ("src", "pyproject.toml", "README.md", "LICENSE", "NOTICE")
 """What it takes to build a wheel."""
 
@@ -57,15 +58,25 @@ def build_wheel(source: Path, folder: Path) -> Path:
     return build(source, folder)[1]
 
 
-def new_environment(folder: Path) -> Path:
-    """The folder of programs of an empty environment with the Python that runs the tests."""
-    _uv("venv", "--quiet", "--python", sys.executable, str(folder))
+def new_environment(folder: Path, python: str = sys.executable) -> Path:
+    """The folder of programs of an empty environment with a Python."""
+    _uv("venv", "--quiet", "--python", python, str(folder))
     return folder / "bin"
 
 
-def install(programs: Path, wheel: Path) -> None:
-    """Install the wheel with what it depends on, in the versions that ``requirements.txt`` pins."""
-    pinned = ("--constraint", str(REPOSITORY / "requirements.txt"))
+def newest_python() -> str:
+    """The newest Python that is installed, pyenv's included, as ``.ci/run`` finds it."""
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    there = {int(file.suffix[1:]): str(file) for file in pyenv.glob(PYENV)}
+    for minor in range(11, 30):
+        if found := shutil.which(f"python3.{minor}"):
+            there.setdefault(minor, found)
+    return there[max(there)]
+
+
+def install(programs: Path, wheel: Path, extra: str = "") -> None:
+    """Install the wheel with what it depends on, in the versions that are pinned."""
+    pinned = ("--constraint", str(REPOSITORY / "requirements-dev.txt"))
     _uv(
         "pip",
         "install",
@@ -73,7 +84,7 @@ def install(programs: Path, wheel: Path) -> None:
         "--python",
         str(programs / "python"),
         *pinned,
-        str(wheel),
+        f"{wheel}{extra}",
     )
 
 

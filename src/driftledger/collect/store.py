@@ -154,7 +154,7 @@ class CallStore(AbstractContextManager["CallStore"]):
             raise StoreError(
                 f"the call store {self.folder} is of version {version}, and version {VERSION} is "
                 "read here; move it away, or name another folder as store: in params.yaml "
-                "(records put their calls into the new one)"
+                "(records put their calls into the new one; the tag v0.2.0 reads version 3)"
             )
         if version == 0 and not self._writes:
             db.close()

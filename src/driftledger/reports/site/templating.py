@@ -6,7 +6,6 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from driftledger import __version__
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Score
 from driftledger.core.text import for_terminal
@@ -83,7 +82,6 @@ def environment(parts: Parts) -> Environment:
             ("Correlation", "correlation.html"),
             ("Gallery", "gallery.html"),
         ],
-        "made_with": f"driftledger {__version__}",
         "kinds": KINDS,
         "by_kind": rows_by_kind,
         "quote": shlex.quote,
