@@ -199,10 +199,11 @@ def take_of_mlflow(opened: "Browser", folder: Path) -> None:
 
 
 def take_of_report(opened: "Browser", site: Path, folder: Path) -> None:
-    """The leaderboard, a chain and where a number comes from."""
+    """The leaderboard, one sample through every model, a chain and where a number comes from."""
     page = opened.new_page(viewport={"width": 1280, "height": 860})
     page.goto((site / "index.html").as_uri())
     _settled(page, folder / "report-leaderboard.png")
+    page.locator(".chains").screenshot(path=folder / "chains.png")
     page.get_by_role("link", name="0.743").first.click()
     _settled(page, folder / "report-provenance.png")
     page.goto((site / "index.html").as_uri())

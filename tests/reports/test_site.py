@@ -219,7 +219,8 @@ class Page(HTMLParser):
         self.texts: list[tuple[str, str]] = []
         """Class of the innermost element, and its text."""
         self._classes: list[str] = [""]
-        self.html = file.read_text(encoding="utf-8")
+        # where a line may break is not text
+        self.html = file.read_text(encoding="utf-8").replace("<wbr>", "")
         self.feed(self.html)
 
     def handle_starttag(self, tag, attrs):

@@ -60,10 +60,6 @@ LEGEND = (
     f"Higher is better unless a column says otherwise. Beside a value: {BRACKETS}. {LETTERS} The "
     "darker a cell, the fewer models are shown to be better."
 )
-COMPARISON = (
-    f"{LETTERS} To compare two runs over the units that both have: "
-    "driftledger compare RUN RUN"
-)
 Figures = Mapping[str, Mapping[str, Drawing]]
 """Section → the name of each file → its figure."""
 
@@ -217,7 +213,7 @@ def _comparison(
     for spec, blocks in report.parts.items():
         across += side_by_side(spec, blocks)
     values = {
-        "lead": COMPARISON,
+        "letters": LETTERS,
         "sections": [ReportSection("Side by side", "all", across)],
         "apart": list(_shown_apart(pairs, chains)),
     }

@@ -56,8 +56,12 @@ def href(cell: Cell) -> str:
 
 
 def unbroken(text: str) -> Markup:
-    """Keep a browser from breaking a line at a dash."""
-    return escape(for_terminal(text)).replace("–", Markup("&#8288;–&#8288;"))
+    """Let a browser break a line after a slash, and not at a dash."""
+    return (
+        escape(for_terminal(text))
+        .replace("–", Markup("&#8288;–&#8288;"))
+        .replace("/", Markup("/<wbr>"))
+    )
 
 
 def environment(parts: Parts) -> Environment:
