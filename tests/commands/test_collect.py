@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from driftledger import cli
 from driftledger.benchmarks.registry import benchmark_names
 from driftledger.collect.features import FeatureStore
 from driftledger.collect.progress import COUNTS, read_counts
@@ -19,7 +20,6 @@ from driftledger.commands.collect import (
     merge,
     plan,
     require_readiness,
-    selected_now,
     tasks_of,
 )
 from driftledger.commands.gc import remove_unused
@@ -237,9 +237,12 @@ def test_a_model_that_is_not_selected_is_named(project):
         collect(project, ["blnd"])
 
 
-def test_a_fresh_clone_builds_what_calls_need(project):
+def test_a_fresh_clone_builds_what_calls_need(project, monkeypatch):
     shutil.rmtree(project.root / "data")
-    collect(selected_now(project), ["blind"])
+    monkeypatch.setattr(sys, "argv", ["driftledger", "collect", "--model", "blind"])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert not ended.value.code
     assert {path.name for path in (project.root / "data").iterdir()} == {
         "datasets",
         "questions",

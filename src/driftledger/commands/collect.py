@@ -43,7 +43,7 @@ from driftledger.collect.store import CallStore, stores_in
 from driftledger.collect.submitted import under_way
 from driftledger.commands.stages import data
 from driftledger.commands.terminal import line, table
-from driftledger.components.base import Generator
+from driftledger.components.base import Component, Generator
 from driftledger.components.service import RemoteComponent
 from driftledger.core.errors import (
     ConfigError,
@@ -184,7 +184,6 @@ def ask(
     collecting: Collecting, collector: Collector, counts: Path | None = None
 ) -> list[CollectedRecord]:
     """Make every call that is not stored yet, show the progress, and add to a file of counts."""
-    collector.expect(collecting.asked)
     with Progress(collecting.title, collecting.calls, counts=counts) as progress:
         return collecting.run(
             lambda planned: collector.run((each.steps() for each in planned), progress)
@@ -281,6 +280,8 @@ def collect(project: Project, models: Sequence[str] = ()) -> None:
         # all that is asked of it at once, so that it is loaded once and always has work
         for model in names:
             own = tasks_by_model.get(model, ())
+            with lock:
+                collector.expect(_still_asked(own))
             collector.side_by_side([partial(work, task) for task in own])
 
     with project.store() as store, collector_of(project.settings, store) as collector:
@@ -305,6 +306,17 @@ def collect(project: Project, models: Sequence[str] = ()) -> None:
         for reason, names in grouped(reasons, lambda model: reasons[model]).items():
             sentences.append(f"{', '.join(names)}: {reason}")
         raise type(failed[next(iter(reasons))])("; ".join(sentences))
+
+
+def _still_asked(tasks: Sequence[Task]) -> list[Component]:
+    """List the components that tasks ask; one that is missing is the trouble of its tasks."""
+    components = []
+    for task in tasks:
+        if not task.is_made():
+            for role, name in sorted(task.asks):
+                with suppress(DriftledgerError):
+                    components.append(task.project.component(f"{role}s", name))
+    return components
 
 
 def _last_asked(task: Task, later: Sequence[Task]) -> set[tuple[str, str]]:
