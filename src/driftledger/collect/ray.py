@@ -119,8 +119,8 @@ class RayWorkers(Workers):
                         f"the Ray cluster has more than {largest:g}; take less in `workers`"
                     )
         for resource, amount in needs.items():
-            has = sum(node.get(resource, 0.0) for node in nodes)
-            if amount > has:
+            has = self.ray.cluster_resources().get(resource, 0.0)
+            if round(amount, 4) > has:  # as Ray counts
                 raise WorkersError(
                     f"{' and '.join(asked)} are at work at the same time and ask for {amount:g} "
                     f"{resource}, of which the Ray cluster has {has:g}; take fewer replicas or "
@@ -188,9 +188,8 @@ class RayWorkers(Workers):
             crew.close()
 
     def close(self) -> None:
-        for crew in self._crews.values():
-            if crew is not None:
-                crew.close()
+        for crew in filter(None, self._crews.values()):
+            crew.close()
         if "ray" in vars(self):
             self.ray.shutdown()
         if self._session is not None:

@@ -130,6 +130,13 @@ class Task:
             names.add(("model", judge))
         return names
 
+    @property
+    def components(self) -> list[Component]:
+        """The components that are asked; errors as of :meth:`Project.component`."""
+        return [
+            self.project.component(f"{role}s", name) for role, name in sorted(self.asks)
+        ]
+
     def inputs(self) -> str:
         """Return the digest of all that shapes the folder.
 
@@ -271,7 +278,6 @@ def collect(project: Project, models: Sequence[str] = ()) -> None:
                 component = project.components.get((f"{role}s", name))
                 # else nothing was asked of it, and it may not be on this machine
                 if component is not None:
-                    component.release()
                     collector.release(component)
 
     tasks_by_model = grouped(tasks, lambda task: task.keys["model"])
@@ -310,12 +316,11 @@ def collect(project: Project, models: Sequence[str] = ()) -> None:
 
 def _still_asked(tasks: Sequence[Task]) -> list[Component]:
     """List the components that tasks ask; one that is missing is the trouble of its tasks."""
-    components = []
+    components = list[Component]()
     for task in tasks:
         if not task.is_made():
-            for role, name in sorted(task.asks):
-                with suppress(DriftledgerError):
-                    components.append(task.project.component(f"{role}s", name))
+            with suppress(DriftledgerError):
+                components += task.components
     return components
 
 
@@ -667,7 +672,7 @@ def collect_shard(
     tasks = tasks_of(project, models)
     block = 1
     for task in tasks:
-        for component in task.collecting().asked:
+        for component in task.components:
             block = math.lcm(block, component.batch_window)
             if isinstance(component, RemoteComponent) and component.batch:
                 advice = "collect its calls without --shard, or take `batch` out"
@@ -684,7 +689,7 @@ def collect_shard(
             if not task.is_made():
                 try:
                     collecting = task.collecting()
-                    collector.expect(collecting.asked)
+                    collector.expect(task.components)
                     title = f"{collecting.title} · {part}"
                     with Progress(title, total=collecting.calls // part.of) as progress:
                         own = partial(
