@@ -94,11 +94,16 @@ def stops_as_exits() -> Iterator[None]:
 
     An ignored signal, as of ``nohup``, stays ignored.
     """
+
+    def stop(number: int, _: Any) -> None:
+        signal.alarm(0)  # Ray's own handler ends the process three seconds later
+        sys.exit(128 + number)
+
     handlers = {number: signal.getsignal(number) for number in _STOPS}
     try:
         for number, handler in handlers.items():
             if handler != signal.SIG_IGN:
-                signal.signal(number, lambda number, _: sys.exit(128 + number))
+                signal.signal(number, stop)
             elif number == signal.SIGINT:
                 # 'command &' of a script ignores it, and its children are to obey it
                 signal.signal(number, lambda *_: None)
