@@ -20,11 +20,11 @@ run: $(VENV)/installed ## evaluate what params.yaml selects, version it, show it
 
 run-neural: export OMP_NUM_THREADS := 1
 run-neural: $(VENV)/installed-all ## the same for the small checkpoints in trio/, with torch, in a worktree of its own: build/neural
-	test -e build/neural || git worktree add --quiet --detach build/neural
-	git -C build/neural checkout --quiet --force --detach $$(git rev-parse HEAD)
-	cd build/neural && driftledger preset neural && driftledger run && dvc repro --single-item trio/dvc.yaml:validity
+	test -e build/neural || git worktree add --quiet --force --detach build/neural
+	now=$$(git stash create) && git -C build/neural checkout --quiet --force --detach $${now:-$$(git rev-parse HEAD)}
+	cd build/neural && driftledger preset neural && driftledger run && dvc repro --single-item trio/validity/dvc.yaml:validity
 	cp build/neural/reports/validity.* reports/
-	cp build/neural/trio/dvc.lock trio/
+	cp build/neural/trio/validity/dvc.lock trio/validity/
 
 train-trio: $(VENV)/installed-all ## train the checkpoints in trio/ anew, or go on; takes more than an hour
 	dvc repro trio/dvc.yaml:train_trio

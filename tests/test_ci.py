@@ -147,3 +147,60 @@ def test_tests_that_fail_fail(repository, environment, said):
 def test_what_may_be_skipped_may(repository):
     passed, _ = ci(repository, SKIPPED="SKIPPED [2] test_slow.py:9: needs a week")
     assert passed
+
+
+NEURAL = {
+    "driftledger": """#!/bin/sh
+if [ "$1" = preset ]; then echo "$2" > params.yaml; exit; fi
+test "$(cat params.yaml)" = neural || exit 3
+cp code.py reports/validity.md
+touch reports/new.json
+rm reports/old.json
+""",
+    "dvc": """#!/bin/sh
+test -e reports/new.json && echo 2 > trio/validity/dvc.lock
+""",
+}
+"""Programs that do in little what the neural run does."""
+
+
+def test_the_neural_run_leaves_git_clean_and_takes_what_is_not_committed(tmp_path):
+    def git(*arguments):
+        command = ["git", "-c", "user.name=t", "-c", "user.email=t@t", *arguments]
+        return subprocess.run(
+            command, cwd=tmp_path, check=True, capture_output=True, text=True
+        ).stdout
+
+    def run_neural():
+        subprocess.run(
+            ["make", "--assume-old=.venv/installed-all", "run-neural"],
+            cwd=tmp_path,
+            check=True,
+        )
+        return git("status", "--porcelain", "--untracked-files=all").splitlines()
+
+    for name, text in NEURAL.items():
+        program = tmp_path / ".venv" / "bin" / name
+        program.parent.mkdir(parents=True, exist_ok=True)
+        program.write_text(text, encoding="utf-8")
+        program.chmod(0o755)
+    shutil.copy(REPOSITORY / "Makefile", tmp_path)
+    shutil.copy(REPOSITORY / ".gitignore", tmp_path)
+    for name, text in (
+        ("params.yaml", "default"),
+        ("code.py", "1\n"),
+        ("reports/old.json", ""),
+        ("reports/validity.md", "1\n"),
+        ("trio/validity/dvc.lock", "2\n"),
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    git("init", "--quiet")
+    git("add", "--all")
+    git("commit", "--quiet", "--message", "scores")
+    assert run_neural() == []
+    (tmp_path / "code.py").write_text("2\n", encoding="utf-8")
+    assert run_neural() == [" M code.py", " M reports/validity.md"]
+    shutil.rmtree(tmp_path / "build")
+    git("checkout", "--quiet", ".")
+    assert run_neural() == []

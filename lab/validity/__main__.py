@@ -1,7 +1,7 @@
 """``python -m lab.validity``: hold the scores of the preset neural against what was measured of the
 checkpoints.
 
-The stage ``validity`` of ``trio/dvc.yaml``; writes ``reports/validity.json``, ``.md`` and ``.svg``.
+The pipeline ``trio/validity/dvc.yaml``; writes ``reports/validity.json``, ``.md`` and ``.svg``.
 """
 
 import json

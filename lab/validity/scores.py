@@ -90,7 +90,7 @@ def collect(
             for file in (folder / SCORE, folder / ROWS):
                 if not file.is_file():
                     raise StoreError(
-                        f"{file} is missing; run 'make run-neural', which writes it"
+                        f"{file} is missing; run 'make run-neural': it is in build/neural"
                     )
             score, rows = (
                 read_json(folder / SCORE, Score),

@@ -13,6 +13,7 @@ from typing import ClassVar
 import pytest
 from tenacity import wait_none
 
+from driftledger.collect.batches import Workers
 from driftledger.collect.call import Ask, walk
 from driftledger.collect.progress import Progress
 from driftledger.collect.run import Collector
@@ -54,6 +55,16 @@ def stored_calls(folder, images, model, generator):
             walk(chain(model, generator, image, n), store.answer).answered
             for n, image in enumerate(images)
         )
+
+
+def test_services_are_no_work_for_workers(tmp_path):
+    expected = []
+    workers = Workers()
+    workers.expect = expected.extend
+    local = EchoModel()
+    with CallStore(tmp_path) as store, Collector(store, workers) as collector:
+        collector.expect([FarModel(), local])
+    assert expected == [local]
 
 
 def test_every_call_is_made_once_and_results_keep_their_order(images, tmp_path):

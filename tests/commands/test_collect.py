@@ -1,6 +1,7 @@
 """``driftledger collect``: all calls of the selection in one process, or those of some models."""
 
 import shutil
+import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -10,6 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from driftledger import cli
 from driftledger.benchmarks.registry import benchmark_names
 from driftledger.collect.features import FeatureStore
 from driftledger.collect.progress import COUNTS, read_counts
@@ -19,7 +21,7 @@ from driftledger.commands.collect import (
     merge,
     plan,
     require_readiness,
-    selected_now,
+    stops_as_exits,
     tasks_of,
 )
 from driftledger.commands.gc import remove_unused
@@ -237,14 +239,24 @@ def test_a_model_that_is_not_selected_is_named(project):
         collect(project, ["blnd"])
 
 
-def test_a_fresh_clone_builds_what_calls_need(project):
+def test_a_fresh_clone_builds_what_calls_need(project, monkeypatch):
     shutil.rmtree(project.root / "data")
-    collect(selected_now(project), ["blind"])
+    monkeypatch.setattr(sys, "argv", ["driftledger", "collect", "--model", "blind"])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert not ended.value.code
     assert {path.name for path in (project.root / "data").iterdir()} == {
         "datasets",
         "questions",
         "records",
     }
+
+
+def test_a_stop_is_not_cut_short_by_the_alarm_that_ray_sets_at_it():
+    signal.alarm(60)
+    with pytest.raises(SystemExit), stops_as_exits():
+        signal.raise_signal(signal.SIGTERM)
+    assert signal.alarm(0) == 0
 
 
 def test_what_must_come_first_is_named(project):

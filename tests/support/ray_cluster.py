@@ -1,5 +1,6 @@
 """A Ray cluster on this machine whose nodes can be lost."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -16,6 +17,8 @@ MEMORY = 2**27
 def two_nodes() -> Iterator[Any]:
     """A head that runs nothing, and two nodes of one CPU each; all of its processes are gone in the
     end."""
+    # Else a process that has started a cluster of its own has a token that this one lacks.
+    os.environ.setdefault("RAY_AUTH_MODE", "disabled")
     import_ray(local=True)
     from ray.cluster_utils import Cluster
 

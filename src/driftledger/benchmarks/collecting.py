@@ -152,12 +152,6 @@ class Collecting:
         return self.keys["dataset" if "dataset" in self.keys else "question_set"]
 
     @property
-    def asked(self) -> Sequence[Component]:
-        """The components that are asked."""
-        components = [component for _, component in self.components.values()]
-        return [each for each in components if isinstance(each, Model | Generator)]
-
-    @property
     def calls(self) -> int:
         """The largest number of calls that can be made."""
         count = 0

@@ -42,7 +42,7 @@ _OF_A_QUEUE = 32
 """Calls that are handed to an actor together, where its engine has a queue."""
 
 FOLDERS = f"driftledger-actor-{socket.gethostname()}-"
-"""The names of actors' folders begin so; the number of the process follows."""
+"""The names of actors' folders, and of a file in a session's, begin so; a process id follows."""
 
 
 class WorkersError(DriftledgerError):
@@ -84,8 +84,8 @@ class RayWorkers(Workers):
         self._settings_of = settings_of
         self._crews: dict[str, _Crew | None] = {}
         self._fits = True
-        self.session: Path | None = None
-        """The folder of the cluster that this object has started."""
+        self._session: Path | None = None
+        """The folder of a cluster that this object has started."""
 
     def expect(self, components: Iterable[Component]) -> None:
         for component in components:
@@ -105,22 +105,26 @@ class RayWorkers(Workers):
         Raises:
             WorkersError: it has too little of something.
         """
+        nodes = [node["Resources"] for node in self.ray.nodes() if node["Alive"]]
         needs = defaultdict[str, float](float)
         asked = []
-        for crew in self._crews.values():
-            if crew is not None:
-                asked.append(f"{crew.most} x {crew.name}")
-                needs["CPU"] += crew.most * crew.needs["num_cpus"]
-                needs["GPU"] += crew.most * crew.needs["num_gpus"]
-                for resource, amount in crew.needs["resources"].items():
-                    needs[resource] += crew.most * amount
-        has = self.ray.cluster_resources()
+        for crew in filter(None, self._crews.values()):
+            asked.append(f"{crew.most} x {crew.name}")
+            for resource, amount in crew.needs.items():
+                needs[resource] += crew.most * amount
+                largest = max((node.get(resource, 0.0) for node in nodes), default=0.0)
+                if amount > largest:
+                    raise WorkersError(
+                        f"an actor of {crew.name} asks for {amount:g} {resource}, and no node of "
+                        f"the Ray cluster has more than {largest:g}; take less in `workers`"
+                    )
         for resource, amount in needs.items():
-            if amount > has.get(resource, 0.0):
+            has = self.ray.cluster_resources().get(resource, 0.0)
+            if round(amount, 4) > has:  # as Ray counts
                 raise WorkersError(
                     f"{' and '.join(asked)} are at work at the same time and ask for {amount:g} "
-                    f"{resource}, of which the Ray cluster has {has.get(resource, 0.0):g}; take "
-                    "fewer replicas or smaller amounts in `workers`"
+                    f"{resource}, of which the Ray cluster has {has:g}; take fewer replicas or "
+                    "smaller amounts in `workers`"
                 )
         self._fits = True
 
@@ -154,7 +158,9 @@ class RayWorkers(Workers):
                 f"({_message(error)}); start it or correct its address"
             ) from None
         if self._address is None:
-            self.session = Path(context.address_info["session_dir"])
+            self._session = Path(context.address_info["session_dir"])
+            (self._session / f"{FOLDERS}{os.getpid()}-").touch()
+            _remove_left(self._session.parent.glob(f"session_*/{FOLDERS}*"))
         return ray
 
     def batches(self, component: Component) -> tuple[int, int]:
@@ -182,13 +188,18 @@ class RayWorkers(Workers):
             crew.close()
 
     def close(self) -> None:
-        for crew in self._crews.values():
-            if crew is not None:
-                crew.close()
+        for crew in filter(None, self._crews.values()):
+            crew.close()
         if "ray" in vars(self):
             self.ray.shutdown()
-        if self.session is not None:
-            shutil.rmtree(self.session, ignore_errors=True)
+        if self._session is not None:
+            shutil.rmtree(self._session, ignore_errors=True)
+            with suppress(OSError):  # other sessions are there
+                latest = self._session.parent / "session_latest"
+                if not latest.exists():
+                    latest.unlink()
+                self._session.parent.rmdir()
+            _remove_left(Path(tempfile.gettempdir()).glob(f"{FOLDERS}*"))
         super().close()
 
 
@@ -199,7 +210,7 @@ class _Crew:
         self, workers: RayWorkers, component: Component, settings: WorkerSettings
     ) -> None:
         self._workers = workers
-        self.name = component.provider
+        self.name = component.entry_name or component.provider
         kind = type(component)
         module_folder = None
         file = getattr(sys.modules[kind.__module__.partition(".")[0]], "__file__", None)
@@ -231,10 +242,13 @@ class _Crew:
         on_gpu = component.spec["identity"].get("device") == "cuda"
         gpus = float(on_gpu) if settings.num_gpus is None else settings.num_gpus
         self.slots = asyncio.Semaphore(self.most * (self.at_once + 1))
-        self.needs: dict[str, Any] = {
-            "num_gpus": gpus,
+        self.needs = {"CPU": settings.num_cpus, "GPU": gpus, **settings.resources}
+        """Amounts of an actor, by Ray's names of resources."""
+        self._options = {
             "num_cpus": settings.num_cpus,
+            "num_gpus": gpus,
             "resources": settings.resources,
+            "max_concurrency": self.at_once,
         }
         self._actors: list[Any] = []
         self._idle: asyncio.Queue[Any] = asyncio.Queue()
@@ -297,8 +311,7 @@ class _Crew:
 
     def _start(self) -> Any:
         remote = self._workers.ray.remote(_Actor)
-        needs = self.needs | {"max_concurrency": self.at_once}
-        actor = remote.options(**needs).remote(*self._recipe)
+        actor = remote.options(**self._options).remote(*self._recipe)
         self._actors.append(actor)
         return actor
 
@@ -353,12 +366,7 @@ class _Actor:
         self._spec = spec
         self._folder = folder
         self._workers = Workers()
-        for left in Path(tempfile.gettempdir()).glob(f"{FOLDERS}*"):
-            with suppress(ValueError, PermissionError):  # it is alive, and of others
-                try:
-                    os.kill(int(left.name.removeprefix(FOLDERS).partition("-")[0]), 0)
-                except ProcessLookupError:
-                    shutil.rmtree(left, ignore_errors=True)
+        _remove_left(Path(tempfile.gettempdir()).glob(f"{FOLDERS}*"))
 
     @cached_property
     def _component(self) -> Component:
@@ -400,6 +408,18 @@ class _Actor:
                         call, conversation=call.conversation.with_media(here)
                     )
             return await self._workers.make(calls)
+
+
+def _remove_left(paths: Iterable[Path]) -> None:
+    """Remove the folders that are named so, or hold a file named so, of processes that ended."""
+    for path in paths:
+        process = path.name.removeprefix(FOLDERS).partition("-")[0]
+        with suppress(ValueError, PermissionError):  # it is alive, and of others
+            try:
+                os.kill(int(process), 0)
+            except ProcessLookupError:
+                folder = path if path.is_dir() else path.parent
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def _message(error: BaseException) -> str:

@@ -139,7 +139,8 @@ class Collector:
 
     def expect(self, components: Iterable[Component]) -> None:
         """Note the components that the next runs ask, beside those that were noted before."""
-        self._loop.call_soon_threadsafe(self._workers.expect, components)
+        local = [each for each in components if not isinstance(each, RemoteComponent)]
+        self._loop.call_soon_threadsafe(self._workers.expect, local)
 
     def side_by_side(self, jobs: Sequence[Callable[[], R]]) -> list[R]:
         """Do each job, which calls :meth:`run`, in a thread of its own.

@@ -43,7 +43,7 @@ from driftledger.collect.store import CallStore, stores_in
 from driftledger.collect.submitted import under_way
 from driftledger.commands.stages import data
 from driftledger.commands.terminal import line, table
-from driftledger.components.base import Generator
+from driftledger.components.base import Component, Generator
 from driftledger.components.service import RemoteComponent
 from driftledger.core.errors import (
     ConfigError,
@@ -94,11 +94,16 @@ def stops_as_exits() -> Iterator[None]:
 
     An ignored signal, as of ``nohup``, stays ignored.
     """
+
+    def stop(number: int, _: Any) -> None:
+        signal.alarm(0)  # Ray's own handler ends the process three seconds later
+        sys.exit(128 + number)
+
     handlers = {number: signal.getsignal(number) for number in _STOPS}
     try:
         for number, handler in handlers.items():
             if handler != signal.SIG_IGN:
-                signal.signal(number, lambda number, _: sys.exit(128 + number))
+                signal.signal(number, stop)
             elif number == signal.SIGINT:
                 # 'command &' of a script ignores it, and its children are to obey it
                 signal.signal(number, lambda *_: None)
@@ -129,6 +134,13 @@ class Task:
         if self.spec.collects.judged and (judge := self.project.settings.judge):
             names.add(("model", judge))
         return names
+
+    @property
+    def components(self) -> list[Component]:
+        """The components that are asked; errors as of :meth:`Project.component`."""
+        return [
+            self.project.component(f"{role}s", name) for role, name in sorted(self.asks)
+        ]
 
     def inputs(self) -> str:
         """Return the digest of all that shapes the folder.
@@ -184,7 +196,6 @@ def ask(
     collecting: Collecting, collector: Collector, counts: Path | None = None
 ) -> list[CollectedRecord]:
     """Make every call that is not stored yet, show the progress, and add to a file of counts."""
-    collector.expect(collecting.asked)
     with Progress(collecting.title, collecting.calls, counts=counts) as progress:
         return collecting.run(
             lambda planned: collector.run((each.steps() for each in planned), progress)
@@ -272,7 +283,6 @@ def collect(project: Project, models: Sequence[str] = ()) -> None:
                 component = project.components.get((f"{role}s", name))
                 # else nothing was asked of it, and it may not be on this machine
                 if component is not None:
-                    component.release()
                     collector.release(component)
 
     tasks_by_model = grouped(tasks, lambda task: task.keys["model"])
@@ -281,6 +291,8 @@ def collect(project: Project, models: Sequence[str] = ()) -> None:
         # all that is asked of it at once, so that it is loaded once and always has work
         for model in names:
             own = tasks_by_model.get(model, ())
+            with lock:
+                collector.expect(_still_asked(own))
             collector.side_by_side([partial(work, task) for task in own])
 
     with project.store() as store, collector_of(project.settings, store) as collector:
@@ -305,6 +317,16 @@ def collect(project: Project, models: Sequence[str] = ()) -> None:
         for reason, names in grouped(reasons, lambda model: reasons[model]).items():
             sentences.append(f"{', '.join(names)}: {reason}")
         raise type(failed[next(iter(reasons))])("; ".join(sentences))
+
+
+def _still_asked(tasks: Sequence[Task]) -> list[Component]:
+    """List the components that tasks ask; one that is missing is the trouble of its tasks."""
+    components = list[Component]()
+    for task in tasks:
+        if not task.is_made():
+            with suppress(DriftledgerError):
+                components += task.components
+    return components
 
 
 def _last_asked(task: Task, later: Sequence[Task]) -> set[tuple[str, str]]:
@@ -655,7 +677,7 @@ def collect_shard(
     tasks = tasks_of(project, models)
     block = 1
     for task in tasks:
-        for component in task.collecting().asked:
+        for component in task.components:
             block = math.lcm(block, component.batch_window)
             if isinstance(component, RemoteComponent) and component.batch:
                 advice = "collect its calls without --shard, or take `batch` out"
@@ -672,7 +694,7 @@ def collect_shard(
             if not task.is_made():
                 try:
                     collecting = task.collecting()
-                    collector.expect(collecting.asked)
+                    collector.expect(task.components)
                     title = f"{collecting.title} · {part}"
                     with Progress(title, total=collecting.calls // part.of) as progress:
                         own = partial(

@@ -11,12 +11,14 @@ from cleanfid.fid import frechet_distance as clean
 from cleanfid.inception_torchscript import InceptionV3W
 from PIL import Image
 
-from driftledger.components.encoders import INCEPTION_FILE, Inception
+from driftledger.commands.collect import plan
+from driftledger.components.encoders import INCEPTION_ADDRESS, INCEPTION_FILE, Inception
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError
 from driftledger.metrics.frechet import frechet_distance
 from tests.extras.encoding import refused, relative, tiny
 from tests.metrics.test_reference import features
+from tests.support.small import changed, make_small
 
 pytestmark = [pytest.mark.filterwarnings("ignore:.torch.jit:FutureWarning")]
 
@@ -80,3 +82,15 @@ def test_frechet_distance_is_clean_fids():
         a.mean(axis=0), np.cov(a, rowvar=False), b.mean(axis=0), np.cov(b, rowvar=False)
     )
     assert frechet_distance(a, b) == pytest.approx(float(theirs), rel=1e-5)
+
+
+def test_a_plan_says_where_the_file_is_had(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    make_small(tmp_path)
+
+    def change(params):
+        params["run"]["encoders"] = ["inception"]
+
+    [missing] = plan(changed(tmp_path, change)).missing
+    assert missing.startswith("encoders.inception: 'weights/inception' holds no ")
+    assert missing.endswith(INCEPTION_ADDRESS)

@@ -1,11 +1,15 @@
 """Components as actors of a Ray cluster of two nodes, one of which is lost."""
 
+import json
 import os
+import re
 import signal
 import subprocess
+import tempfile
 import threading
 import time
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -13,14 +17,17 @@ from driftledger.collect.call import Ask, Draw
 from driftledger.collect.ray import FOLDERS, RayWorkers, WorkersError, _Actor
 from driftledger.collect.settings import WorkerSettings
 from driftledger.collect.store import CallStore
+from driftledger.commands.collect import collect
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError
 from driftledger.core.types import Conversation, Medium, Result, Subject
 from driftledger_demo.sounds import Listener, Sounds, Synthesiser
 from tests.collect.chains import run_protocols
 from tests.conftest import draw
+from tests.support.evaluation import build
 from tests.support.fakes.sleeping import SleepingGenerator, SleepingModel, shifts
 from tests.support.ray_cluster import add_node, end_node, two_nodes
+from tests.support.small import changed, make_small
 from tests.support.stores import comparable, stored_rows
 
 pytestmark = pytest.mark.slow
@@ -77,29 +84,38 @@ def run(model, generator, shown, folder, workers=None):
 
 
 @contextmanager
-def killing(log, cluster):
-    """Kill an actor at work, and then a node with all of its actors."""
+def killing(log, store, cluster):
+    """Kill an actor in the middle of a batch, and then a node with all of its actors; yields a dict
+    for when, and what the model had been asked and was stored by then."""
+    before = {}
 
     def kill():
-        while not (
-            log.exists()
-            and (at_work := [shift for shift in shifts(log) if shift.ended is None])
-        ):
+        at_work = stored = []
+        while not (at_work and stored):
             time.sleep(0.05)
-        os.kill(at_work[0].pid, signal.SIGKILL)
+            if log.exists():
+                at_work = [shift for shift in shifts(log) if shift.ended is None]
+                stored = [
+                    f"{row['sample']} {json.loads(row['result'])['text']}"
+                    for row in stored_rows(store).values()
+                    if row["image"] is None
+                ]
+        before["stored"] = set(stored)
+        before["at"] = time.time()
+        os.kill(at_work[-1].pid, signal.SIGKILL)
         time.sleep(1)
         end_node(cluster)
 
     thread = threading.Thread(target=kill)
     thread.start()
-    yield
+    yield before
     thread.join()
     add_node(cluster)
 
 
 def test_actors_and_a_node_are_lost_and_no_call_is(cluster, tmp_path):
     shown, log = images(tmp_path, 12), tmp_path / "log"
-    with killing(log, cluster):
+    with killing(log, tmp_path / "there", cluster) as before:
         there = run(
             *pair(log, seconds=0.5),
             shown,
@@ -114,6 +130,9 @@ def test_actors_and_a_node_are_lost_and_no_call_is(cluster, tmp_path):
     assert {shift.asked for shift in batches} == {
         shift.asked for shift in shifts(tmp_path / "alone.log")
     }
+    after = [shift.asked for shift in batches if shift.began > before["at"]]
+    assert after
+    assert not before["stored"] & {each for asked in after for each in asked}
 
 
 def test_sounds_go_to_actors_and_come_back(cluster, tmp_path):
@@ -149,36 +168,81 @@ def test_a_batch_that_takes_every_actor_down_ends_the_run(cluster, tmp_path):
     }
 
 
-def test_actors_that_do_not_fit_together_are_refused_before_the_first_call(
-    cluster, tmp_path
+@pytest.mark.parametrize(
+    ("needs", "sentence"),
+    [
+        (
+            {"replicas": 2},
+            "2 x generators.painter and 2 x models.regions_medium and 1 x models.rubric are at "
+            "work at the same time and ask for 5 CPU, of which the Ray cluster has 2; take fewer "
+            "replicas or smaller amounts in `workers`",
+        ),
+        (
+            {"num_cpus": 1.5},
+            "an actor of generators.painter asks for 1.5 CPU, and no node of the Ray cluster has "
+            "more than 1; take less in `workers`",
+        ),
+        (
+            {"resources": {"tpu": 1}},
+            "an actor of generators.painter asks for 1 tpu, and no node of the Ray cluster has "
+            "more than 0; take less in `workers`",
+        ),
+    ],
+    ids=["all of them", "one on a node", "a resource"],
+)
+def test_actors_that_do_not_fit_are_refused_before_the_first_call(
+    needs, sentence, cluster, tmp_path, monkeypatch
 ):
-    asked = pair(tmp_path / "log")
-    many = RayWorkers(cluster.address, lambda _: WorkerSettings(replicas=2))
-    many.expect(asked)
-    with pytest.raises(
-        WorkersError,
-        match=r"2 x .*Model and 2 x .*Generator are at work at the same time and ask for 4 CPU, "
-        r"of which the Ray cluster has 2; take fewer replicas",
-    ):
-        run(*asked, images(tmp_path, 1), tmp_path / "store", many)
-    assert not (tmp_path / "log").exists()
+    """Also before those of another benchmark, which asks the model alone."""
+    monkeypatch.chdir(tmp_path)
+    build(make_small(tmp_path))
+
+    def change(params):
+        params["collect"] = {"where": "ray", "address": cluster.address}
+        entries = [("models", "regions_medium"), ("generators", "painter")]
+        for section, name in entries:
+            params[section][name] |= {"workers": needs}
+
+    project = changed(tmp_path, change)
+    with pytest.raises(WorkersError, match=re.escape(sentence)):
+        collect(project, ["regions_medium"])
+    assert not stored_rows(project.state)
 
 
-def test_an_actor_removes_what_killed_ones_left(tmp_path, monkeypatch):
+@pytest.fixture
+def ended():
+    """The id of a process that has ended."""
+    process = subprocess.Popen(["true"])
+    process.wait()
+    return process.pid
+
+
+def test_an_actor_removes_what_killed_ones_left(ended, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    ended = subprocess.Popen(["true"])
-    ended.wait()
-    for process in (ended.pid, os.getpid()):
+    for process in (ended, os.getpid()):
         (tmp_path / f"{FOLDERS}{process}-x").mkdir()
     _Actor("a:B", None, {}, {}, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == [f"{FOLDERS}{os.getpid()}-x"]
 
 
-def test_a_cluster_of_this_machine_leaves_no_folder(tmp_path):
-    here = workers(None, 1)
-    run(*pair(tmp_path / "log"), images(tmp_path, 1), tmp_path / "store", here)
-    assert here.session is not None
-    assert not here.session.exists()
+def test_a_cluster_of_this_machine_leaves_no_folder(ended, tmp_path, monkeypatch):
+    """Nor those of a killed run, and of its actors; the folders of others stay."""
+    with tempfile.TemporaryDirectory() as short:
+        monkeypatch.setenv("RAY_TMPDIR", short)
+        monkeypatch.setattr("tempfile.tempdir", short)
+        for number, process in enumerate((ended, os.getpid())):
+            session = Path(short, "ray", f"session_{number}")
+            session.mkdir(parents=True)
+            (session / f"{FOLDERS}{process}-").touch()
+        Path(short, f"{FOLDERS}{ended}-x").mkdir()
+        run(
+            *pair(tmp_path / "log"),
+            images(tmp_path, 1),
+            tmp_path / "store",
+            workers(None, 1),
+        )
+        left = {path.name for path in Path(short).rglob("*")}
+    assert left == {"ray", "session_1", f"{FOLDERS}{os.getpid()}-"}
 
 
 def test_a_node_with_another_component_is_refused(cluster, tmp_path):

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 import transformers
+from torch.overrides import TorchFunctionMode
 
 from driftledger.core.errors import OutOfMemoryError
 from driftledger.core.types import Conversation, Outcome
@@ -142,21 +143,31 @@ def test_an_empty_answer_has_no_text(llava, asked, monkeypatch):
 def test_scores_that_are_no_numbers_are_told_of_the_row_that_has_them(
     beams, llava, asked, monkeypatch
 ):
-    """What is computed for a row after its end is padding."""
+    """What is computed for a row after its end is padding. The device waits for nobody who looks at
+    a step's scores."""
     one = model(llava, beams=beams)
     said = torch.tensor([[7, 354, 9], [7, 8, 9], [7, 8, 354]])
+    done = set()
+
+    class Noting(TorchFunctionMode):
+        def __torch_function__(self, function, types, args=(), kwargs=None):
+            done.add(function.__name__)
+            return function(*args, **(kwargs or {}))
 
     def generate(**given):
         for step in range(3):
             scores = torch.full((3 * beams, 5), -torch.inf)
             scores[[0, -1], 2] = torch.nan if step == 2 else 0.0
-            given["logits_processor"][0](None, scores)
+            with Noting():
+                given["logits_processor"][0](None, scores)
         return torch.cat([given["input_ids"], said], dim=1)
 
     monkeypatch.setattr(one.loaded.model, "generate", generate)
     first, second, last = one.respond(asked[:3])
     assert (first.outcome, second.outcome) == (Outcome.OK, Outcome.TRUNCATED)
     assert "scores are no numbers" in failure(last)
+    assert "isnan" in done
+    assert not done & {"__bool__", "__int__", "cpu", "item", "numpy", "tolist", "to"}
 
 
 def test_out_of_memory_is_said_so_that_the_batch_can_be_halved(
