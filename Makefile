@@ -12,7 +12,7 @@ export PATH := $(abspath $(VENV))/bin:$(PATH)
 export DVC_NO_ANALYTICS := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 
-.PHONY: run run-neural train-trio test test-slow test-all install-all browser postgres pictures check lint ui perf requirements dist clean
+.PHONY: run run-neural train-trio test test-slow test-all install-all browser postgres pictures check lint docs ui perf requirements dist clean
 .DELETE_ON_ERROR:
 
 run: $(VENV)/installed ## evaluate what params.yaml selects, version it, show it in MLflow; what others have pushed is pulled
@@ -60,6 +60,10 @@ lint: $(VENV)/installed-dev
 	mypy
 	mypy perf/*.py # scripts, which import one another as such
 	driftledger upgrade --check
+
+docs: export NO_MKDOCS_2_WARNING := 1
+docs: $(VENV)/installed-dev ## build README and docs/ as a site in build/docs; a broken link fails
+	mkdocs build --strict --quiet
 
 ui: $(VENV)/installed ## open MLflow on the scores
 	driftledger ui
