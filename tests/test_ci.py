@@ -139,7 +139,13 @@ def test_what_differs_is_shown_and_fails(repository, environment, shown):
             "THESE TESTS MUST NOT BE SKIPPED HERE",
         ),
     ],
-    ids=["as text", "on the oldest Python", "on the newest", "by being skipped"],
+    ids=[
+        "as text",
+        "on the oldest Python",
+        "as pages",
+        "on the newest",
+        "by being skipped",
+    ],
 )
 def test_tests_that_fail_fail(repository, environment, said):
     passed, printed = ci(repository, **environment)
