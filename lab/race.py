@@ -1,7 +1,7 @@
 """How often a race errs, and how many images it asks for: simulated races over 500 images.
 
-Run as ``python -m lab.race`` in the top folder, two minutes of CPU; it writes ``reports/race.md``. A
-race looks after 32, 64, 128, 256 and 500 images.
+Run as ``python -m lab.race`` in the top folder, two minutes of CPU; it writes ``reports/race.md``.
+A race looks after 32, 64, 128, 256 and 500 images.
 """
 
 import json
