@@ -19,6 +19,7 @@ SHOWN = (
     "reports/*.md",
     "reports/**/*.svg",
     "src/driftledger/**/patterns.yaml",
+    "src/driftledger_demo/datasets/photos.json",
 )
 """Pages, and what they link to."""
 ROLE = re.compile(r":(?:class|func|meth|mod):(?=`)")
