@@ -17,8 +17,8 @@ from tests.acceptance.test_newcomer import PHOTOGRAPHS, of_the_readme
 README = Path("README.md")
 BEGIN = "<!-- python -m lab.first_use: begin -->\n"
 END = "<!-- python -m lab.first_use: end -->"
-SHOWN = ("plan", "run", "audit")
-LINES_OF_AUDIT = 12
+LAST = {"plan": "all", "audit": "encoder"}
+"""Command → how the last line begins that README has room for."""
 
 
 def printed(folder: Path) -> str:
@@ -40,9 +40,11 @@ def printed(folder: Path) -> str:
             more = address if name == "init" else ()
             output = project.run(*command, *more).stdout.rstrip()
             project.commit(name)
-            if name in SHOWN:
-                typed = " ".join(command).replace("hues", "dinov2")
-                shown.append(f"$ {typed}\n{output}")
+            if name in LAST:
+                lines = output.splitlines()
+                last = [n for n, line in enumerate(lines) if line.startswith(LAST[name])]
+                head = "\n".join(lines[: last[-1] + 1])
+                shown.append(f"$ {' '.join(command)}\n{head}")
     return "\n\n".join(shown)
 
 
