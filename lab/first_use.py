@@ -42,7 +42,9 @@ def printed(folder: Path) -> str:
             project.commit(name)
             if name in LAST:
                 lines = output.splitlines()
-                last = [n for n, line in enumerate(lines) if line.startswith(LAST[name])]
+                last = [
+                    n for n, line in enumerate(lines) if line.startswith(LAST[name])
+                ]
                 head = "\n".join(lines[: last[-1] + 1])
                 shown.append(f"$ {' '.join(command)}\n{head}")
     return "\n\n".join(shown)
