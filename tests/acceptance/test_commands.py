@@ -2,7 +2,6 @@
 ``golden/json_keys.txt``."""
 
 import re
-import shlex
 import shutil
 import subprocess
 
