@@ -5,6 +5,8 @@ Everything is real but the service, which describes and draws at random, and the
 compares colours.
 """
 
+import re
+import shlex
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,13 +14,23 @@ from driftledger.core.files import write_text
 from tests.acceptance import own_code
 from tests.acceptance.checkout import Checkout, draw
 from tests.acceptance.service import Service
-from tests.acceptance.test_newcomer import PHOTOGRAPHS, of_the_readme
 
 README = Path("README.md")
 BEGIN = "<!-- python -m lab.first_use: begin -->\n"
 END = "<!-- python -m lab.first_use: end -->"
+PHOTOGRAPHS = 12
 LAST = {"plan": "all", "audit": "encoder"}
 """Command → how the last line begins that README has room for."""
+
+
+def first_commands() -> list[list[str]]:
+    """Return the commands with which README begins, with an encoder that needs no weights."""
+    text = README.read_text(encoding="utf-8")
+    [block] = re.findall(r"```console\n(.*?)```", text, re.DOTALL)[:1]
+    block = block.replace("--encoder dinov2", "--encoder hues:hues")
+    lines = block.replace("/dinov2:", "/hues:").splitlines()
+    commands = [shlex.split(line, comments=True) for line in lines]
+    return [command for command in commands if command[0] == "driftledger"]
 
 
 def printed(folder: Path) -> str:
@@ -33,9 +45,9 @@ def printed(folder: Path) -> str:
     with Service() as service:
         service.listed = ["gpt-5.4-mini-2026-03-17", "gpt-image-2-2026-04-21"]
         address = ("--base-url", service.base_url, "--key-env", "OPENAI_API_KEY")
-        for command in of_the_readme():
+        for command in first_commands():
             name = command[1]
-            if name in ("install", "ui"):
+            if name == "ui":
                 continue
             more = address if name == "init" else ()
             output = project.run(*command, *more).stdout.rstrip()

@@ -205,9 +205,11 @@ def test_two_people_who_ran_at_once_merge_their_settings(small, tmp_path):
     assert lines[0] == "git pull --no-rebase"
     assert lines[2] == "git diff HEAD -- params.yaml"
     first = small.copy(tmp_path / "first")
-    first.git("clone", "--quiet", str(first.root), str(tmp_path / "theirs"))
-    second = Checkout(tmp_path / "theirs", tmp_path / "state")
-    second.run("cp", "-r", str(first.root / ".driftledger"), str(second.root))
+    second = small.copy(tmp_path / "second")
+    second.git("remote", "add", "origin", str(first.root))
+    second.git("fetch", "--quiet")
+    branch = second.git("branch", "--show-current").strip()
+    second.git("branch", "--quiet", "--set-upstream-to", f"origin/{branch}")
     for checkout, models in ((first, ["random"]), (second, ["always_refuse"])):
         checkout.params(
             lambda params, models=models: params["run"]["models"].extend(models)
