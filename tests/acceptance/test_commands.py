@@ -119,6 +119,8 @@ def test_the_commands_about_a_service_run(tmp_path):
             command = command.replace("dinov2", "hues").replace("gc_at_5", "gc_at_1")
             if command.startswith("driftledger init"):
                 continue  # of another page
+            if "run --again" in command:
+                project.commit("what is there")
             ran(project, command.replace("git commit", "git commit --allow-empty"))
             if "llava" in command:  # which no server here has
                 project.git("checkout", "--quiet", "params.yaml")
