@@ -22,7 +22,7 @@ SHOWN = (
     "src/driftledger_demo/datasets/photos.json",
 )
 """Pages, and what they link to."""
-ROLE = re.compile(r":(?:class|func|meth|mod):(?=`)")
+ROLE = re.compile(r":(?:attr|class|data|func|meth|mod):(?=`)")
 DOCTEST = re.compile(r"^>>> (?:.+\n?)+", re.MULTILINE)
 
 
