@@ -97,7 +97,8 @@ def test_the_commands_about_the_default_project_run(project):
     assert len(commands) > 20
     for command in commands:
         done = ran(project, command)
-        assert done.stdout or "merge" in command or "upgrade" in command, command
+        silent = re.search(" (report|upgrade) |^dvc ", f"{command} ")
+        assert done.stdout or silent, command
 
 
 @pytest.mark.slow
