@@ -42,8 +42,9 @@ test-all: $(VENV)/installed-all ## run all tests
 
 install-all: $(VENV)/installed-all ## install every optional library
 
-pictures: $(VENV)/installed-dev ## make the pictures of README and docs anew, of what there is; needs chromium
+pictures: $(VENV)/installed-dev ## make the pictures of README and docs again, and what its first commands print; needs chromium
 	python -m lab.pictures
+	python -m lab.first_use
 
 browser: ## install Debian's chromium where there is none, for the tests that look at pages
 	command -v chromium > /dev/null || (apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium) > /dev/null
