@@ -12,7 +12,7 @@ export PATH := $(abspath $(VENV))/bin:$(PATH)
 export DVC_NO_ANALYTICS := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 
-.PHONY: run run-neural train-trio test test-slow test-all install-all browser postgres pictures check lint ui perf requirements dist clean
+.PHONY: run run-neural train-trio test test-slow test-all install-all browser postgres pictures check lint docs ui perf requirements dist clean
 .DELETE_ON_ERROR:
 
 run: $(VENV)/installed ## evaluate what params.yaml selects, version it, show it in MLflow; what others have pushed is pulled
@@ -42,8 +42,9 @@ test-all: $(VENV)/installed-all ## run all tests
 
 install-all: $(VENV)/installed-all ## install every optional library
 
-pictures: $(VENV)/installed-dev ## make the pictures of README and docs anew, of what there is; needs chromium
+pictures: $(VENV)/installed-dev ## make the pictures of README and docs again, and what its first commands print; needs chromium
 	python -m lab.pictures
+	python -m lab.first_use
 
 browser: ## install Debian's chromium where there is none, for the tests that look at pages
 	command -v chromium > /dev/null || (apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium) > /dev/null
@@ -60,6 +61,10 @@ lint: $(VENV)/installed-dev
 	mypy
 	mypy perf/*.py # scripts, which import one another as such
 	driftledger upgrade --check
+
+docs: export NO_MKDOCS_2_WARNING := 1
+docs: $(VENV)/installed-dev ## build README and docs/ as a site in build/docs; a broken link fails
+	mkdocs build --strict --quiet
 
 ui: $(VENV)/installed ## open MLflow on the scores
 	driftledger ui

@@ -6,6 +6,7 @@ shows them, which needs chromium; README's leaderboard is the report's.
 """
 
 import io
+import json
 import os
 import re
 import subprocess
@@ -14,14 +15,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from shutil import which
 from socket import socket
+from tempfile import TemporaryDirectory
 from time import sleep
 from typing import TYPE_CHECKING
 
+from markdown_it import MarkdownIt
 from rich.console import Console
 from rich.text import Text
 
 from driftledger.core.errors import ConfigError
-from driftledger.core.files import write_text
+from driftledger.core.files import load_yaml, write_text
 from driftledger.reports.report import SITE
 from lab.entry import here, new_app, run
 
@@ -213,6 +216,60 @@ def take_of_report(opened: "Browser", site: Path, folder: Path) -> None:
     _settled(page, folder / "report-chain.png")
 
 
+COMMENT = """<!doctype html><meta charset="utf-8"><style>
+body { margin: 0; padding: 16px; width: 860px; background: #fff; color: #1f2328;
+  font: 14px/1.5 -apple-system, "Segoe UI", "Noto Sans", Helvetica, Arial, sans-serif }
+article { border: 1px solid #d1d9e0; border-radius: 6px }
+header { padding: 8px 16px; background: #f6f8fa; border-bottom: 1px solid #d1d9e0; color: #59636e;
+  border-radius: 6px 6px 0 0 }
+main { padding: 16px } p, ul, table { margin: 0 0 16px } ul { padding-left: 2em }
+table { border-collapse: collapse } th, td { padding: 6px 13px; border: 1px solid #d1d9e0 }
+tr:nth-child(even) td { background: #f6f8fa } main > :last-child { margin: 0 }
+</style><article><header><b>github-actions</b> commented</header><main>%s</main></article>"""
+"""A comment on a pull request, in the colours and sizes of GitHub's."""
+
+
+def a_gates_comment(folder: Path) -> str:
+    """Return the Markdown of the gate where a change makes the embedded describer coarser."""
+
+    def say(command: str) -> str:
+        done = subprocess.run(
+            command.split(), cwd=folder, capture_output=True, text=True, check=False
+        )
+        if done.returncode and "compare" not in command:
+            raise ConfigError(done.stderr.strip())
+        return done.stdout
+
+    say("driftledger init --preset minimal")
+    params = folder / "params.yaml"
+    settings = load_yaml(params.read_text(encoding="utf-8"))
+    settings["run"]["models"] = ["describer"]
+    settings["genception"] |= {"iterations": 2, "cross_check": []}
+    for detail in ("fine", "coarse"):
+        settings["models"] = {"describer": {"provider": "regions", "detail": detail}}
+        write_text(params, json.dumps(settings))
+        say("git add --all")
+        say(f"git commit --quiet --message {detail}")
+        say("driftledger run")
+        if detail == "fine":
+            say("git add --all")
+            say("git commit --quiet --message scores")
+    run_name = "describer/painter/layout"
+    return say(
+        f"driftledger compare HEAD~1:{run_name} {run_name} --anyway --fail-if worse --markdown"
+    )
+
+
+def take_of_gate(opened: "Browser", folder: Path) -> None:
+    """Take a picture of the comment that the gate of ``docs/regressions.md`` writes."""
+    with TemporaryDirectory() as project:
+        comment = a_gates_comment(Path(project))
+    html = MarkdownIt("gfm-like", {"linkify": False}).render(comment)
+    page = opened.new_page(viewport={"width": 900, "height": 200})
+    page.set_content(COMMENT % html)
+    page.screenshot(path=folder / "gate.png", full_page=True)
+
+
 def _settled(page: "Page", file: Path) -> None:
     """A picture after what charts and images take; MLflow's pages never stop asking their
     server."""
@@ -231,6 +288,7 @@ def make() -> None:
     )
     with browser() as opened:
         take_of_report(opened, project.root / SITE, folder)
+        take_of_gate(opened, folder)
         take_of_mlflow(opened, folder)
 
 

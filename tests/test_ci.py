@@ -16,6 +16,8 @@ run: .venv/installed
 \tmkdir -p .driftledger && driftledger run > .driftledger/run.log
 lint:
 \t@exit $${LINT_FAILS:-0}
+docs:
+\t@exit $${DOCS_FAIL:-0}
 test-slow:
 \t@echo "$$SKIPPED"; echo "=== 3 passed in 1s ==="; exit $${TESTS_FAIL:-0}
 test:
@@ -130,13 +132,20 @@ def test_what_differs_is_shown_and_fails(repository, environment, shown):
             {"TESTS_FAIL": "1"},
             "THE CHECKS FAIL; everything evaluated again is what is in Git",
         ),
+        ({"DOCS_FAIL": "1"}, "THE PAGES CANNOT BE BUILT; everything evaluated again"),
         ({"NEWEST_FAILS": "1"}, "THE CHECKS FAIL ON /"),
         (
             {"SKIPPED": "SKIPPED [1] test_pages.py:3: no chromium"},
             "THESE TESTS MUST NOT BE SKIPPED HERE",
         ),
     ],
-    ids=["as text", "on the oldest Python", "on the newest", "by being skipped"],
+    ids=[
+        "as text",
+        "on the oldest Python",
+        "as pages",
+        "on the newest",
+        "by being skipped",
+    ],
 )
 def test_tests_that_fail_fail(repository, environment, said):
     passed, printed = ci(repository, **environment)

@@ -1,17 +1,58 @@
-"""The commands of the README run, and what they print as JSON has the keys in
+"""The commands of README and of the pages run, and what they print as JSON has the keys in
 ``golden/json_keys.txt``."""
 
 import re
-import shlex
+import shutil
+import subprocess
 
 import pytest
 
+from tests.acceptance import own_code
+from tests.acceptance.checkout import Checkout, draw
 from tests.acceptance.json_keys import COMMANDS, printed, read_golden
 from tests.acceptance.numbers import read
-from tests.acceptance.places import OTHER_RUN, REPOSITORY, RUN, score_files
+from tests.acceptance.places import (
+    OTHER_RUN,
+    REPOSITORY,
+    RUN,
+    dataset_images,
+    score_files,
+)
+from tests.acceptance.service import Service
+from tests.support.cases import cases
 
-NOT_HERE = {"init", "preset", "run", "ui", "upgrade"}
-"""Commands that make or change a project, or that do not end."""
+PLACES = cases(__file__, "typed")
+"""Regular expression of commands → where they run: in the default project, in one of simulated
+services, or in another test."""
+PAGES = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "docs/quick_start.md",
+    *(f"docs/{name}.md" for name in ("components", "mlflow_and_dvc", "clusters")),
+    "docs/regressions.md",
+    "docs/trust.md",
+    "docs/method/demonstration.md",
+)
+"""Those with commands, in the order in which the services answer."""
+
+
+def typed(place=None):
+    """Return the commands of all pages, or of one place, without their comments."""
+    commands = []
+    for page in PAGES:
+        text = (REPOSITORY / page).read_text(encoding="utf-8")
+        for block in re.findall(r"```(?:console|sh)\n(.*?)```", text, re.DOTALL):
+            for line in block.splitlines():
+                command = re.sub(r"(^|\s+)#.*", "", line).strip()
+                if command:
+                    commands.append(command)
+    if place is None:
+        return commands
+    return [command for command in commands if place_of(command).get("in") == place]
+
+
+def place_of(command):
+    return next(case for case in PLACES if re.match(case["line"], command))
 
 
 @pytest.fixture(scope="module")
@@ -22,25 +63,91 @@ def project(evaluated, tmp_path_factory):
     return copied
 
 
-def of_the_readme():
-    text = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-    # test_newcomer.py runs the first
-    blocks = re.findall(r"```console\n(.*?)```", text, re.DOTALL)[1:]
-    lines = re.findall(r"^driftledger (.+)$", "\n".join(blocks), re.M)
-    commands = [shlex.split(line, comments=True) for line in lines]
-    return [command for command in commands if command[0] not in NOT_HERE]
+def ran(project, command):
+    """Run a command as it is typed; a gate or a check may fail, but not by a mistake."""
+    done = project.run("bash", "-e", "-c", command, check=False, BROWSER="true")
+    judges = "--fail-if" in command or " check " in command
+    assert done.returncode in ((0, 1, 3) if judges else (0,)), (
+        f"{command}\n{done.stdout}{done.stderr}"
+    )
+    return done
 
 
-def test_the_commands_of_the_readme_run(project):
-    commands = of_the_readme()
-    assert {command[0] for command in commands} >= {
-        "audit",
-        "verify",
-        "bundle",
-        "check",
+def test_each_command_of_each_page_has_its_place():
+    every = "".join(
+        file.read_text(encoding="utf-8")
+        for file in (REPOSITORY / "tests").rglob("test_*.py")
+    )
+    used = [place_of(command) for command in typed()]
+    assert [case["line"] for case in PLACES if case not in used] == []
+    tests = [case["test"] for case in PLACES if "test" in case]
+    assert [name for name in tests if f"def {name}(" not in every] == []
+    named = {
+        page.relative_to(REPOSITORY).as_posix()
+        for page in (REPOSITORY / "docs").rglob("*.md")
+        if re.search(r"```(console|sh)\n", page.read_text(encoding="utf-8"))
     }
+    assert named <= set(PAGES)
+
+
+def test_the_commands_about_the_default_project_run(project):
+    (project.root / "photos").mkdir()
+    shutil.copy(dataset_images(project.root)[0], project.root / "photos" / "2.png")
+    commands = typed("evaluated")
+    assert len(commands) > 20
     for command in commands:
-        assert project.driftledger(*command).stdout, command
+        done = ran(project, command)
+        silent = re.search(" (report|upgrade) |^dvc ", f"{command} ")
+        assert done.stdout or silent, command
+
+
+@pytest.mark.slow
+def test_the_commands_about_a_service_run(tmp_path):
+    pytest.importorskip("openai")
+    project = Checkout(tmp_path / "theirs", tmp_path / "state")
+    for number in range(6):
+        draw(project.root / "photos" / f"{number}.png", number)
+    own_code.write(project.root, hues=own_code.ENCODER)
+    project.run("git", "init", "--quiet")
+    project.env["OPENAI_API_KEY"] = "sk-newcomer"
+    with Service() as service:
+        service.listed = ["gpt-5.4-mini-2026-03-17", "gpt-image-2-2026-04-21"]
+        address = f" --base-url {service.base_url} --key-env OPENAI_API_KEY"
+        first, *others = typed("services")
+        ran(project, first.replace("encoder dinov2", "encoder hues:hues") + address)
+        project.params(one_drawing)
+        for command in others:
+            command = command.replace("dinov2", "hues").replace("gc_at_5", "gc_at_1")
+            if command.startswith("driftledger init"):
+                continue  # of another page
+            if "run --again" in command:
+                project.commit("what is there")
+            ran(project, command.replace("git commit", "git commit --allow-empty"))
+            if "llava" in command:  # which no server here has
+                project.git("checkout", "--quiet", "params.yaml")
+        assert service.kinds["generations"] > 6
+
+
+def one_drawing(params):
+    params["genception"]["iterations"] = 1
+    params["run"]["fidelity"] = []
+
+
+@pytest.mark.slow
+def test_ui_shows_the_scores(small, tmp_path):
+    copied = small.copy(tmp_path)
+    copied.driftledger("track")
+    with subprocess.Popen(
+        ["driftledger", "ui"],
+        cwd=copied.root,
+        env=copied.env | {"PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as ui:
+        try:
+            assert ui.stdout.readline().startswith("scores: http")
+        finally:
+            ui.terminate()
 
 
 def test_audit_leads_from_a_value_to_the_version_of_the_generator(evaluated_copy):

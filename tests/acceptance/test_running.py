@@ -13,7 +13,7 @@ import pytest
 
 from tests.acceptance.checkout import Checkout, described_by
 from tests.acceptance.numbers import read
-from tests.acceptance.places import ALWAYS, files
+from tests.acceptance.places import ALWAYS, REPOSITORY, files
 from tests.acceptance.service import Service
 
 SETTLED = 2.0
@@ -195,3 +195,34 @@ def test_one_more_iteration_in_a_fresh_clone_asks_for_that_one_alone(
     again = file.read_text(encoding="utf-8").splitlines()
     assert {*noted} < {*again}
     assert len(again) == len(noted) + 2 * IMAGES
+
+
+@pytest.mark.slow
+def test_two_people_who_ran_at_once_merge_their_settings(small, tmp_path):
+    page = (REPOSITORY / "docs/trust.md").read_text(encoding="utf-8")
+    block = page.split("**Two people ran at once.**")[1].split("```")[1]
+    lines = [line.split(" #")[0].strip() for line in block.splitlines()[1:]]
+    assert lines[0] == "git pull --no-rebase"
+    assert lines[2] == "git diff HEAD -- params.yaml"
+    first = small.copy(tmp_path / "first")
+    second = small.copy(tmp_path / "second")
+    second.git("remote", "add", "origin", str(first.root))
+    second.git("fetch", "--quiet")
+    branch = second.git("branch", "--show-current").strip()
+    second.git("branch", "--quiet", "--set-upstream-to", f"origin/{branch}")
+    for checkout, models in ((first, ["random"]), (second, ["always_refuse"])):
+        checkout.params(
+            lambda params, models=models: params["run"]["models"].extend(models)
+        )
+        checkout.driftledger("run")
+        checkout.commit("one more model")
+    assert second.run("bash", "-c", lines[0], check=False).returncode == 1
+    second.run("bash", "-c", "git checkout --ours -- params.yaml")
+    for line in lines[1:3]:
+        second.run("bash", "-e", "-c", line)
+    second.params(lambda params: params["run"]["models"].append("random"))
+    second.driftledger("run")
+    second.run("bash", "-e", "-c", lines[-1], GIT_EDITOR="true")
+    scores = json.loads((second.root / "reports/metrics.json").read_bytes())
+    assert {"always_refuse", "random"} <= set(scores)
+    assert "all holds" in second.driftledger("verify").stdout
