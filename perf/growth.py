@@ -1,0 +1,115 @@
+"""Growth of each command with images and models, with components that cost almost nothing.
+
+Run: python -m perf.growth  (half an hour)
+"""
+
+import math
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import yaml
+from PIL import Image
+
+from perf._report import ROOT, Row, Took, row, took, write
+
+IMAGES = (10, 100, 1_000, 10_000)
+"""With two models."""
+MODELS = (2, 10, 30, 100)
+"""With 100 images; 100 models only for the first three commands."""
+RUN = "says_0/brush/layout"
+COMMANDS = {
+    "run": "driftledger run",
+    "run, nothing to do": "driftledger run",
+    "dvc repro, nothing to do": "dvc repro",
+    "verify RUN": f"driftledger verify {RUN}",
+    "bundle RUN": f"driftledger bundle {RUN} -o run.zip",
+    "check FILE": "driftledger check run.zip",
+    "report": "driftledger report",
+    "audit RUN:METRIC": f"driftledger audit {RUN}:gc_at_1",
+    "compare A B": f"driftledger compare {RUN} says_1/brush/layout",
+    "plan": "driftledger plan",
+    "gc": "driftledger gc",
+}
+LEAST = 0.3
+"""CPU seconds that count as added at least: two starts of a command differ by a third of it."""
+BRUSH = """
+import zlib
+from PIL import Image
+
+
+def brush(prompt, seed):
+    return Image.new("RGB", (24, 24), tuple(zlib.crc32(prompt.encode()).to_bytes(4)[:3]))
+"""
+SAYS = """
+
+def says_{number}(prompt, images):
+    return f"{number}: {{images[-1].getpixel((0, 0))}}"
+"""
+
+
+def make_project(folder: Path, images: int, models: int, root: Path = ROOT) -> None:
+    """Make a project with GenCeption, T = 1, on images of one colour each."""
+    (folder / "photos").mkdir(parents=True)
+    colours = np.random.default_rng(2).choice(2**24, images, replace=False)
+    for number, colour in enumerate(colours.tolist()):
+        image = Image.new("RGB", (24, 24), tuple(colour.to_bytes(3)))
+        image.save(folder / f"photos/{number:06}.png")
+    took("git init --quiet", folder)
+    took("driftledger init --images photos", folder, root)
+    says = "".join(SAYS.format(number=number) for number in range(models))
+    (folder / "own.py").write_text(BRUSH + says, encoding="utf-8")
+    file = folder / "params.yaml"
+    params = yaml.safe_load(file.read_text(encoding="utf-8"))
+    names = [f"says_{number}" for number in range(models)]
+    params["run"] |= {"fidelity": [], "models": names, "generators": ["brush"]}
+    params["models"] = {
+        name: {"provider": f"own:{name}", "understood_by": ["layout"]} for name in names
+    }
+    params["generators"] = {"brush": {"provider": "own:brush"}}
+    params["genception"]["iterations"] = 1
+    file.write_text(yaml.safe_dump(params, sort_keys=False), encoding="utf-8")
+
+
+def measure(images: int, models: int) -> dict[str, Took]:
+    """Measure the commands in a new project, in their order."""
+    costs = {}
+    with tempfile.TemporaryDirectory(prefix="driftledger-", dir="/var/tmp") as name:
+        folder = Path(name, "project")
+        make_project(folder, images, models)
+        for what in list(COMMANDS)[: 3 if models > 30 else None]:
+            # 3: a bundle alone does not tell all
+            costs[what] = took(COMMANDS[what], folder, codes="03")
+            print(images, models, *costs[what], what, sep="\t", flush=True)
+    return costs
+
+
+def exponent(costs: dict[int, float]) -> float:
+    """Return x of what a size adds to the first, in time ∝ sizeˣ, between the last two sizes.
+
+    >>> exponent({10: 1.0, 100: 1.9, 1_000: 10.9}), exponent({10: 1, 100: 1, 1_000: 1})
+    (1.0, 0.0)
+    """
+    first, *_, before, last = sorted(costs)
+    added = [max(costs[size] - costs[first], LEAST) for size in (before, last)]
+    grown = (last - first) / (before - first)
+    return round(math.log(added[1] / added[0]) / math.log(grown), 2)
+
+
+def rows_of(what: str, measured: dict[int, dict[str, Took]]) -> list[Row]:
+    """Return a row for each command, over the sizes that it was measured at."""
+    rows = []
+    for name in COMMANDS:
+        costs = {size: each[name] for size, each in measured.items() if name in each}
+        cpu = {size: cost.cpu for size, cost in costs.items()}
+        beside = ", ".join(f"{size:,}: {each:.3g}" for size, each in cpu.items())
+        beside += f" s of CPU, {costs[max(costs)].memory:.0f} MiB"
+        rows.append(row(f"`{name}`: {what}", exponent(cpu), "exponent", 1.1, beside))
+    return rows
+
+
+if __name__ == "__main__":
+    by_models = {models: measure(100, models) for models in MODELS}
+    by_images = {images: measure(images, 2) for images in IMAGES}
+    rows = rows_of("images", by_images) + rows_of("models", by_models)
+    write("growth", rows, ("dvc", "mlflow", "numpy"))
