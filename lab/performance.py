@@ -19,11 +19,9 @@ HEAD = "| what | measured | goal | beside |\n|---|---:|---:|---|\n"
 
 
 def page_of(folder: Path) -> str:
-    """Return the tables, one for each machine, of waits and then of engines."""
-    files, tables = (
-        [folder / f"{name}.json" for name in ("waits", "engines")],
-        list[str](),
-    )
+    """Return the tables of waits, growth and engines, one for each machine."""
+    files = [folder / f"{name}.json" for name in ("waits", "growth", "engines")]
+    tables = []
     for measured in (
         each
         for file in files
@@ -47,7 +45,8 @@ def page_of(folder: Path) -> str:
             )
         used = ", ".join(f"{name} {version}" for name, version in versions.items())
         tables.append(
-            f"{text}\nWith {used}; mean load over the last 15 minutes {measured['load']}.\n"
+            f"{text}\nMeasured on {measured['date']} with {used}; mean load over the last 15 "
+            f"minutes {measured['load']}.\n"
         )
     return "\n".join(tables)
 
