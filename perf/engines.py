@@ -9,6 +9,7 @@ and no answer ends, so that each has its full length.
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,31 +40,21 @@ def main() -> None:
             path=path, dtype=DTYPE, max_new_tokens=TOKENS, batch_size=16
         )
         conversations = [asked(folder / f"{seed}.png", seed) for seed in range(64)]
-        rows = [
-            compared(
-                f"describe, batches of {size}",
-                [
-                    conversations[place : place + size]
-                    for place in range(0, count, size)
-                ],
-                ours=model.respond,
-                bare=lambda batch: bare_descriptions(model, batch),
-            )
-            for size, count in ((1, 2), (16, 32), (64, 64))
-        ]
         path = str(build_sdxl(folder / "sdxl"))
         generator = Diffusers(
             path=path, dtype=DTYPE, steps=STEPS, batch_size=4, **DRAWN
         )
-        rows += [
-            compared(
-                f"draw, batches of {size}",
-                [range(place, place + size) for place in range(0, count, size)],
-                ours=lambda seeds: generator.generate(["a house"] * len(seeds), seeds),
-                bare=lambda seeds: bare_drawings(generator, seeds),
-            )
-            for size, count in ((1, 2), (4, 4))
-        ]
+        rows = []
+        for size, count in ((1, 2), (16, 32), (64, 64)):
+            what = f"describe, batches of {size}"
+            batches = [conversations[at : at + size] for at in range(0, count, size)]
+            bare = partial(bare_descriptions, model)
+            rows.append(compared(what, batches, model.respond, bare))
+        for size, count in ((1, 2), (4, 4)):
+            what = f"draw, batches of {size}"
+            seeds = [range(at, at + size) for at in range(0, count, size)]
+            ours = partial(generator.generate, ["a house"] * size)
+            rows.append(compared(what, seeds, ours, partial(bare_drawings, generator)))
     memory = torch.cuda.max_memory_allocated() / 2**30
     rows.append(row("memory of the GPU at most", memory, "GiB"))
     write("engines", rows, ("torch", "transformers", "diffusers"))

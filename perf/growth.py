@@ -35,14 +35,15 @@ LEAST = 0.3
 """CPU seconds that count as added at least: two starts of a command differ by a third of it."""
 BRUSH = """
 import zlib
+import driftledger
 from PIL import Image
 
-
+@driftledger.generator
 def brush(prompt, seed):
     return Image.new("RGB", (24, 24), tuple(zlib.crc32(prompt.encode()).to_bytes(4)[:3]))
 """
 SAYS = """
-
+@driftledger.model
 def says_{number}(prompt, images):
     return f"{number}: {{images[-1].getpixel((0, 0))}}"
 """

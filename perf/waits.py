@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-import yaml
 from PIL import Image
 
 from lab.kills import ITERATIONS, Project, Service
@@ -26,32 +25,21 @@ SLOTS = 128
 """Calls of a service at a time; each answers after a second."""
 
 
-Change = dict[str, dict[str, object]]
-"""What is set in sections of params.yaml before a command."""
-
-
 class Step(NamedTuple):
     what: str
     goal: float | None
     command: str
     folder: str = "clone"
-    change: Change | None = None
 
 
 RUN = "driftledger run"
 TARGET = "regions_fine/painter/layout"
 FIRST = "driftledger init --images photos && driftledger run"
-ONE_LESS: Change = {"genception": {"iterations": 4}}
-OTHER: Change = {"genception": {"confidence": 0.9}}
-MODELS = (
-    "regions_fine regions_medium regions_coarse blind always_refuse random newcomer"
-)
-NEW: Change = {
-    "run": {"models": MODELS.split()},
-    "models": {
-        "newcomer": {"provider": "regions", "detail": "coarse", "refuses": True}
-    },
-}
+ONE_LESS = "sed -i 's/iterations: 5/iterations: 4/' params.yaml && driftledger run"
+# the first one is GenCeption's
+OTHER = "sed -i '0,/confidence: .../s//confidence: 0.9/' params.yaml && driftledger run"
+ENTRY = "newcomer: { provider: regions, detail: coarse, refuses: true }"
+NEW = f"sed -i 's/random\\]/random, newcomer]/; s/^models:/&\\n  {ENTRY}/' params.yaml"
 STEPS = (
     Step("ten photographs: `driftledger init` and `run`", 8, FIRST, "ten"),
     Step("`driftledger run --force` in a new clone", 60, f"{RUN} --force"),
@@ -60,9 +48,9 @@ STEPS = (
     Step("`driftledger verify RUN`", 4, f"driftledger verify {TARGET}"),
     Step("`driftledger plan`", 1.5, "driftledger plan"),
     Step("`driftledger report`", 5, "driftledger report"),
-    Step("`driftledger run` after T is one less", 18, RUN, change=ONE_LESS),
-    Step("`driftledger run` after another confidence", None, RUN, change=OTHER),
-    Step("`driftledger run` after a model is added", None, RUN, change=NEW),
+    Step("`driftledger run` after T is one less", 18, ONE_LESS),
+    Step("`driftledger run` after another confidence", None, OTHER),
+    Step("`driftledger run` after a model is added", None, f"{NEW} && {RUN}"),
     Step("`driftledger run`: 30 free models, 100 images", None, RUN, "many"),
 )
 
@@ -74,24 +62,19 @@ class Side(NamedTuple):
     folder: Path
 
     def prepare(self) -> None:
+        took([sys.executable, "-m", "compileall", "-q", "src"], self.root)
         photograph(self.folder / "ten/photos", 10)
         took("git init --quiet", self.folder / "ten")
         took(["git", "clone", "--quiet", str(self.root), "clone"], self.folder)
         make_project(self.folder / "many", images=100, models=30, root=self.root)
 
     def measure(self, step: Step) -> Took:
-        folder = self.folder / step.folder
-        if step.change is not None:
-            file = folder / "params.yaml"
-            params = yaml.safe_load(file.read_text(encoding="utf-8"))
-            for section, values in step.change.items():
-                params[section] |= values
-            file.write_text(yaml.safe_dump(params, sort_keys=False), encoding="utf-8")
-        return took(["sh", "-c", step.command], folder, self.root)
+        command = ["sh", "-c", step.command]
+        return took(command, self.folder / step.folder, self.root)
 
-    def collect(self, project: str, service: Service, photos: list[bytes]) -> Took:
+    def collect(self, name: str, service: Service, photos: list[bytes]) -> Took:
         """Collect chains of services with driftledger, in a new project."""
-        folder = self.folder / project
+        folder = self.folder / name
         Project(folder, self.root, service, images=len(photos), at_once=SLOTS)
         files = sorted((folder / "images").rglob("*.png"))
         for file, photo in zip(files, photos, strict=True):
@@ -160,7 +143,6 @@ def main(revision: str | None) -> None:
             took(["git", "checkout", "--quiet", revision], top / "checkout")
             sides.insert(0, Side(top / "checkout", top / "before"))
         for side in sides:
-            took([sys.executable, "-m", "compileall", "-q", "src"], side.root)
             side.prepare()
         rows = list(of_commands(sides))
         rows.append(of_services(sides, pixels=512, samples=128))
