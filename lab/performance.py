@@ -43,10 +43,10 @@ def page_of(folder: Path) -> str:
                 f"| {each['what']} | {value} | {'' if goal is None else f'≤ {goal:g}'} | "
                 f"{each['beside']} |\n"
             )
+        taken = f"Measured on {measured['date']} with" if "date" in measured else "With"
         used = ", ".join(f"{name} {version}" for name, version in versions.items())
         tables.append(
-            f"{text}\nMeasured on {measured['date']} with {used}; mean load over the last 15 "
-            f"minutes {measured['load']}.\n"
+            f"{text}\n{taken} {used}; mean load over the last 15 minutes {measured['load']}.\n"
         )
     return "\n".join(tables)
 
