@@ -97,20 +97,23 @@ def exponent(costs: dict[int, float]) -> float:
     return round(math.log(added[1] / added[0]) / math.log(grown), 2)
 
 
-def rows_of(what: str, measured: dict[int, dict[str, Took]]) -> list[Row]:
-    """Return a row for each command, over the sizes that it was measured at."""
-    rows = []
-    for name in COMMANDS:
-        costs = {size: each[name] for size, each in measured.items() if name in each}
+def row_of(name: str, measured: dict[str, dict[int, dict[str, Took]]]) -> Row:
+    """Return the row of a command: the larger exponent, in images or in models."""
+    exponents = []
+    parts = []
+    for what, by_size in measured.items():
+        costs = {size: each[name] for size, each in by_size.items() if name in each}
         cpu = {size: cost.cpu for size, cost in costs.items()}
-        beside = ", ".join(f"{size:,}: {each:.3g}" for size, each in cpu.items())
-        beside += f" s of CPU, {costs[max(costs)].memory:.0f} MiB"
-        rows.append(row(f"`{name}`: {what}", exponent(cpu), "exponent", 1.1, beside))
-    return rows
+        exponents.append(exponent(cpu))
+        seconds = ", ".join(f"{each:.3g}" for each in cpu.values())
+        memory = costs[max(costs)].memory
+        parts.append(f"{what} {exponents[-1]}: {seconds} s of CPU, {memory:.0f} MiB")
+    return row(f"growth of `{name}`", max(exponents), "exponent", 1.1, "; ".join(parts))
 
 
 if __name__ == "__main__":
     by_models = {models: measure(100, models) for models in MODELS}
     by_images = {images: measure(images, 2) for images in IMAGES}
-    rows = rows_of("images", by_images) + rows_of("models", by_models)
+    measured = {"images": by_images, "models": by_models}
+    rows = [row_of(name, measured) for name in COMMANDS]
     write("growth", rows, ("dvc", "mlflow", "numpy"))
