@@ -59,7 +59,6 @@ lint: $(VENV)/installed-dev
 	ruff check .
 	ruff format --check .
 	mypy
-	mypy perf/*.py # scripts, which import one another as such
 	driftledger upgrade --check
 
 docs: export NO_MKDOCS_2_WARNING := 1
@@ -70,7 +69,7 @@ ui: $(VENV)/installed ## open MLflow on the scores
 	driftledger ui
 
 perf: $(VENV)/installed-all ## measure; results in reports/perf/ and docs/method/performance.md
-	python perf/waits.py
+	python -m perf.waits
 	python -m lab.performance
 
 # requirements-all.txt has no hashes: its torch may come from PyPI or, built for the CPU, from PyTorch's own index.

@@ -19,11 +19,9 @@ HEAD = "| what | measured | goal | beside |\n|---|---:|---:|---|\n"
 
 
 def page_of(folder: Path) -> str:
-    """Return the tables, one for each machine, of waits and then of engines."""
-    files, tables = (
-        [folder / f"{name}.json" for name in ("waits", "engines")],
-        list[str](),
-    )
+    """Return the tables of waits, growth and engines, one for each machine."""
+    files = [folder / f"{name}.json" for name in ("waits", "growth", "engines")]
+    tables = []
     for measured in (
         each
         for file in files
@@ -45,9 +43,10 @@ def page_of(folder: Path) -> str:
                 f"| {each['what']} | {value} | {'' if goal is None else f'≤ {goal:g}'} | "
                 f"{each['beside']} |\n"
             )
+        taken = f"Measured on {measured['date']} with" if "date" in measured else "With"
         used = ", ".join(f"{name} {version}" for name, version in versions.items())
         tables.append(
-            f"{text}\nWith {used}; mean load over the last 15 minutes {measured['load']}.\n"
+            f"{text}\n{taken} {used}; mean load over the last 15 minutes {measured['load']}.\n"
         )
     return "\n".join(tables)
 

@@ -1,14 +1,14 @@
-"""Where measurements go: one JSON file each, with a row and versions for every machine they were
-taken on."""
+"""Commands measured, and results written: a JSON file each, with rows for every machine."""
 
 import json
 import os
 import platform
-import resource
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,110 +16,83 @@ from typing import Any, NamedTuple
 from driftledger.core.files import write_json
 
 ROOT = Path(__file__).parents[1]
-FOLDER = ROOT / "reports/perf"
+Row = dict[str, Any]
 
-# with it, each command compiles anew all that was not compiled before
+# with it, each command compiles all modules again
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 class Took(NamedTuple):
-    """What a command and all that it starts took."""
+    """CPU seconds of a command with all its processes, seconds, and MiB of the largest process."""
 
+    cpu: float
     seconds: float
-    cpu_seconds: float
+    memory: float
 
 
 def took(
-    command: Sequence[str], at: Path, environment: Mapping[str, str], *, code: int = 0
+    command: str | Sequence[str], folder: Path, root: Path = ROOT, codes: str = "0"
 ) -> Took:
-    """Run a command to its end.
-
-    Raises:
-        RuntimeError: it ends with another exit code.
-    """
-    began, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(
-        command,
-        cwd=at,
-        env=dict(environment),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    seconds, after = (
-        time.monotonic() - began,
-        resource.getrusage(resource.RUSAGE_CHILDREN),
-    )
-    if done.returncode != code:
-        raise RuntimeError(
-            f"{' '.join(command)} ended with {done.returncode}: "
-            f"{(done.stdout + done.stderr)[-2000:]}"
-        )
-    return Took(
-        seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    )
-
-
-def quiet(folder: Path) -> dict[str, str]:
-    """Return an environment for commands in a folder of their own."""
-    return os.environ | {
+    """Run a command of the checkout ``root`` in ``folder``; it must end with one of ``codes``."""
+    environment = os.environ | {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "DVC_SITE_CACHE_DIR": str(folder.parent / f"site of {folder.name}"),
         "DVC_NO_ANALYTICS": "1",
         "MLFLOW_DISABLE_TELEMETRY": "true",
         "GIT_CONFIG_GLOBAL": os.devnull,
         "OMP_NUM_THREADS": "1",
-        "PYTHONPATH": str(ROOT / "src"),
+        "PYTHONPATH": str(root / "src"),
     }
+    words = command.split() if isinstance(command, str) else command
+    with tempfile.TemporaryFile() as out:
+        began = time.monotonic()
+        process = subprocess.Popen(
+            words, cwd=folder, env=environment, stdout=out, stderr=out
+        )
+        _, status, used = os.wait4(process.pid, 0)
+        seconds = time.monotonic() - began
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if str(process.returncode) not in codes:
+            out.seek(0)
+            said = out.read()[-2000:].decode()
+            raise RuntimeError(f"{words} ended with {process.returncode}: {said}")
+    return Took(used.ru_utime + used.ru_stime, seconds, used.ru_maxrss / 1024)
 
 
-def write(name: str, results: Mapping[str, Any], libraries: Sequence[str]) -> None:
-    """Write ``results`` to ``reports/perf/<name>.json`` as the row of this machine, with the
-    versions of ``libraries``.
+def row(
+    what: str, value: float, unit: str, goal: float | None = None, beside: str = ""
+) -> Row:
+    """Return a row of the page, and print it."""
+    value = round(value, 3 if value < 10 else 1)
+    print(what, value, unit, beside, sep=" | ", flush=True)
+    return {"what": what, "value": value, "unit": unit, "goal": goal, "beside": beside}
 
-    Rows of other machines stay. No host name, path or date: a file changes only when what it says
-    does.
-    """
-    load = f"{os.getloadavg()[2]:.1f}"
-    versions = {
-        "python": platform.python_version(),
-        **{library: version(library) for library in libraries},
-    }
-    row = {
-        "results": dict(results),
+
+def write(name: str, rows: Sequence[Row], libraries: Sequence[str]) -> None:
+    """Write rows to ``reports/perf/<name>.json`` as those of this machine; others' stay."""
+    versions = {library: version(library) for library in libraries}
+    measured = {
+        "results": {"rows": rows},
         "machine": machine(),
-        "versions": versions,
-        "load": load,
+        "versions": versions | {"python": platform.python_version()},
+        "load": f"{os.getloadavg()[2]:.1f}",
+        "date": datetime.now(UTC).date().isoformat(),
     }
-    path = FOLDER / f"{name}.json"
-    rows = json.loads(path.read_bytes())["machines"] if path.is_file() else []
-    others = [each for each in rows if each["machine"] != row["machine"]]
-    write_json(
-        path,
-        {
-            "machines": sorted(
-                [*others, row],
-                key=lambda each: json.dumps(each["machine"], sort_keys=True),
-            )
-        },
-    )
-    print(json.dumps(results, indent=2))
+    path = ROOT / f"reports/perf/{name}.json"
+    machines = json.loads(path.read_bytes())["machines"] if path.is_file() else []
+    machines = [each for each in machines if each["machine"] != measured["machine"]]
+    machines.append(measured)
+    machines.sort(key=lambda each: json.dumps(each["machine"], sort_keys=True))
+    write_json(path, {"machines": machines})
 
 
 def machine() -> dict[str, Any]:
-    """What a measurement depends on: processor, cores, system, and the GPU if torch is loaded and
-    sees one."""
-    cpus = (
-        Path("/proc/cpuinfo").read_text(encoding="utf-8")
-        if Path("/proc/cpuinfo").is_file()
-        else ""
-    )
-    names = [
-        line.partition(":")[2].strip()
-        for line in cpus.splitlines()
-        if line.startswith("model name")
-    ]
-    found = {"cpu": (names or [platform.machine()])[0], "cores": os.cpu_count()}
+    """Return processor, cores and system, and the GPU if torch is loaded and sees one."""
+    names = [platform.machine()]
+    if Path("/proc/cpuinfo").is_file():
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        names += [line.split(": ")[1] for line in lines if "model name" in line]
+    found = {"cpu": names[-1], "cores": os.cpu_count()}
     found["system"] = f"{platform.system()} {platform.machine()}"
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available():

@@ -1,18 +1,14 @@
-"""How busy are a model and a generator in chains of five iterations over 1,000 samples? Run: python
-perf/utilisation.py
+"""Share of time that a model and a generator are busy, in 1,000 chains of five iterations.
 
-On a virtual clock, with the stand-ins of tests/support/simulated.py: *queue* for vLLM,
-*brief_queue* for vLLM that answers one word, and *batches* for transformers. One thread writes to
-the store.
+Run: python -m perf.utilisation
+
+On a virtual clock, with the stand-ins of tests/support/simulated.py, whose one writer makes
+durable what has come, as the store does: *queue* for vLLM, *brief_queue* for vLLM that answers one
+word, and *batches* for transformers.
 """
 
-import sys
 import tempfile
 from pathlib import Path
-
-from _report import ROOT
-
-sys.path.insert(0, str(ROOT))
 
 from tests.support.simulated import Batches, BriefQueue, Pen, Queue, simulate
 

@@ -25,21 +25,24 @@ def rating_tables(blocks: Sequence[Block]) -> Iterator[ReportTable]:
         alike = [other for other in blocks if other.names == block.names]
         for score in block.scores:
             samples = score.details.get("ratings", {}).get("samples", {})
+            if not samples:
+                continue
             for sample, rated in samples.items():
                 texts.setdefault(sample, []).append(rated["ratings"])
             described = {
                 row.unit for row in block.rows_of(score) if row.outcome.goes_on
             }
             for title, other, values in _values(alike):
-                if other.model == score.model and samples:
+                if other.model == score.model:
                     every = {key: values[key] for key in values if key in described}
                     cells = _cells(samples, every, score.confidence)
                     rows.append([name_cell(score), title, *cells])
         if rows:
             title = f"Do metrics follow people's ratings? {block.on}"
             notes = _notes([*texts.values()], block.scores[0].confidence)
-            name = f"ratings-{block.name}"
-            yield ReportTable(title, _HEAD, rows=rows, notes=[*notes], name=name)
+            yield ReportTable(
+                title, _HEAD, rows=rows, notes=[*notes], name=f"ratings-{block.name}"
+            )
 
 
 def model_spreads(blocks: Sequence[Block], dataset: str) -> dict[str, float]:

@@ -1,0 +1,1 @@
+"""Measurements; CONTRIBUTING.md says how to run them."""
