@@ -28,6 +28,33 @@ MODULES = {
 }
 """Public function → its module."""
 
+CLI = "driftledger.cli:app"
+STABLE = """
+driftledger:evaluate driftledger:open
+driftledger:model driftledger:generator driftledger:encoder
+driftledger.commands.evaluate:FirstLook driftledger.notebook:Chains
+driftledger.components.base:Model driftledger.components.base:Generator
+driftledger.components.base:Encoder
+driftledger.core.types:Conversation driftledger.core.types:Turn driftledger.core.types:Result
+driftledger.core.types:Outcome driftledger.core.types:Sample
+driftledger.data.datasets.base:DatasetProvider driftledger.data.datasets.base:SourceItem
+driftledger.data.question_sets.base:QuestionProvider
+driftledger.data.question_sets.base:SourceQuestion
+driftledger.benchmarks.base:Benchmark driftledger.benchmarks.one_call:OneCallPerSample
+driftledger.benchmarks.base:Metric driftledger.benchmarks.base:Rule
+driftledger.benchmarks.base:Input driftledger.benchmarks.settings:Section
+driftledger.core.canonical:sha256_of driftledger.core.media:png_bytes
+driftledger.components.contract:check_component driftledger.benchmarks.registry:question_rules
+driftledger.data.build:build driftledger.data.build:build_questions
+driftledger.mlflow:Redrawn driftledger.mlflow:Fidelity driftledger.mlflow:Distinctive
+driftledger.metrics.drift driftledger.metrics.frechet driftledger.metrics.retrieval
+driftledger.metrics.self_awareness driftledger.metrics.capabilities driftledger.metrics.yes_no
+driftledger.metrics.structural driftledger.metrics.ranks driftledger.metrics.correlation
+driftledger.metrics.ratings driftledger.metrics.changes driftledger.metrics.paired
+driftledger.metrics.intervals driftledger.metrics.sequential driftledger.metrics.consistency
+""".split()
+"""What people's code may name: the reference, and what ``driftledger new`` writes imports."""
+
 FOREIGN_BENCHMARK = "tests.words.spec:Words"
 """The class that the entry point of the benchmark in tests/words names."""
 
