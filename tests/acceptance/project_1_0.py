@@ -22,12 +22,11 @@ from tests.acceptance.service import Service, send
 
 FILE = GOLDEN / "project_1_0.tar.xz"
 PORT = 18754
-IMAGES = 4
 SIZE = (40, 30)
 RUN = "eyes/hands/layout"
 OTHER_RUN = "regions_fine/painter/layout"
 BUNDLE = "score.zip"
-NOT_KEPT = {".git", "tmp", "mlflow.db", "mlartifacts", "features", "locks"}
+NOT_KEPT = {"hooks", "tmp", "mlflow.db", "mlartifacts", "features", "locks"}
 OPTIONS = ["red", "green", "blue", "black", "I cannot tell"]
 ANSWERS = {b"option's letter": "B", b"yes or no": "Yes"}
 SETTINGS = """
@@ -129,20 +128,19 @@ def _settings(params: dict[str, Any]) -> None:
 
 def make(folder: Path) -> Checkout:
     """Make the project in ``folder``, evaluate it, and write its bundle."""
-    for number in range(IMAGES):
+    for number in range(4):
         category = ("square", "round")[number % 2]
         draw(folder / "project/photos" / category / f"{number}.png", number, SIZE)
     project = init(folder, "--preset", "default", "--images", "project/photos")
     for name, rows in _questions().items():
         lines = [json.dumps(row) + "\n" for row in rows]
         (project.root / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
+    project.env["EYES_KEY"] = "sk-eyes"
     project.params(_settings)
     project.driftledger("upgrade")
-    project.env["EYES_KEY"] = "sk-eyes"
     project.commit("settings")
     with Eyes(PORT):
         project.driftledger("run")
-    project.commit("a run")
     project.driftledger("bundle", RUN, "-o", BUNDLE)
     return project
 
@@ -164,12 +162,11 @@ def pack(top: Path) -> None:
 
 
 def unpack(folder: Path) -> Checkout:
-    """Return the project in ``folder``, in a new Git repository, with a key and no service."""
+    """Return the project in ``folder``, its results committed, with a key and no service."""
     with tarfile.open(FILE) as archive:
         archive.extractall(folder, filter="data")
     project = Checkout(folder / "project", folder / "state")
     project.env["EYES_KEY"] = "sk-eyes"
-    project.git("init", "--quiet")
     project.commit("the project of 1.0.0")
     return project
 
