@@ -1,8 +1,8 @@
-"""What 1.x keeps, in ``golden/stable_1.json``: a name of something stable → what it is.
+"""What 1.x keeps, a line each, in ``golden/stable_1.txt``.
 
-``python -m tests.acceptance.stability`` adds what is new; nothing that is there is changed or
-removed. ``python -m tests.acceptance.stability --first`` was for the release of 1.0 alone: it makes
-the project of that version, and then the whole file.
+``python -m tests.acceptance.stability`` adds what is new; no line is changed or removed.
+``python -m tests.acceptance.stability --first`` was for the release of 1.0 alone: it makes the
+project of that version, and then the whole file.
 """
 
 import inspect
@@ -15,205 +15,176 @@ import tempfile
 import tomllib
 import zipfile
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import ModuleType
 from typing import Any
 
 import typer
 
 from tests.acceptance import project_1_0
 from tests.acceptance.checkout import Checkout
-from tests.acceptance.numbers import read
 from tests.acceptance.places import CLI, GOLDEN, REPOSITORY, STABLE
-from tests.acceptance.project_1_0 import BUNDLE, OTHER_RUN, RUN
+from tests.acceptance.project_1_0 import BUNDLE, RUN
 
-FILE = GOLDEN / "stable_1.json"
-Entries = dict[str, str]
+FILE = GOLDEN / "stable_1.txt"
+OF_CODE = ("command ", "python ", "entry point ")
+"""How lines begin that need no project."""
+OTHER = "regions_fine/painter/layout"
+BLIND = "blind/painter/layout"
 COMMANDS = (
     f"audit {RUN} --json",
     f"audit {RUN}:gc_at_2 --json",
     "audit --generator hands --json",
-    "audit nobody/hands/layout --json",
-    f"compare {OTHER_RUN} {RUN} --json",
-    f"compare {RUN} {RUN} --fail-if worse --json",
-    f"compare {OTHER_RUN} {RUN} --fail-if worse --json",
-    f"compare {OTHER_RUN} {RUN} --fail-if not-as-good --margin 0.1 --metric gc_at_2 --json",
+    "audit nobody/hands/layout",
+    f"compare {OTHER} {RUN} --json",
+    f"compare {OTHER} {BLIND} --fail-if worse --metric gc_at_2 --json",
+    f"compare {BLIND} {OTHER} --fail-if worse --metric gc_at_2",
+    f"compare {OTHER} {RUN} --fail-if not-as-good --margin 0.1",
     "verify --json",
-    f"verify {RUN} --json",
     "plan --json",
     "models --json",
     f"check {BUNDLE} --json",
-    f"check {BUNDLE} --trust-features",
     "check params.yaml",
     "upgrade --check",
     "report",
-    "run --json",
 )
-"""What is asked of the project of 1.0; all but the last make no call and change no score."""
+"""What is asked of the project of 1.0, before this:"""
+RUNS = ("run --json", "run --force")
 FILES = (
-    "data/records/*/*/**/*.json*",
-    "reports/scores/*/*/**/*.json*",
-    "ledger/*.json",
+    *("**/score.json", "**/rows.jsonl", "**/usage.json", "**/usage.jsonl"),
+    *("**/records.jsonl", "**/components.json", "ledger/*.json", "bundle/*.json"),
 )
-OWN_WORDS = {"eyes", "hands", "regions_fine", "blind", "rubric", "painter", "layout"}
-OWN_WORDS |= {"tfidf", "words", "photos", "digits", "short", "elements"}
-OWN_WORDS |= {"my_mm_sap", "my_mm_vet", "my_mme", "round", "square"}
-"""Names that the project of 1.0 gives, which are keys in what is written about it."""
-NAMES_OF_FILES = re.compile(r".*[./@ ].*|[0-9]+|[0-9a-f]{12,}")
-"""Keys that are paths, numbers of samples or digests."""
+FREE = re.compile(
+    r".*\b(eyes|hands|regions_fine|blind|rubric|painter|layout|tfidf|words|photos|digits"
+    r"|elements|my_mm_sap|my_mm_vet|my_mme|round|square)\b.*|.*[./@].*|[0-9]+|[0-9a-f]{12,}"
+)
+"""Keys that the project of 1.0 chooses, paths, numbers of samples and digests."""
+UNDIVIDED = {"settings", "protocol", "identity", "params", "score"}
+"""Objects with keys that components and benchmarks choose, or that are held elsewhere."""
 
 
-def options(command: Any, name: str) -> Iterator[tuple[str, str]]:
+def options(command: Any, name: str) -> Iterator[str]:
     """Yield a command's arguments and options, and those of the commands below it."""
-    place = 0
+    places = count(1)
     for each in command.params:
-        need = "required" if each.required else "optional"
+        kind = "flag" if getattr(each, "is_flag", False) else "value"
         if each.param_type_name == "argument":
-            place += 1
-            yield f"command {name} {each.name.upper()}", f"argument {place}, {need}"
-            continue
-        kind = "flag" if each.is_flag else f"value, {need}"
+            kind = f"argument {next(places)}"
+        need = "required" if each.required else "optional"
         for option in (*each.opts, *each.secondary_opts):
-            yield f"command {name} {option}", kind
+            yield f"command {name} {option}: {kind}, {need}"
     for below, each in getattr(command, "commands", {}).items():
         yield from options(each, f"{name} {below}")
 
 
-def signature(name: str, function: Any) -> Iterator[tuple[str, str]]:
+def signature(name: str, function: Any) -> Iterator[str]:
     """Yield what a call needs, and each parameter."""
     parameters = inspect.signature(function).parameters.values()
-    named = [each for each in parameters if each.name not in ("self", "cls")]
     needed = []
-    for place, each in enumerate(named, 1):
-        default = ", optional"
-        if each.default is each.empty and each.kind not in (
-            each.VAR_POSITIONAL,
-            each.VAR_KEYWORD,
-        ):
-            default = ", required"
+    for place, each in enumerate(parameters):
+        if each.default is each.empty and "VAR" not in each.kind.name:
             needed.append(each.name)
-        kind = each.kind.description
-        if each.kind is each.POSITIONAL_OR_KEYWORD:
-            kind = f"{place}"
-        yield f"{name}({each.name})", kind + default
-    yield f"{name}()", f"needs {', '.join(needed) or 'nothing'}"
+        is_placed = each.kind is each.POSITIONAL_OR_KEYWORD
+        yield f"{name}({each.name}): {place if is_placed else each.kind.description}"
+    yield f"{name}() needs {' '.join(needed)}"
 
 
-def members(name: str, kind: type) -> Iterator[tuple[str, str]]:
-    """Yield a class's constructor and what its users may call, read or write over."""
-    yield from signature(name, kind)
-    abstract = getattr(kind, "__abstractmethods__", ())
-    yield f"{name} to be written", ", ".join(sorted(abstract)) or "nothing"
-    for owner in reversed(kind.__mro__):
-        if not owner.__module__.startswith("driftledger"):
-            continue
-        for word in {**inspect.get_annotations(owner), **vars(owner)}:
-            member = inspect.getattr_static(kind, word, None)
-            if isinstance(member, classmethod | staticmethod):
-                member = member.__func__
-            if word.startswith("_"):
-                continue
-            if isinstance(member, FunctionType):
-                yield from signature(f"{name}.{word}", member)
-            else:
-                yield f"{name}.{word}", "attribute"
-
-
-def public(name: str, found: Any) -> Iterator[tuple[str, str]]:
+def public(name: str, found: Any) -> Iterator[str]:
     """Yield what people may use of a module, a class or a function."""
     if isinstance(found, ModuleType):
         for word, each in vars(found).items():
             ours = getattr(each, "__module__", "") == found.__name__
             if ours and not word.startswith("_"):
                 yield from public(f"{name}.{word}", each)
-    elif isinstance(found, type):
-        yield from members(name, found)
-    elif callable(found):
+    elif callable(found) and not hasattr(found, "__members__"):
         yield from signature(name, found)
+    else:
+        yield f"{name}: attribute"
+    if isinstance(found, type):
+        yield from members(name, found)
 
 
-def kind_of(value: object) -> str:
-    """Return the word that JSON has for a value without others inside."""
-    if value is None:
-        return "null"
-    return {bool: "boolean", str: "string"}.get(type(value), "number")
+def members(name: str, kind: type) -> Iterator[str]:
+    """Yield what users of a class may call, read or have to write."""
+    abstract = getattr(kind, "__abstractmethods__", ())
+    yield f"{name} leaves to be written: {' '.join(sorted(abstract))}"
+    for owner in kind.__mro__:
+        if owner.__module__.startswith("driftledger"):
+            for word in {*vars(owner), *inspect.get_annotations(owner)}:
+                if not word.startswith("_"):
+                    yield from public(f"{name}.{word}", getattr(kind, word, None))
 
 
-def shapes(value: object, name: str) -> Iterator[tuple[str, str]]:
-    """Yield each path to a value, and the kind of the value."""
+def shapes(value: object, name: str) -> Iterator[str]:
+    """Yield a path and the type of its value, and those of what is inside."""
+    yield f"{name}: {type(value).__name__}"
     if isinstance(value, dict):
         for key, each in value.items():
-            word = key
-            if key in OWN_WORDS or NAMES_OF_FILES.fullmatch(key):
-                word = "*"
-            yield from shapes(each, f"{name}.{word}")
+            inner = f"{name}.{'*' if FREE.fullmatch(key) else key}"
+            if key in UNDIVIDED and isinstance(each, dict):
+                yield f"{inner}: dict"
+            else:
+                yield from shapes(each, inner)
     elif isinstance(value, list):
         for each in value:
             yield from shapes(each, f"{name}[]")
-    else:
-        yield name, kind_of(value)
 
 
-def code_entries() -> Entries:
+def of_code() -> set[str]:
     """Return what is stable of commands, Python and entry points."""
-    command = typer.main.get_command(pkgutil.resolve_name(CLI))
-    entries = dict(options(command, "driftledger"))
-    for place in STABLE:
-        name = place.replace(":", ".")
-        entries |= {
-            f"python {each}": what
-            for each, what in public(name, pkgutil.resolve_name(place))
-        }
+    lines = {*options(typer.main.get_command(pkgutil.resolve_name(CLI)), "driftledger")}
+    for module, names in STABLE.items():
+        for word in names.split():
+            name = f"{module}.{word}"
+            lines.update(public(f"python {name}", pkgutil.resolve_name(name)))
     content = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))
     for group, points in content["project"]["entry-points"].items():
-        entries |= {f"entry point {group} {name}": "provider" for name in points}
-    return entries
+        lines |= {f"entry point {group} {name}" for name in points}
+    return lines
 
 
-def asked(project: Checkout) -> tuple[Entries, list[tuple[str, str]]]:
-    """Give the commands; return their exit codes, and the kinds of what they print as JSON."""
-    codes = {}
-    kinds = list[tuple[str, str]]()
-    for command in COMMANDS:
+def asked(project: Checkout, commands: tuple[str, ...]) -> set[str]:
+    """Give the commands; return their exit codes, and the shapes of what they print as JSON."""
+    lines = set()
+    for command in commands:
         done = project.driftledger(*shlex.split(command), check=False)
-        codes[f"exit code of {command}"] = str(done.returncode)
-        assert "Traceback" not in done.stderr, done.stderr
-        if "--json" in command and done.stdout:
-            name = " ".join(command.split()[:1])
-            kinds += shapes(json.loads(done.stdout), f"printed by {name}: ")
-    return codes, kinds
+        lines.add(f"exit code of {command}: {done.returncode}")
+        if command.endswith("--json"):
+            name = command.partition(" ")[0]
+            lines.update(shapes(json.loads(done.stdout), f"printed by {name}: "))
+    return lines
 
 
-def written(project: Checkout) -> Iterator[tuple[str, str]]:
-    """Yield the kinds of what is in records, scores, the ledger and a bundle."""
-    for pattern in FILES:
-        for path in sorted(project.root.glob(pattern)):
-            parts = path.relative_to(project.root).parts
-            name = f"{path.name} of {parts[3]}" if len(parts) > 3 else parts[0]
-            texts = [path.read_text(encoding="utf-8")]
-            if path.suffix == ".jsonl":
-                texts = texts[0].splitlines()
-            for text in texts:
-                yield from shapes(json.loads(text), f"in {name}: ")
+def written(project: Checkout) -> set[str]:
+    """Return the shapes of what is in records, scores, the ledger and a bundle."""
     with zipfile.ZipFile(project.root / BUNDLE) as bundle:
-        manifest = json.loads(bundle.read("manifest.json"))
-    yield from shapes(manifest, "in the manifest of a bundle: ")
+        bundle.extractall(project.root / "bundle")
+    lines = set()
+    for pattern in FILES:
+        for path in project.root.glob(pattern):
+            text = path.read_text(encoding="utf-8")
+            for each in text.splitlines() if path.suffix == ".jsonl" else [text]:
+                lines.update(shapes(json.loads(each), f"in {pattern}: "))
+    return lines
 
 
-def joined(kinds: list[tuple[str, str]]) -> Entries:
-    """Return each path with all its kinds."""
-    found = dict[str, set[str]]()
-    for name, kind in kinds:
-        found.setdefault(name, set()).add(kind)
-    return {name: " or ".join(sorted(each)) for name, each in found.items()}
+def read() -> set[str]:
+    return {*FILE.read_text(encoding="utf-8").splitlines()}
 
 
-def differences(now: Entries) -> list[str]:
-    """Say what is stable and went away or changed."""
-    stable = read(FILE)
-    assert stable
-    return [
-        f"{name}: {what} in 1.0, now {now.get(name, 'gone')}"
-        for name, what in stable.items()
-        if now.get(name) != what
-    ]
+def renew() -> None:
+    """Add what is new."""
+    with tempfile.TemporaryDirectory() as folder:
+        project = project_1_0.unpack(Path(folder))
+        now = of_code() | asked(project, COMMANDS) | asked(project, RUNS)
+        now |= written(project)
+    FILE.write_text("\n".join(sorted(now | read())) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    if "--first" in sys.argv:
+        FILE.write_text("", encoding="utf-8")
+        with tempfile.TemporaryDirectory() as made:
+            project_1_0.make(Path(made))
+    renew()
