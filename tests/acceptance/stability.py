@@ -50,7 +50,7 @@ COMMANDS = (
     "report",
 )
 """What is asked of the project of 1.0, before this:"""
-RUNS = ("run --json", "run --force")
+RUNS = ("run --force --json",)
 FILES = (
     *("**/score.json", "**/rows.jsonl", "**/usage.json", "**/usage.jsonl"),
     *("**/records.jsonl", "**/components.json", "ledger/*.json", "bundle/*.json"),
