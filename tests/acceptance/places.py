@@ -13,9 +13,7 @@ ALWAYS = {"resolve", "track"}
 """
 
 RUN = "regions_fine/painter/layout"
-OTHER_RUN = "regions_medium/painter/layout"
-"""The run of the README, as commands name it: model, generator, encoder; and one to compare it
-with."""
+"""The run of the README, as commands name it: model, generator, encoder."""
 
 MODULES = {
     "gc_at": "driftledger.metrics.drift",
@@ -27,6 +25,30 @@ MODULES = {
     "competition_ranks": "driftledger.metrics.ranks",
 }
 """Public function → its module."""
+
+CLI = "driftledger.cli:app"
+STABLE = {
+    "driftledger": "evaluate open model generator encoder",
+    "driftledger.commands.evaluate": "FirstLook",
+    "driftledger.notebook": "Chains",
+    "driftledger.mlflow": "Redrawn Fidelity Distinctive",
+    "driftledger.components.base": "Model Generator Encoder",
+    "driftledger.components.contract": "check_component",
+    "driftledger.core.canonical": "sha256_of",
+    "driftledger.core.media": "png_bytes",
+    "driftledger.core.types": "Conversation Turn Result Outcome Sample",
+    "driftledger.data.build": "build build_questions",
+    "driftledger.data.datasets.base": "DatasetProvider SourceItem",
+    "driftledger.data.question_sets.base": "QuestionProvider SourceQuestion",
+    "driftledger.benchmarks.base": "Benchmark Metric Rule Input",
+    "driftledger.benchmarks.one_call": "OneCallPerSample",
+    "driftledger.benchmarks.registry": "question_rules",
+    "driftledger.benchmarks.settings": "Section",
+    "driftledger.metrics": "drift frechet retrieval self_awareness capabilities yes_no "
+    "structural ranks correlation ratings changes paired intervals sequential consistency",
+}
+"""What people's code may name: the reference, and what ``driftledger new`` writes imports: module →
+names in it."""
 
 FOREIGN_BENCHMARK = "tests.words.spec:Words"
 """The class that the entry point of the benchmark in tests/words names."""

@@ -1,20 +1,18 @@
 """Write golden files again from an evaluated checkout: ``python -m tests.acceptance.renew CHECKOUT
 [KIND]…``.
 
-Kinds are ``scores``, ``details``, ``cross_check``, ``records``, ``keys`` (of what commands print as
-JSON) and ``mlflow``; without one, all are written. The checkout holds the default run; its scores
-of the neural run, which are in Git, are written as well. Look at the difference before you commit
-it: each line is a number that a user sees.
+Kinds are ``scores``, ``details``, ``cross_check``, ``records`` and ``mlflow``; without one, all are
+written. The checkout holds the default run; its scores of the neural run, which are in Git, are
+written as well. Look at the difference before you commit it: each line is a number that a user
+sees. ``stable_1.json`` is not among them: :mod:`tests.acceptance.stability` adds to it.
 """
 
 import sys
-import tempfile
 from pathlib import Path
 
-from tests.acceptance import json_keys, numbers, records, snapshot
-from tests.acceptance.checkout import Checkout
+from tests.acceptance import numbers, records, snapshot
 
-KINDS = ("scores", "details", "cross_check", "records", "keys", "mlflow")
+KINDS = ("scores", "details", "cross_check", "records", "mlflow")
 
 
 def renew(top: Path, kinds: list[str]) -> None:
@@ -28,11 +26,6 @@ def renew(top: Path, kinds: list[str]) -> None:
         snapshot.FILE.write_text(
             snapshot.text_of(snapshot.snapshot(top / "mlflow.db")), encoding="utf-8"
         )
-    if "keys" in kinds:
-        with tempfile.TemporaryDirectory() as folder:
-            copied = Checkout(top, Path(folder)).copy(Path(folder))
-            copied.commit("results")
-            json_keys.write_golden(copied)
 
 
 if __name__ == "__main__":

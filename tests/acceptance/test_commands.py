@@ -1,5 +1,4 @@
-"""The commands of README and of the pages run, and what they print as JSON has the keys in
-``golden/json_keys.txt``."""
+"""The commands of README and of the pages run."""
 
 import re
 import shutil
@@ -9,10 +8,8 @@ import pytest
 
 from tests.acceptance import own_code
 from tests.acceptance.checkout import Checkout, draw
-from tests.acceptance.json_keys import COMMANDS, printed, read_golden
 from tests.acceptance.numbers import read
 from tests.acceptance.places import (
-    OTHER_RUN,
     REPOSITORY,
     RUN,
     dataset_images,
@@ -174,24 +171,8 @@ def test_audit_leads_from_a_value_to_the_version_of_the_generator(evaluated_copy
     )
 
 
-@pytest.mark.parametrize(
-    "command",
-    [("plan",), ("report",), ("compare", RUN, OTHER_RUN), ("verify",)],
-    ids=" ".join,
-)
-def test_other_commands_run(project, command):
-    project.driftledger(*command)
-
-
 def test_a_wrong_name_is_one_sentence_and_exit_code_2(evaluated_copy):
     done = evaluated_copy.driftledger("audit", "nobody/painter/layout", check=False)
     assert done.returncode == 2
     assert "nobody" in done.stderr
     assert "Traceback" not in done.stderr
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_json_has_the_golden_keys(evaluated_copy, command):
-    golden = read_golden()[command]
-    assert golden, "there are no golden keys"
-    assert not golden - printed(evaluated_copy, command)

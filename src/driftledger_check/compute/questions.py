@@ -287,6 +287,8 @@ def mm_sap(files: ScoreFiles, computed: Computed) -> None:
     subtask_in_subset = [f"{a}: {b}" for a, b in zip(subset, subtask, strict=True)]
     for kind, names in (("subset", subset), ("subtask", subtask_in_subset)):
         for name, rows in places(names).items():
+            if name.endswith(": "):
+                continue  # questions without a subtask
             of_group = {}
             for measure, (above, below) in parts.items():
                 # Beyond what can be known, no answer is right.

@@ -300,7 +300,7 @@ class MMSAP(QuestionBenchmark):
             refusals.append(question.refusal)
             images.append(question.cluster)
             subsets.append(question.subset or "")
-            subtasks.append(f"{question.subset}: {question.subtask}")
+            subtasks.append(f"{question.subset}: {question.subtask or ''}")
         correct = np.array(right_options)
         refusal = np.array(refusals)
         variants = [*zip(choices.T, graded.wrong.T, strict=True)]
@@ -315,6 +315,8 @@ class MMSAP(QuestionBenchmark):
                 scores.append(measures)
             values: dict[str, Numbers] = {}
             for name in scores[0]:
+                if name.endswith(": "):
+                    continue  # questions without a subtask
                 values[name] = {}
                 spreads = over_permutations([each[name] for each in scores])
                 for measure, (mean, std, _) in spreads.items():
