@@ -169,14 +169,17 @@ def read_records(folder: Path, holds: Collection[str] = ()) -> Records:
 
 
 def stream_records(
-    folder: Path, holds: Collection[str] = ()
+    folder: Path, holds: Collection[str] = (), start: int = 0
 ) -> Iterator[CollectedRecord]:
     """Yield the records in a folder, one at a time; ``extra`` of each step has to hold these names.
+
+    Args:
+        start: the first byte of the first record to read.
 
     Raises:
         StoreError: they are missing or damaged, or ``extra`` lacks a name.
     """
-    for record in stream_jsonl(folder / RECORDS, CollectedRecord):
+    for record in stream_jsonl(folder / RECORDS, CollectedRecord, start=start):
         for place, each in enumerate(record.results):
             if each.file is not None:
                 medium = Medium(folder / each.file, each.sha256 or "")

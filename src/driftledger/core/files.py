@@ -249,9 +249,16 @@ def read_jsonl(path: Path, kind: type[R], name: str | None = None) -> list[R]:
     return [*stream_jsonl(path, kind, name)]
 
 
-def stream_jsonl(path: Path, kind: type[R], name: str | None = None) -> Iterator[R]:
-    """Yield the rows of a file of any size, one at a time; errors as in :func:`read_jsonl`."""
+def stream_jsonl(
+    path: Path, kind: type[R], name: str | None = None, start: int = 0
+) -> Iterator[R]:
+    """Yield the rows of a file of any size, one at a time; errors as in :func:`read_jsonl`.
+
+    Args:
+        start: the first byte of the first line to read.
+    """
     with _reading(path), open_regular(path) as file:
+        file.seek(start)
         number = 0
         # a longer line is refused by its first part
         while line := file.readline(2 * LARGEST_JSON):
