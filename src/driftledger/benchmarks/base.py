@@ -9,7 +9,7 @@ and what scores is imported when it is used: the command line starts without it.
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property, lru_cache, partial
@@ -521,9 +521,11 @@ class Benchmark(ABC):
         """Yield the protocol of each unit."""
         raise NotImplementedError(f"{self.name} has no steps")
 
-    def collect(self, collecting: Collecting, run: RunSteps) -> Records:
+    def collect(
+        self, collecting: Collecting, run: RunSteps
+    ) -> Iterable[CollectedRecord]:
         """Drive the protocols by ``run``, by default all at once; errors as of it."""
-        return [*chain.from_iterable(run([*self.steps(collecting)]))]
+        return chain.from_iterable(run(self.steps(collecting)))
 
     def races(self, section: Section) -> Sequence[str]:
         """Return the metrics that can decide a race, the usual one first."""

@@ -4,10 +4,10 @@ Collecting, ``plan`` and ``verify`` drive the same protocols, so that none of th
 benchmark goes.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -20,8 +20,8 @@ from driftledger.benchmarks.records import (
     Folders,
     RecordedResult,
     Records,
-    read_records,
     results_of,
+    stream_records,
 )
 from driftledger.benchmarks.usage import CALLS, CallUsage
 from driftledger.collect.call import Call, NotStoredError, Planned, RunSteps, walk
@@ -32,6 +32,7 @@ from driftledger.components.base import (
     Generator,
     Model,
 )
+from driftledger.core.canonical import open_regular
 from driftledger.core.errors import StoreError
 from driftledger.core.files import (
     link_file,
@@ -113,7 +114,7 @@ class Collecting:
     stage: str
     title: str
     """The label of a bar of progress: ``GenCeption · photos · blind · painter``."""
-    collect: "Callable[[Collecting, RunSteps], Records]"
+    collect: "Callable[[Collecting, RunSteps], Iterable[CollectedRecord]]"
     """The benchmark's way to drive its protocols."""
     keys: Mapping[str, str]
     data: Path
@@ -156,7 +157,7 @@ class Collecting:
         """The largest number of calls that can be made."""
         count = 0
 
-        def counting(planned: Sequence[Planned[R]]) -> list[R]:
+        def counting(planned: Iterable[Planned[R]]) -> list[R]:
             nonlocal count
             count += sum(len(each.calls) + len(each.after) for each in planned)
             raise NotStoredError
@@ -167,7 +168,7 @@ class Collecting:
 
     def run(self, run: RunSteps) -> Records:
         """Drive the benchmark's protocols by ``run``; errors as in :class:`RunSteps`."""
-        return self.collect(self, run)
+        return [*self.collect(self, run)]
 
     def card(self) -> CollectedCard:
         """Return the card that stands beside the records."""
@@ -220,25 +221,33 @@ class Recorded(NamedTuple):
 
 
 class Replay:
-    """Drives protocols with the results that a folder of records holds, as :class:`RunSteps`."""
+    """Drives protocols with the results that a folder of records holds, as :class:`RunSteps`.
 
-    def __init__(self, folder: Path) -> None:
-        """Read the records; errors as in :func:`read_records`."""
-        self.records = read_records(folder)
+    The records stay on disk; in memory is where each result is.
+    """
+
+    def __init__(self, folder: Path, *, keeps_calls: bool = True) -> None:
+        """Look through the records; errors as in :func:`stream_records`."""
+        self.folder = folder
         self.calls: dict[str, Recorded] = {}
-        """Digest of the key → each call that was asked for."""
-        self._known: dict[str, tuple[str, RecordedResult]] = {}
-        for record in self.records:
-            for each in record.results:
-                self._known[each.key] = record.place, each
+        """Digest of the key → each call that was asked for, if they are kept."""
+        self._keeps_calls = keeps_calls
+        self._starts: dict[str, int] = {}
+        self._record_at = lru_cache(maxsize=1)(partial(_record_at, folder))
+        start = 0
+        records = stream_records(folder)
+        with open_regular(folder / RECORDS) as lines:
+            for record, line in zip(records, lines, strict=True):
+                for each in record.results:
+                    self._starts[each.key] = start
+                start += len(line)
 
-    def __call__(self, planned: Iterable[Planned[R]]) -> list[R]:
-        """Return what the protocols return.
+    def __call__(self, planned: Iterable[Planned[R]]) -> Iterator[R]:
+        """Yield what the protocols return, one after the other.
 
         Raises:
             LookupError: no record holds the result of a call.
         """
-        returned: list[Any] = []
         for each in planned:
             walked = walk(each.steps(), self._answer)
             call = walked.pending
@@ -247,12 +256,17 @@ class Replay:
                     f"no record holds what was asked about {call.context.sample}, "
                     f"t={call.context.t}"
                 )
-            returned.append(walked.returned)
-        return returned
+            yield cast(R, walked.returned)
 
     def _answer(self, call: Call) -> Result | None:
-        if call.key not in self._known:
+        if call.key not in self._starts:
             return None
-        place, recorded = self._known[call.key]
-        self.calls[call.key] = Recorded(call, place, recorded)
-        return recorded
+        record = self._record_at(self._starts[call.key])
+        [*_, result] = [each for each in record.results if each.key == call.key]
+        if self._keeps_calls:
+            self.calls[call.key] = Recorded(call, record.place, result)
+        return result
+
+
+def _record_at(folder: Path, start: int) -> CollectedRecord:
+    return next(stream_records(folder, start=start))

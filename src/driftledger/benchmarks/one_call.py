@@ -102,11 +102,10 @@ class OneCallPerSample(OneCall):
         key = self.metrics[0].key
         samples = {sample.id: sample for sample in data.samples}
         clusters = clusters_of(data.samples)
-        data.require((name, 1, 0) for name in samples)
         rows = []
         values = []
         lost = []
-        for record in data.records:
+        for record in data.read():
             value = None
             if record.is_there and record.text:
                 value = self.worth(samples[record.unit], record.text)
@@ -126,6 +125,7 @@ class OneCallPerSample(OneCall):
                 values={key: [value]},
             )
             rows.append(row)
+        data.require((name, 1, 0) for name in samples)
         total = len(rows)
         scored = total - len(lost)
         counted = total - sum(map(math.isnan, values))
@@ -141,7 +141,7 @@ class OneCallPerSample(OneCall):
         score = Score(
             **data.origin(scored, total, flags),
             metrics={key: estimate.value} | ends.metrics,
-            outcomes=outcome_counts(record.outcome for record in data.records),
+            outcomes=outcome_counts(row.outcome for row in rows),
             counted=counted,
             absent=ends.absent,
         )

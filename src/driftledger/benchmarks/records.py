@@ -1,6 +1,6 @@
 """The one record of all benchmarks, and the card that stands beside the records of a folder."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,9 +12,9 @@ from driftledger.collect.call import Call
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import Json
 from driftledger.core.errors import StoreError
-from driftledger.core.files import Record, SparseRecord, read_jsonl
+from driftledger.core.files import Record, SparseRecord, stream_jsonl
 from driftledger.core.strict import Id, Name, RelativePath
-from driftledger.core.types import Medium, Outcome, Result, Split
+from driftledger.core.types import Medium, Outcome, PromptUsage, Result, Split
 
 RECORDS = "records.jsonl"
 CARD = "components.json"
@@ -164,13 +164,22 @@ Folders: TypeAlias = Mapping[str, Path]
 
 
 def read_records(folder: Path, holds: Collection[str] = ()) -> Records:
-    """Read the records in a folder; ``extra`` of each step has to hold these names.
+    """Read the records in a folder; errors as in :func:`stream_records`."""
+    return [*stream_records(folder, holds)]
+
+
+def stream_records(
+    folder: Path, holds: Collection[str] = (), start: int = 0
+) -> Iterator[CollectedRecord]:
+    """Yield the records in a folder, one at a time; ``extra`` of each step has to hold these names.
+
+    Args:
+        start: the first byte of the first record to read.
 
     Raises:
         StoreError: they are missing or damaged, or ``extra`` lacks a name.
     """
-    records = read_jsonl(folder / RECORDS, CollectedRecord)
-    for record in records:
+    for record in stream_jsonl(folder / RECORDS, CollectedRecord, start=start):
         for place, each in enumerate(record.results):
             if each.file is not None:
                 medium = Medium(folder / each.file, each.sha256 or "")
@@ -180,7 +189,7 @@ def read_records(folder: Path, holds: Collection[str] = ()) -> Records:
                 raise StoreError(
                     f"{folder / RECORDS}, {record.place}: extra lacks {name}; run 'dvc repro'"
                 )
-    return records
+        yield record
 
 
 def results_of(records: Iterable[CollectedRecord]) -> Iterator[RecordedResult]:
@@ -189,20 +198,58 @@ def results_of(records: Iterable[CollectedRecord]) -> Iterator[RecordedResult]:
         yield from record.results
 
 
-def served_versions(records: Iterable[CollectedRecord]) -> dict[str, dict[str, int]]:
-    """Return role → served version → how many calls it answered; local components are absent.
+class CallFacts:
+    """The facts that a score tells of the calls behind its records, noted record by record."""
 
-    A version is the served model's name and, where the service tells it, its system fingerprint.
-    """
-    calls: dict[str, dict[str, str]] = {}
-    for each in results_of(records):
-        named = " ".join(filter(None, (each.served_model, each.system_fingerprint)))
-        if named and (each.role != "generator" or each.file is not None):
-            calls.setdefault(each.role, {})[each.key] = named
-    served = {}
-    for role, versions in calls.items():
-        served[role] = dict(sorted(Counter(versions.values()).items()))
-    return served
+    def __init__(self, records: Iterable[CollectedRecord] = ()) -> None:
+        self.readings: list[PromptUsage] = []
+        """How much the generator read of each description."""
+        self._versions = defaultdict[str, dict[str, str]](dict)
+        self._has_reasoning: dict[str, bool] = {}
+        self._notes: Counter[str] = Counter()
+        for record in records:
+            self.add(record)
+
+    def add(self, record: CollectedRecord) -> None:
+        """Note the calls of a record."""
+        for each in record.results:
+            named = " ".join(filter(None, (each.served_model, each.system_fingerprint)))
+            has_answered = each.role != "generator" or each.file is not None
+            if named and record.step and has_answered:
+                self._versions[each.role][each.key] = named
+            if each.role == "model":
+                self._has_reasoning[each.key] = each.reasoning is not None
+            if each.note is not None and record.step:
+                self._notes[each.note] += 1
+            if each.reading is not None:
+                self.readings.append(each.reading)
+
+    def served(self) -> dict[str, dict[str, int]]:
+        """Return role → served version → how many calls it answered; local components are absent.
+
+        A version is the served model's name and, where the service tells it, its system
+        fingerprint.
+        """
+        served = {}
+        for role, versions in self._versions.items():
+            served[role] = dict(sorted(Counter(versions.values()).items()))
+        return served
+
+    def reasoned(self) -> list[str]:
+        """Return a sentence if replies of the model held reasoning."""
+        count = sum(self._has_reasoning.values())
+        if not count:
+            return []
+        return [
+            f"{count:,} of {len(self._has_reasoning):,} replies held reasoning, which is left out "
+            "of the answers"
+        ]
+
+    def noted(self) -> list[str]:
+        """Return a sentence for each thing that was unusual about calls."""
+        return [
+            f"{note} ({count} calls)" for note, count in sorted(self._notes.items())
+        ]
 
 
 def changed_versions(served: Mapping[str, Mapping[str, int]]) -> list[str]:
@@ -217,17 +264,6 @@ def changed_versions(served: Mapping[str, Mapping[str, int]]) -> list[str]:
                 f"{len(versions)} served versions of the {role} are behind this score: {counts}"
             )
     return sentences
-
-
-def reasoned(records: Iterable[CollectedRecord]) -> list[str]:
-    """Return a sentence if replies of the model held reasoning."""
-    replies = {each.key: each for each in results_of(records) if each.role == "model"}
-    count = sum(each.reasoning is not None for each in replies.values())
-    if not count:
-        return []
-    return [
-        f"{count:,} of {len(replies):,} replies held reasoning, which is left out of the answers"
-    ]
 
 
 class CollectedCard(Record):

@@ -6,8 +6,10 @@ It knows nothing of how records are collected.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import compress
 from pathlib import Path
+from sys import intern
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -17,14 +19,13 @@ from driftledger.benchmarks.race import RACE, Race
 from driftledger.benchmarks.records import (
     CARD,
     RECORDS,
+    CallFacts,
     CollectedCard,
     CollectedRecord,
     Folders,
+    Records,
     changed_versions,
-    read_records,
-    reasoned,
-    results_of,
-    served_versions,
+    stream_records,
 )
 from driftledger.benchmarks.score import (
     HIGH,
@@ -114,21 +115,36 @@ class FromRecords:
         self.folder = given.folders[spec.collects.name]
         self.card = read_json(self.folder / CARD, CollectedCard)
         self.confidence: float = given.section.confidence
-        self.records = read_records(self.folder, spec.collects.holds)
+        self.facts = CallFacts()
+        self._places = set[tuple[str, int, int]]()
         self.data_notes: list[str] = []
         """What a reader must know of the data."""
         self._given = given
         self._spec = spec
 
+    def read(self) -> Iterator[CollectedRecord]:
+        """Yield the records, one at a time, and note what the score says of their calls.
+
+        They are gone through once, before :meth:`origin`.
+        """
+        for record in stream_records(self.folder, self._spec.collects.holds):
+            self.facts.add(record)
+            self._places.add((intern(record.unit), record.step, record.repeat))
+            yield record
+
+    @cached_property
+    def records(self) -> Records:
+        """All records at once, where there are few: their objects take five times their bytes."""
+        return [*self.read()]
+
     def require(self, places: Iterable[tuple[str, int, int]]) -> None:
-        """Check that each of these units has a record of this step and repeat.
+        """Check that each of these units has a record of this step and repeat, after they are read.
 
         Raises:
             StoreError: one has none.
         """
-        present = {(record.unit, record.step, record.repeat) for record in self.records}
         for unit, step, repeat in places:
-            if (unit, step, repeat) not in present:
+            if (unit, step, repeat) not in self._places:
                 lacks = f"lacks the record of {unit}, step {step}, repeat {repeat}"
                 raise StoreError(
                     f"{self.folder / RECORDS} {lacks}; run 'dvc repro' to make it again"
@@ -137,13 +153,6 @@ class FromRecords:
     def protocol(self, kind: type[M]) -> M:
         """Return how the model was asked."""
         return kind.model_validate(self.card.protocol)
-
-    def is_worst(self, record: CollectedRecord) -> bool:
-        """Return True if a record counts as the worst value.
-
-        The model left nothing to go on from, and the settings say that this counts.
-        """
-        return record.is_unread and self._given.section.unread == "worst"
 
     def too_little(
         self, scored: int, total: int, what: str, lost: Sequence[str], counted: int = 0
@@ -183,7 +192,7 @@ class FromRecords:
         given = self._given
         components = dict(self.card.components)
         model = components["model"]
-        served = served_versions(record for record in self.records if record.step)
+        served = self.facts.served()
         notes = []
         generator = components.get("generator")
         if generator is not None and generator.fingerprint == model.fingerprint:
@@ -204,7 +213,7 @@ class FromRecords:
         )
         notes += changed_versions(served)
         notes += self.data_notes
-        notes += reasoned(self.records)
+        notes += self.facts.reasoned()
         return {
             "benchmark": self.card.benchmark,
             "keys": dict(given.keys),
@@ -289,9 +298,3 @@ def interval_of_known(
 def outcome_counts(outcomes: Iterable[Outcome]) -> dict[str, int]:
     """Return how often there is each outcome."""
     return dict(Counter(map(str, outcomes)))
-
-
-def noted(records: Iterable[CollectedRecord]) -> list[str]:
-    """Return a sentence for each thing that was unusual about calls."""
-    notes = Counter(each.note for each in results_of(records) if each.note is not None)
-    return [f"{note} ({count} calls)" for note, count in sorted(notes.items())]

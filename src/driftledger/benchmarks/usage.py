@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from driftledger.benchmarks.records import read_records
+from driftledger.benchmarks.records import stream_records
 from driftledger.core.files import Record, SparseRecord, read_json, read_jsonl
 from driftledger.core.grouping import grouped
 from driftledger.core.strict import Name, Strict
@@ -119,7 +119,7 @@ def usage_behind(folder: Path) -> ScoreUsage | None:
     calls = read_calls(folder)
     if not calls:
         return None
-    units = {record.unit for record in read_records(folder) if record.step}
+    units = {record.unit for record in stream_records(folder) if record.step}
     roles = grouped(calls, lambda call: call.role)
     totals = {role: _total(own) for role, own in roles.items()}
     return ScoreUsage(samples=len(units), roles=totals)

@@ -1,6 +1,6 @@
 """Calls to components, the keys they are stored under, and the protocols that yield them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Generator as PythonGenerator
 from dataclasses import dataclass
 from functools import cached_property
@@ -110,7 +110,7 @@ class Planned(Generic[R]):
     """The most calls of later protocols, which depend on all that run together with this one."""
 
 
-RunSteps: TypeAlias = Callable[[Sequence[Planned[Any]]], list[Any]]
+RunSteps: TypeAlias = Callable[[Iterable[Planned[Any]]], Iterable[Any]]
 """A driver of protocols: it makes their calls, or only counts them, and raises
 :class:`NotStoredError` if some are still to be made."""
 

@@ -31,6 +31,8 @@ Number = TypeVar("Number", np.float32, np.int64)
 Modality = Literal["images", "sounds", "texts", "readings"]
 """Inputs of features; readings are how much of each text was read."""
 OF_FILES = ("images", "sounds")
+_READ_AT_ONCE = 1_000
+"""Texts whose tokens are in memory together: 10,000 take 120 MB."""
 _AT_WORK = Lock()
 """Held while an encoder computes: several benchmarks may ask the same one at once."""
 
@@ -165,14 +167,16 @@ def read_texts(
 ) -> list[PromptUsage]:
     """Return how much of each text the text tower reads; equal texts are read once."""
     store = features or FeatureStore()
-    unique = list(dict.fromkeys(texts))
+    unique = iter(dict.fromkeys(texts))
+    by_text = {}
+    while batch := list(islice(unique, _READ_AT_ONCE)):
+        make = partial(_readings, encoder, batch)
+        readings = store.get(encoder.fingerprint, "readings", batch=batch, make=make)
+        for text, (tokens, read) in zip(batch, readings.tolist(), strict=True):
+            by_text[text] = PromptUsage(tokens, read)
+    return [by_text[text] for text in texts]
 
-    def read() -> NDArray[np.int64]:
-        usages = [(usage.tokens, usage.read) for usage in encoder.read_texts(unique)]
-        return np.array(usages, np.int64).reshape(-1, 2)
 
-    readings = store.get(
-        encoder.fingerprint, "readings", batch=unique, make=read
-    ).tolist()
-    by_text = dict(zip(unique, readings, strict=True))
-    return [PromptUsage(*by_text[text]) for text in texts]
+def _readings(encoder: Encoder, texts: Sequence[str]) -> NDArray[np.int64]:
+    usages = [(usage.tokens, usage.read) for usage in encoder.read_texts(texts)]
+    return np.array(usages, np.int64)

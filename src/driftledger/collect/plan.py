@@ -1,6 +1,6 @@
 """The remaining cost of collecting, computed from the call store without making a call."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -76,15 +76,17 @@ class Plan:
     _seen: set[str] = field(default_factory=set)
     """The digest of each call."""
 
-    def run(self, planned: Sequence[Planned[R]]) -> list[R]:
+    def run(self, planned: Iterable[Planned[R]]) -> list[R]:
         """Count the calls of protocols, as :class:`~driftledger.collect.call.RunSteps`.
 
         Raises:
             NotStoredError: some of them are still to be made.
         """
         returned: list[Any] = []
+        after: list[Any] = []
         complete = True
         for each in planned:
+            after += each.after
             walked = walk(each.steps(), self._stored)
             returned.append(walked.returned)
             if walked.pending is not None:
@@ -100,7 +102,7 @@ class Plan:
                     calls.add(content)
                     calls.steps = max(calls.steps, names.count(component.fingerprint))
         if not complete:
-            for component, content in (call for each in planned for call in each.after):
+            for component, content in after:
                 self.of(component).add(content)
             raise NotStoredError
         return returned

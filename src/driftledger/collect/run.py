@@ -448,7 +448,7 @@ class Shard(NamedTuple):
 
 
 def part_of(
-    planned: Sequence[Planned[R]],
+    planned: Iterable[Planned[R]],
     shard: Shard,
     block: int,
     collector: Collector,
@@ -462,17 +462,18 @@ def part_of(
     Raises:
         NotStoredError: units of other shards are in no store that the collector looks into.
     """
-    positions = range(len(planned))
+    units = [*planned]
+    positions = range(len(units))
     own = [
         position
         for position in positions
         if position // block % shard.of == shard.number
     ]
     results = collector.run(
-        (planned[position].steps() for position in own), progress, own
+        (units[position].steps() for position in own), progress, own
     )
     returned: dict[int, Any] = dict(zip(own, results, strict=True))
-    for position, unit in enumerate(planned):
+    for position, unit in enumerate(units):
         if position not in returned:
             walked = walk(unit.steps(), collector.store.answer)
             if walked.pending is not None:

@@ -31,8 +31,8 @@ from driftledger.benchmarks.records import (
     CollectedCard,
     CollectedRecord,
     Records,
-    read_records,
     results_of,
+    stream_records,
 )
 from driftledger.benchmarks.usage import CallUsage, read_calls
 from driftledger.collect.call import NotStoredError
@@ -413,7 +413,7 @@ def _restore(task: Task, store: CallStore) -> None:
     card = read_json(task.folder / CARD, CollectedCard)
     usage = {call.key: call.usage for call in read_calls(task.folder)}
     calls = []
-    for record in read_records(task.folder):
+    for record in stream_records(task.folder):
         subject = Subject(record.unit, record.step, data)
         for result in record.results:
             component = card.components.get(result.role)
@@ -498,7 +498,7 @@ def _preview(project: Project, missing: dict[str, str]) -> Preview:
             if goes_on and not (project.root / RACE_NOW).exists():
                 raced.append(plan_of_race(collecting.samples))
             if task.is_made():
-                for record in read_records(task.folder):
+                for record in stream_records(task.folder):
                     for result in record.results:
                         plan.note_stored(
                             result.key, collecting.components[result.role][1]

@@ -1,10 +1,10 @@
 """``gc``: remove stored calls and images that no run uses any more."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
-from driftledger.benchmarks.records import read_records
+from driftledger.benchmarks.records import stream_records
 from driftledger.collect.call import Call, Planned, walk
 from driftledger.commands.collect import tasks_of
 from driftledger.core.errors import StoreError
@@ -38,7 +38,7 @@ def remove_unused(project: Project, *, yes: bool = False) -> str:
                 outcome=Outcome.FAILED, error="it is not stored"
             )
 
-        def walk_all(planned: Sequence[Planned[Any]]) -> list[Any]:
+        def walk_all(planned: Iterable[Planned[Any]]) -> list[Any]:
             return [walk(each.steps(), answer).returned for each in planned]
 
         for root in checkouts(project.root):
@@ -52,7 +52,7 @@ def remove_unused(project: Project, *, yes: bool = False) -> str:
                     kept.update(each["fingerprint"] for each in score.components)
             for task in tasks_of(checkout):
                 with suppress(StoreError):  # not made yet
-                    for record in read_records(task.folder):
+                    for record in stream_records(task.folder):
                         used.update(result.key for result in record.results)
                 try:
                     task.collecting().run(walk_all)

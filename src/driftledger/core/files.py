@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from math import isfinite
 from pathlib import Path
 from threading import get_ident
-from typing import Any, ClassVar, TypeAlias, TypeVar
+from typing import Any, BinaryIO, ClassVar, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from ruamel.yaml import YAML
@@ -41,7 +41,7 @@ from driftledger.core.strict import explain
 from driftledger.core.text import shortened
 
 LARGEST_FILE = 2**30
-"""Bytes of a file of records, which is read whole: a record has about 1 kB."""
+"""Bytes of a file that is read whole; files of records are read line by line."""
 LARGEST_TEXT = 2**28
 """Bytes of a table that a user gives, or of DVC's list of a folder's files."""
 LARGEST_JSON = 2**24
@@ -102,9 +102,10 @@ def write_json(path: Path, value: Record | Json) -> None:
 
 
 def write_jsonl(path: Path, rows: Iterable[Record]) -> None:
-    """Write one canonical JSON object per line, in one step."""
-    lines = [canonical_json(row.to_dict()) + "\n" for row in rows]
-    write_text(path, "".join(lines))
+    """Write one canonical JSON object per line, in one step, with one of them in memory."""
+    with _written(path) as file:
+        for row in rows:
+            file.write(f"{canonical_json(row.to_dict())}\n".encode())
 
 
 def write_text(path: Path, text: str) -> None:
@@ -119,10 +120,17 @@ def write_bytes(path: Path, data: bytes, *, durable: bool = False) -> None:
         durable: others may write the same bytes at the same time, and a power cut leaves all of
             them, with their name, or no file.
     """
+    with _written(path, durable=durable) as file:
+        file.write(data)
+
+
+@contextmanager
+def _written(path: Path, *, durable: bool = False) -> Iterator[BinaryIO]:
+    """Open a file to be written in one step, as :func:`write_bytes` does."""
     try:
         # which follows no link
         with _replacing(path, shared=durable) as partial, partial.open("xb") as file:
-            file.write(data)
+            yield file
             if durable:
                 file.flush()
                 os.fsync(file.fileno())
@@ -238,14 +246,25 @@ def read_json(path: Path, kind: type[R]) -> R:
 def read_jsonl(path: Path, kind: type[R], name: str | None = None) -> list[R]:
     """Read a file that :func:`write_jsonl` wrote; errors as in :func:`read_json`, and by its
     ``name`` if it has one."""
-    # not splitlines: a text may hold other line breaks
-    lines = read_bytes(path).removesuffix(b"\n").split(b"\n")
-    if lines == [b""]:
-        return []
-    rows = []
-    for number, line in enumerate(lines, 1):
-        rows.append(parse_json(line, kind, f"{name or path}, line {number}"))
-    return rows
+    return [*stream_jsonl(path, kind, name)]
+
+
+def stream_jsonl(
+    path: Path, kind: type[R], name: str | None = None, start: int = 0
+) -> Iterator[R]:
+    """Yield the rows of a file of any size, one at a time; errors as in :func:`read_jsonl`.
+
+    Args:
+        start: the first byte of the first line to read.
+    """
+    with _reading(path), open_regular(path) as file:
+        file.seek(start)
+        number = 0
+        # a longer line is refused by its first part
+        while line := file.readline(2 * LARGEST_JSON):
+            number += 1
+            where = f"{name or path}, line {number}"
+            yield parse_json(line.removesuffix(b"\n"), kind, where)
 
 
 def read_bytes(path: Path) -> bytes:
@@ -254,8 +273,15 @@ def read_bytes(path: Path) -> bytes:
     Raises:
         StoreError: it is missing, too large, or something else, such as a link to a device.
     """
-    try:
+    with _reading(path):
         return read_regular(path)
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Say what to do about a file that cannot be read; errors as in :func:`read_bytes`."""
+    try:
+        yield
     except FileNotFoundError:
         raise StoreError(
             f"{path} is missing; run 'dvc pull' to fetch it, or 'dvc repro' to make it"

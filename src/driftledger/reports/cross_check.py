@@ -15,7 +15,7 @@ import numpy as np
 
 from driftledger.benchmarks._chains.scoring import means_of
 from driftledger.benchmarks.base import DATASET
-from driftledger.benchmarks.records import read_records
+from driftledger.benchmarks.records import stream_records
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import Score
 from driftledger.benchmarks.scoring import interval_ends, interval_of_known
@@ -97,7 +97,7 @@ def _component(score: Score) -> str:
 def _first_descriptions(project: Project, score: Score) -> Descriptions:
     folder = project.root / benchmark(score.benchmark).collects.at(score.keys)
     texts: dict[int, dict[str, str]] = {}
-    for record in read_records(folder):
+    for record in stream_records(folder):
         if record.step == 1 and record.is_there:
             texts.setdefault(record.repeat, {})[record.unit] = record.text or ""
     return texts

@@ -10,13 +10,12 @@ from driftledger.benchmarks.collecting import write_collected
 from driftledger.benchmarks.genception.spec import GenCeption
 from driftledger.benchmarks.records import (
     CARD,
+    CallFacts,
     CollectedCard,
     CollectedRecord,
     RecordedResult,
     read_records,
-    reasoned,
 )
-from driftledger.benchmarks.scoring import noted
 from driftledger.collect.store import CallStore
 from driftledger.commands.collect import refuse_failures
 from driftledger.core.canonical import derive_seed, sha256_file
@@ -154,8 +153,8 @@ def test_what_a_model_thinks_is_not_drawn(samples, tmp_path):
         "",
         1,
     )
-    assert reasoned(plain) == []
-    assert reasoned(thinks) == [
+    assert CallFacts(plain).reasoned() == []
+    assert CallFacts(thinks).reasoned() == [
         "4 of 7 replies held reasoning, which is left out of the answers"
     ]
 
@@ -246,7 +245,7 @@ def test_what_the_calls_said_is_in_the_record(samples, tmp_path):
         steps.send(drawn)
     [record] = stop.value.value
     assert [each.system_fingerprint for each in record.results] == ["fp_a", "fp_b"]
-    assert (record.results[1].reading, noted([record])) == (
+    assert (record.results[1].reading, CallFacts([record]).noted()) == (
         PromptUsage(90, 75),
         ["halved (1 calls)"],
     )

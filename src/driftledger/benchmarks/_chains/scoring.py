@@ -8,9 +8,8 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from driftledger.benchmarks._chains.records import ChainRequest
+from driftledger.benchmarks._chains.records import ChainRequest, ChainStep
 from driftledger.benchmarks._chains.spec import ChainBenchmark
-from driftledger.benchmarks.records import CollectedRecord, Records, results_of
 from driftledger.benchmarks.score import REPEAT, STD, Numbers, RepeatRow, Row, Values
 from driftledger.benchmarks.scoring import (
     FromDataset,
@@ -19,11 +18,10 @@ from driftledger.benchmarks.scoring import (
     copies,
     interval_ends,
     interval_of_known,
-    noted,
     outcome_counts,
 )
 from driftledger.core.canonical import Json
-from driftledger.core.types import Float64, Outcome
+from driftledger.core.types import Float64, Medium, Outcome, PromptUsage
 from driftledger.data.records import ONE_CATEGORY
 from driftledger.metrics._checks import members
 from driftledger.metrics.exact import exact_mean
@@ -177,20 +175,28 @@ class ScoredChains(FromDataset):
         """Sample → the T of its chains."""
         for sample, category in zip(self.samples, self.categories, strict=True):
             self.ends[sample.id] = request.last(category, self.dataset)
+        self.steps: dict[int, list[ChainStep]] = {repeat: [] for repeat in self.repeats}
+        """Repeat → its records."""
+        ended = {}
+        phrases = {}
+        for record in self.read():
+            step = ChainStep.of(record)
+            self.steps.setdefault(record.repeat, []).append(step)
+            ended[step.unit, record.repeat] = step
+            phrase = f"{record.place}: {record.error or record.outcome}"
+            phrases[step.unit, record.repeat] = phrase
         self.require(product(self.ends, [1], self.repeats))
-        ended = {(record.unit, record.repeat): record for record in self.records}
-        self.last: dict[str, Records] = {}
+        self.last: dict[str, list[ChainStep]] = {}
         """Sample → the last record of each of its chains, a repeat each."""
-        self.lost: Records = []
+        self.lost: list[ChainStep] = []
         """The last records of the chains that did not reach their end."""
+        problems = []
         for sample_id, end in self.ends.items():
             self.last[sample_id] = [ended[sample_id, repeat] for repeat in self.repeats]
-            for record in self.last[sample_id]:
-                has_come = record.drawing is not None
-                if self.kind == "text":
-                    has_come = record.is_there
-                if record.step != end or not has_come:
-                    self.lost.append(record)
+            for repeat, last in enumerate(self.last[sample_id]):
+                if last.step != end or not self.has_come(last):
+                    self.lost.append(last)
+                    problems.append(phrases[sample_id, repeat])
         self.total = len(self.ends) * len(self.repeats)
         self.scored = self.total - len(self.lost)
         worst = outcome_counts(
@@ -199,11 +205,8 @@ class ScoredChains(FromDataset):
         self.counted = self.scored + sum(worst.values())
         """How many are scored, or count as the worst value from some iteration on."""
         things = things or f"{self.kind}s"
-        phrases = [
-            f"{record.place}: {record.error or record.outcome}" for record in self.lost
-        ]
         self.flags = self.too_little(
-            self.scored, self.total, f"{things} {done}", phrases, self.counted
+            self.scored, self.total, f"{things} {done}", problems, self.counted
         )
         if request.asked is not None:
             self.flags.append(
@@ -215,6 +218,21 @@ class ScoredChains(FromDataset):
                 f"for {self.counted - self.scored} of {self.total} {things} the model gave no "
                 f"description ({how}): similarities count as 0 from there on"
             )
+
+    def is_worst(self, step: ChainStep) -> bool:
+        """Return True if a step counts as the worst value.
+
+        The model left nothing to go on from, and the settings say that this counts.
+        """
+        return step.is_unread and self._given.section.unread == "worst"
+
+    def has_come(self, step: ChainStep) -> bool:
+        """Return True if a step ended with what the next one begins with."""
+        return step.is_there if self.kind == "text" else step.file is not None
+
+    def medium(self, step: ChainStep) -> Medium:
+        """Return the image or sound of a step."""
+        return Medium(self.folder / str(step.file), step.sha256)
 
     def fields(
         self,
@@ -258,8 +276,8 @@ class ScoredChains(FromDataset):
         flags = [
             *copies(self.samples),
             *self.flags,
-            *_cut(self.records),
-            *noted(self.records),
+            *_cut(self.facts.readings),
+            *self.facts.noted(),
         ]
         return {
             **self.origin(self.scored, self.total, flags),
@@ -318,10 +336,7 @@ class ScoredChains(FromDataset):
             )
 
 
-def _cut(records: Sequence[CollectedRecord]) -> Iterator[str]:
-    readings = [
-        each.reading for each in results_of(records) if each.reading is not None
-    ]
+def _cut(readings: Sequence[PromptUsage]) -> Iterator[str]:
     cut = [reading for reading in readings if reading.cut]
     if cut:
         unread = sum(reading.tokens - reading.read for reading in cut)

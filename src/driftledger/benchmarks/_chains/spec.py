@@ -18,6 +18,7 @@ from driftledger.benchmarks.base import (
     Benchmark,
     Input,
     Metric,
+    Protocols,
     Recording,
     Rule,
     Stage,
@@ -30,14 +31,13 @@ from driftledger.benchmarks.records import (
     Folders,
     RecordedResult,
     Records,
-    read_records,
+    stream_records,
 )
 from driftledger.benchmarks.score import Rows, Score
 from driftledger.benchmarks.traces import Shown, Step, Trace, shot, values_of
 from driftledger.collect.call import Ask, Draw, NotStoredError, Planned, RunSteps
 from driftledger.components.base import Component, Model, longest_reply
 from driftledger.core.canonical import derive_seed
-from driftledger.core.grouping import grouped
 from driftledger.core.types import Conversation, Medium, Sample, Subject
 from driftledger.data.records import DatasetCard, read_samples
 
@@ -117,7 +117,9 @@ class ChainBenchmark(Benchmark):
         check_prefix(request.prefix, given.keys["model"], collecting.model())
         return replace(collecting, protocol=request.model_dump(mode="json"))
 
-    def collect(self, collecting: Collecting, run: RunSteps) -> Records:
+    def collect(
+        self, collecting: Collecting, run: RunSteps
+    ) -> Iterator[CollectedRecord]:
         """Go through the chains of all samples, repeat after repeat.
 
         So the calls of each repeat are in the company that they would be in if it were the only
@@ -130,31 +132,29 @@ class ChainBenchmark(Benchmark):
         samples = self.samples_asked(collecting.samples, request)
         longest = longest_reply(collecting.model(), request.max_tokens)
         draw = (collecting.generator(), request.drawing(longest))
-        calls: dict[str, list[tuple[Component, Conversation | str]]] = {}
-        # Stand-ins: what is asked of t > 1 is not known before the chain goes on.
-        for sample in samples:
-            subject = Subject(sample.id, 1, collecting.on)
-            ask = describe(collecting.model(), request, sample.medium, subject)
-            last = request.last(sample.category, collecting.dataset)
-            calls[sample.id] = [(ask.component, ask.conversation), draw] * last
-            if sample.medium.kind == "text":  # which is drawn first, and is known
-                first = request.drawing(sample.medium.open())
-                calls[sample.id] = [(draw[0], first), *calls[sample.id][:-1]]
-        records: Records = []
+
+        def planned(repeat: int) -> Protocols:
+            # Stand-ins: what is asked of t > 1 is not known before the chain goes on.
+            for sample in samples:
+                subject = Subject(sample.id, 1, collecting.on)
+                ask = describe(collecting.model(), request, sample.medium, subject)
+                last = request.last(sample.category, collecting.dataset)
+                calls: list[tuple[Component, Conversation | str]]
+                calls = [(ask.component, ask.conversation), draw] * last
+                if sample.medium.kind == "text":  # which is drawn first, and is known
+                    first = request.drawing(sample.medium.open())
+                    calls = [(draw[0], first), *calls[:-1]]
+                yield Planned(partial(chain, collecting, sample, repeat), calls)
+
         complete = True
         for repeat in range(request.repeats):
-            planned = []
-            for each in samples:
-                steps = partial(chain, collecting, each, repeat)
-                planned.append(Planned(steps, calls[each.id]))
             try:
-                for some in run(planned):
-                    records += some
+                for records in run(planned(repeat)):
+                    yield from records
             except NotStoredError:
                 complete = False
         if not complete:
             raise NotStoredError
-        return records
 
     def failures(self, records: Sequence[CollectedRecord]) -> FailedCalls:
         chains = {(record.unit, record.repeat) for record in records}
@@ -167,9 +167,10 @@ class ChainBenchmark(Benchmark):
             sample.id: sample.medium.path for sample in read_samples(folders["dataset"])
         }
         prompt = ChainRequest.model_validate(score.inputs.protocol).describe_prompt
-        records = grouped(
-            read_records(folder, self.collects.holds), lambda record: record.unit
-        )
+        records: dict[str, Records] = {row.unit: [] for row in rows}
+        for record in stream_records(folder, self.collects.holds):
+            if record.unit in records:
+                records[record.unit].append(record)
         values = values_of(self, score)
         for row in rows:
             start = shot(files[row.unit])

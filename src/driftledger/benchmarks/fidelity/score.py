@@ -1,10 +1,11 @@
 """The scoring half: how alike an image, its description and its redrawing are."""
 
 from collections.abc import Container, Iterator, Sequence
+from itertools import chain
 
 import numpy as np
 
-from driftledger.benchmarks._chains.records import FRECHET_DIGITS, drawn_media
+from driftledger.benchmarks._chains.records import FRECHET_DIGITS
 from driftledger.benchmarks._chains.scoring import (
     COUNT,
     Measured,
@@ -94,7 +95,7 @@ def score_redrawings(given: ToScore, spec: ChainBenchmark) -> Scored:
         )
     score = Score(
         **fields,
-        outcomes=outcome_counts(record.outcome for record in data.records),
+        outcomes=outcome_counts(step.outcome for step in chain(*data.steps.values())),
         details={"ratings": counts},
     )
     return Scored(score, data.rows(whole.values, [each.values for each in alone]))
@@ -115,12 +116,9 @@ def _measured(data: ScoredChains, repeat: int, given: ToScore) -> Measured:
     def cosines(a: Float32, b: Float32) -> Float64:
         return cosine_similarity(a, b) if len(a) else np.zeros(0)
 
-    redrawings = drawn_media(data.records, repeat)
-    drawn = [
-        at for at, sample in enumerate(data.samples) if (sample.id, 1) in redrawings
-    ]
+    drawn = [at for at, record in enumerate(records) if record.file is not None]
     before = [media[at] for at in drawn]
-    after = [redrawings[data.samples[at].id, 1] for at in drawn]
+    after = [data.medium(records[at]) for at in drawn]
     originals = encode_media(encoder, before, given.features)
     redrawn = encode_media(encoder, after, given.features)
     is_sound = data.kind == "sound"
@@ -147,10 +145,9 @@ def _measured(data: ScoredChains, repeat: int, given: ToScore) -> Measured:
         described = []
         texts = []
         for at, record in enumerate(records):
-            reply = record.by("model")
-            if reply and reply.text and reply.outcome.goes_on:
+            if record.is_described:
                 described.append(at)
-                texts.append(reply.text)
+                texts.append(record.text or "")
         seen = encode_media(encoder, [media[at] for at in described], given.features)
         read = encode_texts(encoder, texts, given.features)
         values["clap_score" if is_sound else "clip_s"] = column(

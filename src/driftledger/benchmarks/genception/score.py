@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import compress
+from itertools import chain, compress
 from typing import Any
 
 import numpy as np
 
-from driftledger.benchmarks._chains.records import FRECHET_DIGITS, drawn_media
+from driftledger.benchmarks._chains.records import FRECHET_DIGITS, ChainStep
 from driftledger.benchmarks._chains.scoring import (
     ALL,
     COUNT,
@@ -21,7 +21,6 @@ from driftledger.benchmarks._chains.scoring import (
     means_of,
 )
 from driftledger.benchmarks._chains.spec import ChainBenchmark
-from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.score import HIGH, LOW, STD, Numbers, Point, Score
 from driftledger.benchmarks.scoring import Scored, ToScore, outcome_counts
 from driftledger.collect.features import (
@@ -74,7 +73,9 @@ def score_chains(given: ToScore, spec: ChainBenchmark) -> Scored:
     fields["flags"] += cut_texts(whole, "the text encoder")
     if data.kind == "text":
         texts = [sample.medium.open() for sample in data.samples]
-        texts += [each.text or "" for each in data.records if each.is_there]
+        for step in chain.from_iterable(data.steps.values()):
+            if step.is_there:
+                texts.append(step.text or "")
         cut = [each.cut for each in read_texts(encoder, texts)]
         fields["flags"] += cut_texts(whole._replace(cut=cut), "the encoder")
     score = Score(
@@ -98,8 +99,9 @@ def _by_step(measured: Measured) -> Columns:
 
 def _measured(data: ScoredChains, repeat: int, given: ToScore) -> Measured:
     """Measure the chains of one repeat: each quantity is first a table of samples × iterations."""
-    records = [record for record in data.records if record.repeat == repeat]
-    views, encode = _views(data, repeat, given=given)
+    chain_steps = data.steps[repeat]
+    came = {(step.unit, step.step): step for step in chain_steps if data.has_come(step)}
+    originals, encode = _encoded(data, given)
     steps = np.array(data.iterations)
     ends = np.array([*data.ends.values()])
     categories = np.array(data.categories)
@@ -107,12 +109,14 @@ def _measured(data: ScoredChains, repeat: int, given: ToScore) -> Measured:
     similarity = np.full((len(ends), len(steps)), np.nan)
     distances = np.full((len(names), len(steps)), np.nan)
     size = 0
-    originals = encode([views[sample.id, 0] for sample in data.samples])
     for t in data.iterations:
-        reached = np.array([(sample.id, t) in views for sample in data.samples])
+        reached = np.array([(sample.id, t) in came for sample in data.samples])
         if not reached.any():
             break
-        later = [views[sample.id, t] for sample in compress(data.samples, reached)]
+        later = []
+        for sample in compress(data.samples, reached):
+            step = came[sample.id, t]
+            later.append(step.text if data.kind == "text" else data.medium(step))
         drawings = np.zeros_like(originals)
         drawings[reached] = encode(later)
         compared = reached
@@ -131,9 +135,7 @@ def _measured(data: ScoredChains, repeat: int, given: ToScore) -> Measured:
                 distance = frechet_distance(originals[members], drawings[members])
                 distances[row, t - 1] = round_significant(distance, FRECHET_DIGITS)
                 size = int(members.sum()) if name == ALL else size
-    first_worst = {
-        record.unit: record.step for record in records if data.is_worst(record)
-    }
+    first_worst = {step.unit: step.step for step in chain_steps if data.is_worst(step)}
     starts = np.array(
         [first_worst.get(sample.id, len(steps) + 1) for sample in data.samples]
     )
@@ -145,12 +147,12 @@ def _measured(data: ScoredChains, repeat: int, given: ToScore) -> Measured:
     cut: list[bool] = []
     reader = given.encoders.get("text_encoder")
     if reader:
-        table, cut = _text_similarity(data, records, reader, given.features)
+        table, cut = _text_similarity(data, chain_steps, reader, given.features)
         table[:, 1:][is_worst[:, 1 : table.shape[1]]] = 0.0
         values |= _columns("text_similarity", table)
         if max(ends) > 1:
             values[TEXT_MEAN] = _mean_until(table[:, 1:], ends - 1)
-    words = [len(record.text.split()) for record in records if record.text]
+    words = [len(step.text.split()) for step in chain_steps if step.text]
     return Measured(values, distances, size=size, words=words, cut=cut)
 
 
@@ -162,26 +164,24 @@ def _at_steps(measured: Measured, key: str) -> Columns:
     return columns
 
 
-def _views(
-    data: ScoredChains, repeat: int, given: ToScore
-) -> tuple[Mapping[tuple[str, int], Any], Callable[[Sequence[Any]], Float32]]:
-    """Return (sample, t) → what the encoder sees, and its features of some of these.
+def _encoded(
+    data: ScoredChains, given: ToScore
+) -> tuple[Float32, Callable[[Sequence[Any]], Float32]]:
+    """Return the features of all samples, and the function that encodes what came of them.
 
-    Of chains that begin with texts these are texts, and the encoder is fitted to those of t = 0,
+    Chains that begin with texts are seen as texts, by an encoder that is fitted to those of t = 0,
     which all models share.
     """
     encoder = given.encoders["encoder"]
-    first = {(sample.id, 0): sample.medium for sample in data.samples}
+    media = [sample.medium for sample in data.samples]
     if data.kind != "text":
-        encode = partial(encode_media, encoder, features=given.features)
-        return {**first, **drawn_media(data.records, repeat)}, encode
-    texts = {place: medium.open() for place, medium in first.items()}
-    fitted = encoder.fitted([*texts.values()])
-    for record in data.records:
-        if record.repeat == repeat and record.is_there:
-            texts[record.unit, record.step] = record.text
+        encode_more = partial(encode_media, encoder, features=given.features)
+        return encode_more(media), encode_more
+    texts = [medium.open() for medium in media]
+    fitted = encoder.fitted(texts)
     kept = given.features if fitted is encoder else None
-    return texts, partial(encode_texts, fitted, features=kept)
+    encode = partial(encode_texts, fitted, features=kept)
+    return encode(texts), encode
 
 
 def _columns(key: str, table: Float64) -> Columns:
@@ -197,7 +197,7 @@ def _mean_until(values: Float64, ends: np.ndarray) -> Float64:
 
 def _text_similarity(
     data: ScoredChains,
-    records: Sequence[CollectedRecord],
+    chain_steps: Sequence[ChainStep],
     reader: Encoder,
     features: FeatureStore | None,
 ) -> tuple[Float64, list[bool]]:
@@ -208,9 +208,9 @@ def _text_similarity(
     """
     latest = max(data.ends.values())
     texts = {}
-    for record in records:
-        if record.is_there and record.step in data.iterations:
-            texts[record.unit, record.step] = record.text or ""
+    for step in chain_steps:
+        if step.is_there and step.step in data.iterations:
+            texts[step.unit, step.step] = step.text or ""
     fitted = reader
     if texts:
         fitted = reader.fitted([text for (_, t), text in texts.items() if t == 1])

@@ -81,7 +81,7 @@ def collect_descriptions(collecting: Collecting, run: RunSteps) -> Records:
         ]
     for length, sample in product(protocol.max_tokens, samples.values()):
         planned.append(_planned(collecting, protocol, sample, length))
-    records = run(planned)
+    records = [*run(planned)]
     if not protocol.shots:
         return records
     by_others = {}

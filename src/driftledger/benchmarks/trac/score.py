@@ -20,7 +20,6 @@ from driftledger.benchmarks.scoring import (
     clusters_of,
     copies,
     interval_ends,
-    noted,
     outcome_counts,
 )
 from driftledger.benchmarks.trac.collect import (
@@ -160,7 +159,7 @@ def score_descriptions(given: ToScore, spec: Benchmark) -> Scored:
         *few[headline],
         *copies(tests),
         *_flags(card, data.samples[0].medium.kind, records, retrieved),
-        *noted(described),
+        *data.facts.noted(),
     ]
     score = Score(
         **data.origin(len(retrieved.scored), len(tested), flags),

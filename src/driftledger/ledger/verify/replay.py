@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import BytesIO
-from itertools import chain
+from itertools import chain, zip_longest
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple, TypeVar
@@ -26,7 +26,13 @@ from driftledger.benchmarks.base import ROLES
 from driftledger.benchmarks.collecting import Recorded, Replay
 from driftledger.benchmarks.costs import with_costs
 from driftledger.benchmarks.race import RACE, Race
-from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, CollectedRecord
+from driftledger.benchmarks.records import (
+    CARD,
+    RECORDS,
+    CollectedCard,
+    CollectedRecord,
+    stream_records,
+)
 from driftledger.benchmarks.score import ROWS, Row, Score
 from driftledger.benchmarks.scoring import ToScore
 from driftledger.benchmarks.settings import as_now, recorded
@@ -43,7 +49,7 @@ from driftledger.core.errors import (
     OutOfMemoryError,
     first_few,
 )
-from driftledger.core.files import Record, read_json, read_jsonl, read_regular
+from driftledger.core.files import Record, read_json, read_regular, stream_jsonl
 from driftledger.core.grouping import grouped
 from driftledger.core.text import same_start, shortened
 from driftledger.core.types import Outcome
@@ -113,13 +119,12 @@ def recompute(
             )
             result.find(f"{lineage.folder.path}/{RACE}", what, "numbers")
         with _reading(lineage, f"records of {stage}", result):
-            replay, again, _ = _follow(lineage, contents, components)
-            result.checked["records followed"] += len(replay.records)
+            replay, again, _ = _follow(lineage, contents, components, keeps_calls=False)
             path = f"{lineage.collected[stage].path}/{RECORDS}"
-            _compare_rows(
+            result.checked["records followed"] += _compare_rows(
                 result,
                 path,
-                replay.records,
+                stream_records(replay.folder),
                 again,
                 lambda record: record.place,
                 exact=True,
@@ -155,21 +160,21 @@ def _reading(lineage: Lineage, what: str, result: VerifyResult) -> Iterator[None
 
 
 def _follow(
-    lineage: Lineage, contents: Contents, components: Components
-) -> tuple[Replay, list[CollectedRecord], dict[str, Component | str]]:
+    lineage: Lineage, contents: Contents, components: Components, *, keeps_calls: bool
+) -> tuple[Replay, Iterable[CollectedRecord], dict[str, Component | str]]:
     """Drive the protocols behind a folder of records once more, with the results that the records
     hold.
 
     Returns:
-        The records with the calls that were asked for, the records that come of these, and role →
-        its component, or why it cannot be had.
+        The driver, the records that come of it, one unit after the other, and role → its component,
+        or why it cannot be had.
 
     Raises:
         LedgerError: bytes, or an encoder that chose examples, are not here.
     """
     folder = contents.recorded(lineage.collected[lineage.spec.collects.name])
     card = read_json(folder / CARD, CollectedCard)
-    replay = Replay(folder)
+    replay = Replay(folder, keeps_calls=keeps_calls)
     played = {
         role: components.get(each, role) for role, each in card.components.items()
     }
@@ -181,7 +186,7 @@ def _follow(
                 "here"
             )
     collecting = lineage.spec.as_recorded(card, contents.recorded(lineage.data), here)
-    return replay, collecting.run(replay), played
+    return replay, collecting.collect(collecting, replay), played
 
 
 def _to_score(
@@ -254,7 +259,7 @@ def _compare_score(
     for path, what in _differences(result, stored, score, exact=exact).items():
         if path not in left_out:
             result.find(f"{lineage.score_path}: {path}", what, "numbers")
-    rows = read_jsonl(contents.recorded(lineage.folder) / ROWS, Row)
+    rows = stream_jsonl(contents.recorded(lineage.folder) / ROWS, Row)
     _compare_rows(
         result, lineage.rows_path, rows, again.rows, lambda row: row.unit, exact=exact
     )
@@ -278,24 +283,29 @@ def _with_race(
 def _compare_rows(
     result: VerifyResult,
     path: str,
-    stored: Sequence[R],
-    again: Sequence[R],
+    stored: Iterable[R],
+    again: Iterable[R],
     key: Callable[[R], str],
     *,
     exact: bool,
-) -> None:
-    """Find the first value of each row that differs, and rows that are only on one side."""
-    names = [key(row) for row in stored]
-    expected = [key(row) for row in again]
-    if names != expected:
-        unmatched = first_few(sorted({*names} ^ {*expected}))
-        order = "its rows are in another order, or one is there twice"
-        what = (
-            f"rows are missing or have no record: {unmatched}" if unmatched else order
-        )
-        result.find(path, what, "numbers")
-        return
-    for name, one, other in zip(names, stored, again, strict=True):
+) -> int:
+    """Find the first value of each row that differs, or rows that are only on one side.
+
+    One row of each side is in memory.
+
+    Returns:
+        How many rows are stored.
+    """
+    names = []
+    expected = []
+    found = {}
+    for one, other in zip_longest(stored, again):
+        if one is not None:
+            names.append(key(one))
+        if other is not None:
+            expected.append(key(other))
+        if one is None or other is None or names[-1] != expected[-1]:
+            continue
         if differences := _differences(result, one, other, exact=exact):
             value, what = next(iter(differences.items()))
             more = (
@@ -303,7 +313,16 @@ def _compare_rows(
                 if len(differences) > 1
                 else ""
             )
-            result.find(f"{path}: {name}.{value}", f"{what}{more}", "numbers")
+            found[f"{path}: {names[-1]}.{value}"] = f"{what}{more}"
+    if names != expected:
+        unmatched = first_few(sorted({*names} ^ {*expected}))
+        what = "its rows are in another order, or one is there twice"
+        if unmatched:
+            what = f"rows are missing or have no record: {unmatched}"
+        found = {path: what}
+    for place, what in found.items():
+        result.find(place, what, "numbers")
+    return len(names)
 
 
 def _differences(
@@ -417,7 +436,9 @@ def _calls(
     lineage: Lineage, contents: Contents, components: Components, result: VerifyResult
 ) -> list[Recorded]:
     """Return the calls behind records that can be made again; note components that cannot."""
-    replay, _, played = _follow(lineage, contents, components)
+    replay, again, played = _follow(lineage, contents, components, keeps_calls=True)
+    for _ in again:
+        pass  # which asks for the calls
     path = lineage.collected[lineage.spec.collects.name].path
     here = []
     for role, component in played.items():
