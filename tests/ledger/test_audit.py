@@ -212,7 +212,7 @@ def test_answers_are_those_that_were_read_and_found_right(original):
         f"{RUN}:category/round/gc_at_2",
         GENCEPTION,
         IMAGE,
-        f"{CHAINS}/images/square_2/2.png",
+        f"{CHAINS}/images/2/square_2.png",
         "100.0",
     ]
     shown = [
@@ -305,7 +305,7 @@ def test_an_image_is_found_by_its_bytes_wherever_it_was_copied_to(original, tmp_
         "fidelity",
     }
     drawn = find_image(
-        sources(original), str(original.root / CHAINS / "images/round_1/2.png")
+        sources(original), str(original.root / CHAINS / "images/2/round_1.png")
     ).places[0]
     assert (drawn["role"], drawn["entry"]["step"]) == ("drawn", 2)
     assert drawn["parent"].endswith("made at t = 1")

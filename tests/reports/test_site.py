@@ -168,7 +168,7 @@ def _scores(root, model, place):
                 )
                 records.append(refused)
                 break
-            file = f"images/{sample}/{t}.png"
+            file = f"images/{t}/{sample}.png"
             text = (
                 HOSTILE
                 if model == "seer"

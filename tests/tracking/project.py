@@ -115,8 +115,8 @@ def write_project(root, *runs):
         records = []
         for name in SAMPLES:
             for t in (1, 2):
-                write_picture(folder / f"images/{name}/{t}.png")
-                records.append(iteration(name, t, "=a disc", f"images/{name}/{t}.png"))
+                write_picture(folder / f"images/{t}/{name}.png")
+                records.append(iteration(name, t, "=a disc", f"images/{t}/{name}.png"))
         write_jsonl(folder / "records.jsonl", records)
         write_jsonl(root / each.rows_path, rows())
     return runs

@@ -245,8 +245,8 @@ def test_chains_are_of_as_many_samples_as_have_traces(at_most, samples, tmp_path
     assert dict(pictures_of(of, tmp_path, chosen)) == {
         f"shapes/{name}": [
             tmp_path / f"data/datasets/shapes/images/{name}.png",
-            folder / f"images/{name}/1.png",
-            folder / f"images/{name}/2.png",
+            folder / f"images/1/{name}.png",
+            folder / f"images/2/{name}.png",
         ]
         for name in samples
     }

@@ -71,7 +71,7 @@ def test_each_iteration_starts_from_the_image_before(samples, tmp_path):
     for record in records:
         said, drawn = record.results
         assert (said.role, drawn.role) == ("model", "generator")
-        assert drawn.file == f"images/{record.unit}/{record.step}.png"
+        assert drawn.file == f"images/{record.step}/{record.unit}.png"
         assert sha256_file(tmp_path / "chain" / drawn.file) == drawn.sha256
         assert record.outcome is Outcome.OK
         assert record.extra["seed"] == derive_seed(7, "d", record.unit, record.step)
@@ -171,7 +171,7 @@ def test_what_a_service_draws_is_kept_in_its_own_bytes(samples, tmp_path):
 
     for record in run(samples, tmp_path, EchoModel(), Drawer()):
         assert record.drawing is not None
-        assert record.drawing.file == f"images/{record.unit}/{record.step}.jpg"
+        assert record.drawing.file == f"images/{record.step}/{record.unit}.jpg"
         file = record.drawing.medium
         assert file is not None
         assert sha256_file(file.path) == file.sha256

@@ -98,8 +98,8 @@ def test_each_repeat_draws_from_seeds_of_its_own_and_says_where_its_images_are(
         seed, drawn = record.extra["seed"], record.drawing
         assert drawn is not None
         assert seed == derive_seed(7, "d", record.unit, record.step, record.repeat)
-        where = f"repeats/1/{record.unit}" if record.repeat else f"images/{record.unit}"
-        assert drawn.file == f"{where}/{record.step}.png"
+        where = "repeats/1" if record.repeat else "images"
+        assert drawn.file == f"{where}/{record.step}/{record.unit}.png"
         with Image.open(folder / drawn.file) as image:
             assert image.convert("RGB").getpixel((0, 0)) == (seed % 256, 0, 0)
     assert len({record.extra["seed"] for record in records}) == len(records)

@@ -63,13 +63,15 @@ def of_repeat(repeat: int) -> str:
 def medium_path(sample: str, t: int, repeat: int = 0, suffix: str = ".png") -> str:
     """Return the path of an iteration's image or sound in the folder of its chains.
 
+    DVC looks at each folder, which takes as long as nine files: there is none per sample.
+
     >>> medium_path("disc", 3), medium_path("disc", 3, 1)
-    ('images/disc/3.png', 'repeats/1/disc/3.png')
+    ('images/3/disc.png', 'repeats/1/3/disc.png')
     """
     folder = "sounds" if suffix == ".wav" else "images"
     if repeat:
         folder = f"repeats/{repeat}"
-    return f"{folder}/{sample}/{t}{suffix}"
+    return f"{folder}/{t}/{sample}{suffix}"
 
 
 def asked_again(settings: Mapping[str, Any], repeat: int) -> int | None:
