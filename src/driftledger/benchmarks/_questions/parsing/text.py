@@ -74,6 +74,8 @@ def plain(text: str) -> str:
 
 def folded(text: str) -> str:
     """Lower case, of the same length, so that a place in one is the same place in the other."""
+    if text.isascii():
+        return text.lower()
     return "".join(
         low if len(low := character.lower()) == 1 else character for character in text
     )
