@@ -17,10 +17,11 @@ from tests.acceptance.places import (
 )
 
 
-def test_components_and_a_dataset_of_somebody_else(tmp_path):
+def test_components_and_a_dataset_of_somebody_else(tmp_path, new_store):
     """They are what ``driftledger new`` writes: three modules of the project, and one that is
     installed."""
     checkout = with_images(tmp_path, 2)
+    shutil.copy(new_store, checkout.root)
     for kind, name in (
         ("dataset", "my_data"),
         ("model", "my_model"),
@@ -79,8 +80,9 @@ def test_components_and_a_dataset_of_somebody_else(tmp_path):
     )
 
 
-def test_a_benchmark_of_somebody_else(tmp_path):
+def test_a_benchmark_of_somebody_else(tmp_path, new_store):
     checkout = with_images(tmp_path, 3)
+    shutil.copy(new_store, checkout.root)
     own_code.install(
         site := tmp_path / "site",
         "words",
@@ -101,7 +103,7 @@ def test_a_benchmark_of_somebody_else(tmp_path):
         }
 
     checkout.params(select)
-    checkout.driftledger("run")
+    assert "Running stage" in checkout.driftledger("run", "--plain").stdout
     scores = {
         score["keys"]["model"]: score for score in map(read, score_files(checkout.root))
     }

@@ -5,6 +5,8 @@ import ast
 import subprocess
 import sys
 from collections import Counter
+from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -33,10 +35,10 @@ HEAVY = (
 )
 
 
-def imports(path):
+def imports(path, tree):
     """The full name of everything that a module imports, anywhere in it."""
-    package = path.relative_to(SOURCE).parts[:-1]
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    package = path.parts[:-1]
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -45,11 +47,12 @@ def imports(path):
             yield from (f"{base}.{alias.name}" for alias in node.names)
 
 
+@cache
 def all_imports(package):
-    paths = sorted((SOURCE / package).rglob("*.py"))
-    found = [
-        (path.relative_to(SOURCE), name) for path in paths for name in imports(path)
-    ]
+    found = []
+    for place, (_, tree) in sources(package).items():
+        path = Path(place).relative_to("src")
+        found += [(path, name) for name in imports(path, tree)]
     assert found, f"src/{package} holds no import"
     return found
 
@@ -212,6 +215,7 @@ NO_BEGINNINGS = {
 }
 
 
+@cache
 def sources(package):
     """Each module's lines and syntax tree, by its path."""
     found = {}

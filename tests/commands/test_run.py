@@ -145,9 +145,10 @@ def test_a_round_that_fails_leaves_models_as_they_were_before(project, monkeypat
     assert read_json(project.root / RACE_NOW, Race).asked == {"a": 32, "b": 32}
 
 
-def test_failed_records_are_counted_as_a_score_counts_them(project, monkeypatch):
+def test_failed_records_are_counted_as_a_score_counts_them(project, dvc, monkeypatch):
     """The score of a judged benchmark calls also those gradings failed in which the judge gave
     nothing."""
+    dvc()
     assert run(project, plain=True) == 0
     mark = (
         project.root / "data/records" / MODEL / "genception/my_images/painter" / INPUTS

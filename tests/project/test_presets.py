@@ -1,6 +1,7 @@
 """The first ``params.yaml`` selects what was asked for; presets are laid over it, and comments of
 the user's stay."""
 
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -23,13 +24,19 @@ from driftledger.project.settings import load_settings, parse_settings
 NAMES = sorted(presets(Path("nowhere")))
 
 
+@cache
+def begun(name):
+    """Return the text of a project that begins with a preset."""
+    return first_params(Path("nowhere"), name, {})
+
+
 def settings_of(text):
     return parse_settings(load_yaml(text), "params.yaml")
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_preset_can_be_begun_with(name, tmp_path):
-    text = first_params(tmp_path, name, {})
+    text = begun(name)
     content, wanted = load_yaml(text), read_preset(tmp_path, name)
     assert {key: content["run"][key] for key in wanted["run"]} == wanted["run"]
     selected = [spec.name for spec in settings_of(text).benchmarks]
@@ -47,7 +54,7 @@ def test_every_preset_can_be_begun_with(name, tmp_path):
 
 def test_any_preset_can_follow(tmp_path):
     params = tmp_path / "params.yaml"
-    params.write_text(first_params(tmp_path, "minimal", {}), encoding="utf-8")
+    params.write_text(begun("minimal"), encoding="utf-8")
     for name in NAMES:
         _, expected = with_preset(tmp_path, name)
         changed, wanted = apply_preset(tmp_path, name), read_preset(tmp_path, name)
@@ -55,7 +62,7 @@ def test_any_preset_can_follow(tmp_path):
         settings = load_settings(params)
         assert settings.model_dump() == expected.model_dump()
         assert settings.run.models == tuple(wanted["run"]["models"])
-        assert settings.run == settings_of(first_params(tmp_path, name, {})).run
+        assert settings.run == settings_of(begun(name)).run
         assert apply_preset(tmp_path, name) == []
 
 

@@ -17,9 +17,11 @@ def grows_linearly(read: Callable[[str], object], text: str) -> bool:
     """
     quarter, whole = float("inf"), float("inf")
     for _ in range(_TIMES):
-        quarter = min(quarter, _seconds(read, text[: len(text) // 4]))
         whole = min(whole, _seconds(read, text))
-        if whole < max(_UNSEEN, 8 * quarter):
+        if whole < _UNSEEN:
+            return True
+        quarter = min(quarter, _seconds(read, text[: len(text) // 4]))
+        if whole < 8 * quarter:
             return True
     return False
 

@@ -1,6 +1,7 @@
 """A small evaluated project: chains of two samples on disk, and evidence of runs over them."""
 
 import random
+from functools import cache
 from pathlib import Path
 
 from PIL import Image
@@ -136,7 +137,12 @@ def rows():
 
 def write_picture(path):
     path.parent.mkdir(parents=True, exist_ok=True)
-    noise = random.Random(path.name).randbytes(
-        400 * 300 * 3
-    )  # too large to be attached as it is
-    path.write_bytes(png_bytes(Image.frombytes("RGB", (400, 300), noise)))
+    path.write_bytes(_picture(path.name))
+
+
+@cache
+def _picture(name):
+    """Make a picture of large squares, which is quick to compress, and too wide to be attached as
+    it is."""
+    squares = Image.frombytes("RGB", (8, 6), random.Random(name).randbytes(8 * 6 * 3))
+    return png_bytes(squares.resize((400, 300), Image.Resampling.NEAREST))

@@ -118,6 +118,6 @@ def _table() -> dict[str, str]:
         **BENCHMARKS,
         **{
             point.name: point.value
-            for point in installed().select(group="driftledger.benchmarks")
+            for point in installed().get("driftledger.benchmarks", ())
         },
     }

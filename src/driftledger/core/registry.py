@@ -177,18 +177,19 @@ def import_place(place: str, folder: Path | None = None) -> Any:
 
 
 @cache
-def installed() -> Any:  # a type of Python 3.11 that 3.12 has no more
-    """Return what installed distributions name.
+def installed() -> Mapping[str, metadata.EntryPoints]:
+    """Return what installed distributions name, by group.
 
     It is read once, since that opens a file of each; what is installed later is not seen.
     """
-    return metadata.entry_points()
+    points = metadata.entry_points()
+    return {group: points.select(group=group) for group in points.groups}
 
 
 def providers(section: str) -> Mapping[str, str]:
     """Every provider of a section by its name, with the place of its class; ours win over those of
     distributions."""
-    points = installed().select(group=f"driftledger.{section}")
+    points = installed().get(f"driftledger.{section}", ())
     return {point.name: point.value for point in points} | OURS[section]
 
 
@@ -215,7 +216,8 @@ def provider_class(
         raise ConfigError(unknown_name(f"{section} provider", provider, places))
     several = {
         point.value
-        for point in installed().select(group=f"driftledger.{section}", name=provider)
+        for point in installed().get(f"driftledger.{section}", ())
+        if point.name == provider
     }
     if len(several) > 1 and provider not in OURS[section]:
         raise ConfigError(
