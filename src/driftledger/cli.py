@@ -225,11 +225,11 @@ def init(
     from driftledger.project.catalogue import selectable
 
     given = {"models": model, "generators": generator, "encoders": encoder}
-    chosen = {
-        section: dict(selectable(section, each, base_url, key_env) for each in some)
-        for section, some in given.items()
-        if some
-    }
+    chosen = {}
+    for section, names in given.items():
+        if names:
+            entries = [selectable(section, name, base_url, key_env) for name in names]
+            chosen[section] = dict(entries)
     sentences = commands.init.init(
         folder,
         images=images,

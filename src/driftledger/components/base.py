@@ -311,9 +311,8 @@ class Encoder(Component):
 
         A class that says nothing of a limit reads all of every text, counted in words.
         """
-        return [
-            PromptUsage(count, count) for count in (len(text.split()) for text in texts)
-        ]
+        counts = [len(text.split()) for text in texts]
+        return [PromptUsage(count, count) for count in counts]
 
 
 _CONTROLS_SAY = 50

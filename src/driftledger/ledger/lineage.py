@@ -224,14 +224,13 @@ def read_runs(
     published = published_code(root)
     now = code_version(root)
     # a score without a generator belongs to several runs
-    scores = [
-        (spec, keys)
-        for spec, keys in selected
-        if any(c.shows(keys) for c in combinations)
-    ]
-    _check_outputs(
-        tree, [locked_folder(lock, spec.scores, keys) for spec, keys in scores]
-    )
+    scores = []
+    folders = []
+    for spec, keys in selected:
+        if any(combination.shows(keys) for combination in combinations):
+            scores.append((spec, keys))
+            folders.append(locked_folder(lock, spec.scores, keys))
+    _check_outputs(tree, folders)
     lineages = []
     for spec, keys in scores:
         file = f"{spec.scores.at(keys)}/{SCORE}"

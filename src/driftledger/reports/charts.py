@@ -369,10 +369,11 @@ def _groups(block: Block, kind: str, metric: Metric) -> Iterator[Drawing]:
     if len(names) < 2:
         return
     values = []
+    most = 0.0
     for name in names:
-        values.append(
-            [spec.value_of(score, f"{kind}/{name}/{last}") for score in scores]
-        )
+        row = [spec.value_of(score, f"{kind}/{name}/{last}") for score in scores]
+        values.append(row)
+        most = max(most, *(abs(value) for value in row if value is not None))
     yield matrix(
         f"{kind}_{last}",
         f"{spec.title}: {title_of(metric, last)} by {kind}",
@@ -380,10 +381,7 @@ def _groups(block: Block, kind: str, metric: Metric) -> Iterator[Drawing]:
         columns=[score.model for score in scores],
         values=values,
         note=_about(block, controls=False),
-        most=max(
-            abs(value) for value in chain.from_iterable(values) if value is not None
-        )
-        or 1.0,
+        most=most or 1.0,
         digits=metric.digits,
     )
 

@@ -17,7 +17,7 @@ from driftledger.benchmarks._chains.scoring import means_of
 from driftledger.benchmarks.base import DATASET
 from driftledger.benchmarks.records import stream_records
 from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.score import Score
+from driftledger.benchmarks.score import Numbers, Score
 from driftledger.benchmarks.scoring import interval_ends, interval_of_known
 from driftledger.collect.features import FeatureStore, encode_texts
 from driftledger.components.base import Encoder
@@ -151,11 +151,13 @@ def _support(
     return {
         **means.overall,
         **interval_ends({KEY: known}).metrics,
-        "category": {
-            name: row[KEY] for name, row in means.by_category.items() if KEY in row
-        },
-        "group": {name: row[KEY] for name, row in means.by_group.items() if KEY in row},
+        "category": _supports(means.by_category),
+        "group": _supports(means.by_group),
     }
+
+
+def _supports(rows: Mapping[str, Numbers]) -> Numbers:
+    return {name: row[KEY] for name, row in rows.items() if KEY in row}
 
 
 def cross_check_sections(rows: Sequence[Json]) -> Iterator[ReportSection]:
