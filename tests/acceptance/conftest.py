@@ -2,12 +2,11 @@
 changed."""
 
 import os
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.acceptance.checkout import Checkout, Folder, init, made_once, with_images
+from tests.acceptance.checkout import Checkout, init, made_once, with_images
 
 EVALUATED = "DRIFTLEDGER_EVALUATED"
 
@@ -47,19 +46,6 @@ def _small(folder):
     project.driftledger("run")
     project.commit("a small run")
     return project
-
-
-def _new_store(folder):
-    code = "import mlflow; mlflow.MlflowClient().delete_experiment('0')"
-    store = {"MLFLOW_TRACKING_URI": "sqlite:///mlflow.db"}
-    Folder(folder, folder / "state").run(sys.executable, "-c", code, **store)
-
-
-@pytest.fixture(scope="session")
-def new_store(tmp_path_factory):
-    """An MLflow store as the first run makes it, to be copied into projects whose first run is
-    about something else: MLflow's migrations take two seconds of CPU."""
-    return made_once(tmp_path_factory, "mlflow", _new_store) / "mlflow.db"
 
 
 @pytest.fixture(scope="session")

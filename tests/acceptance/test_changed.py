@@ -1,7 +1,6 @@
 """A service that changes behind its name: a gate finds it where the service was asked twice."""
 
 import json
-import shutil
 
 import pytest
 
@@ -38,7 +37,7 @@ def ask(project, as_of):
     return json.loads((project.root / published).read_bytes())["fingerprint"]
 
 
-def test_a_service_that_changed_is_found_where_it_was_asked_twice(tmp_path, new_store):
+def test_a_service_that_changed_is_found_where_it_was_asked_twice(tmp_path):
     pytest.importorskip("openai")
     project = Checkout(tmp_path / "theirs", tmp_path / "state")
     rows = ["id\timage\timage_id\tquestion\tanswer\tcategory"]
@@ -57,7 +56,6 @@ def test_a_service_that_changed_is_found_where_it_was_asked_twice(tmp_path, new_
         project.run(
             "driftledger", "init", *questions, "--model", "openai/eyes", *service
         )
-        shutil.copy(new_store, project.root)
         first = ask(project, "2026-11-26")
         weeks.flipped = CHANGED
         later = ask(project, "2026-12-03")

@@ -17,11 +17,10 @@ from tests.acceptance.places import (
 )
 
 
-def test_components_and_a_dataset_of_somebody_else(tmp_path, new_store):
+def test_components_and_a_dataset_of_somebody_else(tmp_path):
     """They are what ``driftledger new`` writes: three modules of the project, and one that is
     installed."""
     checkout = with_images(tmp_path, 2)
-    shutil.copy(new_store, checkout.root)
     for kind, name in (
         ("dataset", "my_data"),
         ("model", "my_model"),
@@ -80,9 +79,8 @@ def test_components_and_a_dataset_of_somebody_else(tmp_path, new_store):
     )
 
 
-def test_a_benchmark_of_somebody_else(tmp_path, new_store):
+def test_a_benchmark_of_somebody_else(tmp_path):
     checkout = with_images(tmp_path, 3)
-    shutil.copy(new_store, checkout.root)
     own_code.install(
         site := tmp_path / "site",
         "words",

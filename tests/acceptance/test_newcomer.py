@@ -3,7 +3,6 @@ the README."""
 
 import re
 import shlex
-import shutil
 import sqlite3
 
 import pytest
@@ -88,7 +87,7 @@ def test_six_commands_lead_to_an_audited_score(tmp_path):
     assert NAMES.replace("/", " · ") in names
 
 
-def test_questions_alone_lead_to_a_checked_score(tmp_path, new_store):
+def test_questions_alone_lead_to_a_checked_score(tmp_path):
     """A project of MME alone: no image dataset, no generator, no encoder."""
     project = Checkout(tmp_path / "theirs", tmp_path / "state")
     rows = ["id\timage\tquestion\tanswer\tcategory"]
@@ -108,7 +107,6 @@ def test_questions_alone_lead_to_a_checked_score(tmp_path, new_store):
         r"^models\.regions_fine +8$", project.run("driftledger", "plan").stdout, re.M
     )
     project.commit("Select models")
-    shutil.copy(new_store, project.root)
     assert (
         "next: driftledger audit regions_fine:score"
         in project.run("driftledger", "run").stdout

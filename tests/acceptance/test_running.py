@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 from contextlib import suppress
@@ -112,12 +111,11 @@ def priced(params):
 
 
 @pytest.fixture(scope="module")
-def pushed(served, new_store, tmp_path_factory):
+def pushed(served, tmp_path_factory):
     """A project of three iterations, run, pushed to a remote in a folder, and committed."""
     folder = tmp_path_factory.mktemp("pushed")
     checkout = asking(served, folder, iterations=3)
     checkout.params(priced)
-    shutil.copy(new_store, checkout.root)
     checkout.driftledger("run")
     checkout.run("dvc", "remote", "add", "--default", "shared", str(folder / "remote"))
     checkout.run("dvc", "push")
@@ -125,13 +123,12 @@ def pushed(served, new_store, tmp_path_factory):
     return checkout
 
 
-def clone(pushed, new_store, folder):
-    """A fresh clone after ``dvc pull``, with an empty MLflow."""
+def clone(pushed, folder):
+    """A fresh clone after ``dvc pull``."""
     pushed.run("git", "clone", "--quiet", str(pushed.root), str(folder / "project"))
     cloned = Checkout(folder / "project", folder / "state")
     cloned.env["ACCEPTANCE_KEY"] = "sk-acceptance"
     cloned.run("dvc", "pull")
-    shutil.copy(new_store, cloned.root)
     return cloned
 
 
@@ -139,9 +136,8 @@ def one_more(params):
     params["genception"]["iterations"] += 1
 
 
-def test_a_fresh_clone_has_nothing_to_do(pushed, new_store, served, tmp_path):
-    asked = len(served.arrived)
-    cloned = clone(pushed, new_store, tmp_path)
+def test_a_fresh_clone_has_nothing_to_do(pushed, served, tmp_path):
+    asked, cloned = len(served.arrived), clone(pushed, tmp_path)
     assert asked >= IMAGES * 3 * 2
     assert cloned.repro() <= ALWAYS
     cloned.driftledger("run")
@@ -179,22 +175,18 @@ def test_cost_is_shown_per_sample_and_pages_follow_from_it(pushed, tmp_path):
     assert verified["findings"] == []
 
 
-def test_one_more_iteration_asks_for_that_one_alone(
-    pushed, new_store, served, tmp_path
-):
+def test_one_more_iteration_asks_for_that_one_alone(pushed, served, tmp_path):
     copied, before = pushed.copy(tmp_path), served.kinds.copy()
     copied.env["ACCEPTANCE_KEY"] = "sk-acceptance"
-    shutil.copy(new_store, copied.root)
     copied.params(one_more)
     copied.driftledger("run")
     assert served.kinds - before == {"completions": IMAGES, "generations": IMAGES}
 
 
 def test_one_more_iteration_in_a_fresh_clone_asks_for_that_one_alone(
-    pushed, new_store, served, tmp_path
+    pushed, served, tmp_path
 ):
-    cloned = clone(pushed, new_store, tmp_path)
-    before = served.kinds.copy()
+    cloned, before = clone(pushed, tmp_path), served.kinds.copy()
     cloned.params(one_more)
     [file] = files(cloned.root, "usage.jsonl")
     noted = file.read_text(encoding="utf-8").splitlines()
