@@ -34,7 +34,9 @@ TARGET = "regions_fine/painter/layout"
 FIRST = "driftledger init --images photos && driftledger run"
 ONE_LESS = "sed -i 's/iterations: 5/iterations: 4/' params.yaml && driftledger run"
 # the first one is GenCeption's
-OTHER = "sed -i '0,/confidence: [0-9.]*/s//confidence: 0.9/' params.yaml && driftledger run"
+OTHER = (
+    "sed -i '0,/confidence: [0-9.]*/s//confidence: 0.9/' params.yaml && driftledger run"
+)
 ENTRY = "newcomer: { provider: regions, detail: coarse, refuses: true }"
 NEW = f"sed -i 's/random\\]/random, newcomer]/; s/^models:/&\\n  {ENTRY}/' params.yaml"
 STEPS = (
