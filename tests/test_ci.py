@@ -180,10 +180,14 @@ def test_the_neural_run_leaves_git_clean_and_takes_what_is_not_committed(tmp_pat
             command, cwd=tmp_path, check=True, capture_output=True, text=True
         ).stdout
 
+    # another make may run this test, with variables of its own
+    env = {name: text for name, text in os.environ.items() if "MAKE" not in name}
+
     def run_neural():
         subprocess.run(
             ["make", "--assume-old=.venv/installed-all", "run-neural"],
             cwd=tmp_path,
+            env=env,
             check=True,
         )
         return git("status", "--porcelain", "--untracked-files=all").splitlines()
