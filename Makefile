@@ -30,7 +30,7 @@ train-trio: $(VENV)/installed-all ## train the checkpoints in trio/ anew, or go 
 	dvc repro trio/dvc.yaml:train_trio
 	dvc repro trio/dvc.yaml:measure_trio
 
-test: $(VENV)/installed-dev ## run the tests that need no torch, browser or server, in about six minutes
+test: $(VENV)/installed-dev ## run the tests that need no torch, browser or server, in about seven minutes
 	pytest -n auto $(BY_FILE) -m "not slow" --ignore=tests/extras
 	@echo "'make test-slow' runs the others: whole pipelines, many kills, and tests/extras: torch, Ray, S3, PostgreSQL, a browser."
 
