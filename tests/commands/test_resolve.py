@@ -54,6 +54,14 @@ def differing(before, after, place=""):
         yield place
 
 
+@pytest.mark.parametrize("behind", ["{", "[]", '{"a": [1]}', '{"b": {}}'])
+def test_settings_that_somebody_damaged_are_as_if_they_were_lost(tmp_path, behind):
+    project = make_small(tmp_path)
+    (tmp_path / "data").mkdir(exist_ok=True)
+    (tmp_path / "data" / "settings.json").write_text(behind, encoding="utf-8")
+    assert project.behind("a") == {}
+
+
 def test_every_stage_depends_on_one_digest(tmp_path, resolved):
     noted = resolved(nothing)
     digests = json.loads((tmp_path / "data" / "resolved.json").read_bytes())

@@ -238,8 +238,8 @@ class Project:
         """Return the settings and versions that ``resolve`` noted under a digest; empty without
         them. In memory, and by earlier versions, they are noted themselves."""
         if isinstance(digest, str):
-            settings: Json = self._read(BEHIND).get(digest, {})
-            return settings
+            settings = self._read(BEHIND).get(digest)
+            return settings if isinstance(settings, dict) else {}
         return digest
 
     def _read(self, name: str) -> Json:
