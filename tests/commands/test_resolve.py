@@ -59,7 +59,7 @@ def test_settings_that_somebody_damaged_are_as_if_they_were_lost(tmp_path, behin
     project = make_small(tmp_path)
     (tmp_path / "data").mkdir(exist_ok=True)
     (tmp_path / "data" / "settings.json").write_text(behind, encoding="utf-8")
-    assert project.behind("a") == {}
+    assert project.noted_settings("a") == {}
 
 
 def test_every_stage_depends_on_one_digest(tmp_path, resolved):

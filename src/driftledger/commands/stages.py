@@ -23,7 +23,7 @@ def data(project: Project, missing: dict[str, str] | None = None) -> None:
     from driftledger.data.records import blank_notes
 
     settings = project.settings
-    noted = project.behind(project.noted().get("data", ""))
+    noted = project.noted_settings(project.noted().get("data", ""))
     folders = list[Path]()
     for section, stage in (("datasets", DATASET), ("question_sets", QUESTION_SET)):
         for name in getattr(settings.run, section):

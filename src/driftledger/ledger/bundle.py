@@ -29,7 +29,7 @@ from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.files import listing_bytes
 from driftledger.ledger.published import read_published
 from driftledger.ledger.verify.replay import recompute
-from driftledger.project.project import BEHIND, Project
+from driftledger.project.project import NOTED_SETTINGS, Project
 from driftledger_check import archive, bundle
 from driftledger_check.archive import BundleError
 
@@ -181,7 +181,8 @@ def _evidence(project: Project, run: Run, named: Json) -> dict[str, bytes]:
         for name, entry in lineage.stages.items():
             if any(isinstance(noted, str) for noted in entry.noted.values()):
                 raise LedgerError(
-                    f"{BEHIND} lacks the settings that {name} ran with; run 'dvc repro' first"
+                    f"{NOTED_SETTINGS} lacks the settings that {name} ran with; "
+                    "run 'dvc repro' first"
                 )
         content = lineage.model_dump(mode="json", by_alias=True, exclude={"score"})
         evidence["lineages"].append(content)

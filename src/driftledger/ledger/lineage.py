@@ -23,8 +23,8 @@ from driftledger.ledger.lock import Lock, parse_lock, with_settings
 from driftledger.ledger.objects.files import Workspace, listing_md5
 from driftledger.ledger.objects.git import CommitTree, Git, is_unreadable
 from driftledger.project.project import (
-    BEHIND,
     LOCK,
+    NOTED_SETTINGS,
     RACE_NOW,
     RESOLVED,
     Combination,
@@ -36,7 +36,7 @@ _WRITTEN = (
     *(
         LOCK,
         RESOLVED,
-        BEHIND,
+        NOTED_SETTINGS,
         RACE_NOW,
         f"{PUBLISHED}/",
         "reports/",
@@ -220,7 +220,7 @@ def read_runs(
     data = tree.read(LOCK)
     if data is None:
         raise LedgerError(f"{root / LOCK} is missing; run 'dvc repro' first")
-    lock = with_settings(parse_lock(data), tree.read(BEHIND))
+    lock = with_settings(parse_lock(data), tree.read(NOTED_SETTINGS))
     published = published_code(root)
     now = code_version(root)
     # a score without a generator belongs to several runs

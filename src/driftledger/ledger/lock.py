@@ -11,7 +11,7 @@ from driftledger.core.errors import LedgerError
 from driftledger.core.files import LARGEST_YAML, load_json, load_yaml, read_regular
 from driftledger.core.strict import Md5, RelativePath
 from driftledger.ledger.objects.files import Workspace
-from driftledger.project.project import BEHIND, LOCK, RESOLVED
+from driftledger.project.project import LOCK, NOTED_SETTINGS, RESOLVED
 
 
 class LockedFile(BaseModel):
@@ -68,7 +68,7 @@ def read_lock(root: Path) -> Lock:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise LedgerError(f"{root / LOCK} cannot be read: {reason}") from None
-    behind = Workspace(root).read(BEHIND)
+    behind = Workspace(root).read(NOTED_SETTINGS)
     return with_settings(parse_lock(data, str(root / LOCK)), behind)
 
 

@@ -27,7 +27,7 @@ from driftledger.project.settings import PARAMS, Settings, load_settings
 LOCK = "dvc.lock"
 RESOLVED = "data/resolved.json"
 """The current version of each selected name, and a digest of what each stage depends on."""
-BEHIND = "data/settings.json"
+NOTED_SETTINGS = "data/settings.json"
 """Digest of what a stage depends on → the settings and versions themselves, which no stage reads
 as a whole: DVC would copy them into ``dvc.lock``."""
 RACE_NOW = f"data/{RACE}"
@@ -158,7 +158,7 @@ class Project:
         kind = stage.lock(keys).partition("@")[0]
         name = stage.at(keys).removeprefix(f"{stage.out(keys)}/")
         digest = self.noted().get(kind, {}).get(keys["model"], "")
-        noted: Json = self.behind(digest).get(name, {})
+        noted: Json = self.noted_settings(digest).get(name, {})
         return noted
 
     def to_score(self, spec: Benchmark, keys: Keys) -> ToScore:
@@ -234,11 +234,11 @@ class Project:
         checkout."""
         return self._read(RESOLVED) if self.resolved is None else self.resolved
 
-    def behind(self, digest: str | Json) -> Json:
+    def noted_settings(self, digest: str | Json) -> Json:
         """Return the settings and versions that ``resolve`` noted under a digest; empty without
         them. In memory, and by earlier versions, they are noted themselves."""
         if isinstance(digest, str):
-            settings = self._read(BEHIND).get(digest)
+            settings = self._read(NOTED_SETTINGS).get(digest)
             return settings if isinstance(settings, dict) else {}
         return digest
 

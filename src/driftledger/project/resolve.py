@@ -35,7 +35,13 @@ from driftledger.core.registry import PROVIDED_SECTIONS
 from driftledger.core.text import say
 from driftledger.data.datasets.base import Provider
 from driftledger.data.leaderboards import leaderboard_files
-from driftledger.project.project import BEHIND, LOCK, RACE_NOW, RESOLVED, Project
+from driftledger.project.project import (
+    LOCK,
+    NOTED_SETTINGS,
+    RACE_NOW,
+    RESOLVED,
+    Project,
+)
 from driftledger.project.settings import Settings
 
 _OF_MODEL = re.compile(r"^  (?:collect|score)@(\w+):\n(?:    .*\n|\n)*", re.MULTILINE)
@@ -60,7 +66,7 @@ def resolve(project: Project) -> None:
     for name in ("collect", "score"):
         for model in models:
             noted[name][model] = _digest(noted[name][model], behind)
-    write_json(project.root / BEHIND, behind)
+    write_json(project.root / NOTED_SETTINGS, behind)
     write_json(project.root / RESOLVED, noted)
     scores = project.root / SCORES
     keep_only(scores, [scores / model for model in models])

@@ -18,7 +18,7 @@ from driftledger.ledger.lineage import Folder, Run
 from driftledger.ledger.lock import Lock, locked_now
 from driftledger.ledger.objects.contents import FETCH, Contents
 from driftledger.ledger.objects.files import Listing, listing_md5
-from driftledger.project.project import BEHIND, LOCK
+from driftledger.project.project import LOCK, NOTED_SETTINGS
 from driftledger_check import bundle, links
 
 
@@ -44,9 +44,7 @@ def check_hashes(runs: Sequence[Run], contents: Contents) -> VerifyResult:
             result.find(where, f"it ran {entry.cmd!s:.80}, not {command}")
         for noted in entry.noted.values():
             if isinstance(noted, str):
-                what = (
-                    f"it ran with settings of SHA-256 {noted:.64}, which {BEHIND} lacks"
-                )
+                what = f"it ran with settings of SHA-256 {noted:.64}, which {NOTED_SETTINGS} lacks"
                 result.find(where, f"{what}; run 'dvc repro'", "missing")
         for dep in entry.deps:
             by, md5 = wrote.get(dep.path, (name, dep.md5))
