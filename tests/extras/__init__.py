@@ -17,7 +17,6 @@ NEEDS = {
     "sentence": ("torch", "sentence_transformers"),
     "team": ("moto", "boto3", "psycopg"),
     "torch": ("torch", "torchvision", "transformers"),
-    "vllm": ("torch", "transformers"),
 }
 """Folder → the libraries that its tests import."""
 MISSING = {

@@ -5,8 +5,7 @@ a batch size of 4, the third calls of units 8 to 11. Where a component wants cal
 together, it holds those of more units that are next to each other in estimated length. It
 depends neither on timing nor on which other calls are stored, so that a resumed
 run, and a shard, form the batches that an uninterrupted run forms. This matters because in reduced
-precision a call's result depends on the other calls of its batch. An engine with a queue of its own
-forms its batches itself.
+precision a call's result depends on the other calls of its batch.
 """
 
 import asyncio
@@ -19,20 +18,18 @@ from collections.abc import (
     Callable,
     Iterable,
     Iterator,
-    Mapping,
     Sequence,
 )
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
-from itertools import count
 from typing import Any, TypeAlias, TypeVar
 
 from PIL import Image
 
 from driftledger.collect.call import Ask, Call, Draw
 from driftledger.collect.progress import Progress
-from driftledger.components.base import Component, QueueModel
+from driftledger.components.base import Component
 from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.components.thinking import separated
 from driftledger.core.errors import ConfigError, DriftledgerError, OutOfMemoryError
@@ -49,10 +46,6 @@ _LONGEST_ERROR = 300
 """Characters of an exception's message in a record."""
 _BLACK = 3
 """The first of 256 levels that is not black."""
-_QUEUED_AT_ONCE = 32
-"""Calls that are put into an engine's queue before it is looked at again."""
-_LOOK = 0.1
-"""Seconds after which an engine without new replies may be given further calls."""
 
 Waiting: TypeAlias = tuple[Call, asyncio.Future[Result]]
 """A call and the future of its result."""
@@ -284,51 +277,6 @@ class LocalCalls:
                 self._make_room(component, error, len(part), longest)
         return results
 
-    def queue(
-        self,
-        component: QueueModel,
-        calls: Mapping[int, Call],
-        new: Mapping[int, Call],
-    ) -> dict[int, Result]:
-        """Queue calls for an engine, and compute until some end, or for :data:`_LOOK` seconds.
-
-        The engine is released before an error is raised, so that none of its calls is under way.
-
-        Args:
-            calls: all that are under way, by number; they begin again if the engine was released.
-            new: the part of them that is not in the queue yet.
-        """
-        if self.is_crowded:
-            self._release_others(component)
-        if component.fingerprint not in self._loaded:
-            new = calls
-        self._loaded[component.fingerprint] = component
-        ended: dict[int, Result] = {}
-        until = time.monotonic() + _LOOK
-        try:
-            for number, call in new.items():
-                try:
-                    # Only an Ask is queued.
-                    reply = component.begin(number, call.conversation)  # type: ignore[union-attr]
-                except (DriftledgerError, MemoryError):
-                    raise
-                except Exception as error:
-                    reply = Result(
-                        outcome=Outcome.FAILED, error=self._message(component, error)
-                    )
-                if reply is not None:
-                    ended[number] = reply
-            while not ended:
-                ended = component.step()
-                if time.monotonic() >= until:
-                    break
-        except BaseException as error:
-            self.release(component)
-            if not isinstance(error, OutOfMemoryError):
-                raise
-            self._make_room(component, error, 1, 1)
-        return ended
-
     def _make_room(
         self,
         component: Component,
@@ -401,21 +349,9 @@ class Workers:
     def __init__(self) -> None:
         self._local = LocalCalls()
         self._device = ThreadPoolExecutor(1, thread_name_prefix="local-calls")
-        self._turns: dict[str, tuple[Component, deque[asyncio.Future[None]]]] = {}
+        self._turns: dict[str, deque[asyncio.Future[None]]] = {}
         """Waiting batches, by their component's fingerprint; the component at work comes first."""
         self._computing: Counter[str] = Counter()
-        self._due: dict[str, deque[Waiting]] = {}
-        """Calls that are to be put into an engine's queue, by the component's fingerprint."""
-        self._engines: dict[str, asyncio.Task[None]] = {}
-
-    def batches(self, component: Component) -> tuple[int, int]:
-        """Return the size of a batch, and the number of units in a row that it is formed from.
-
-        Both are 1 where an engine forms its batches itself.
-        """
-        if isinstance(component, QueueModel):
-            return 1, 1
-        return component.batch_size, component.batch_window
 
     def expect(self, components: Iterable[Component]) -> None:
         """Note the components that the next calls ask."""
@@ -425,7 +361,7 @@ class Workers:
         """Wait until a batch may be computed; the component at work goes on while it has some."""
         own = component.fingerprint
         turn = asyncio.get_running_loop().create_future()
-        self._turns.setdefault(own, (component, deque()))[1].append(turn)
+        self._turns.setdefault(own, deque()).append(turn)
         self._next()
         await turn
         try:
@@ -435,9 +371,9 @@ class Workers:
             self._next()
 
     def _next(self) -> None:
-        for own, (_, turns) in list(self._turns.items()):
+        for own, turns in list(self._turns.items()):
             while turns and self._has_room(own):
-                self._turns = {own: self._turns[own], **self._turns}
+                self._turns = {own: turns, **self._turns}
                 turn = turns.popleft()
                 if not turn.done():  # else it was dropped
                     self._computing[own] += 1
@@ -446,14 +382,7 @@ class Workers:
     def _has_room(self, own: str) -> bool:
         if self._local.is_crowded and self._computing.total() > self._computing[own]:
             return False
-        component = self._turns[own][0]
-        if isinstance(component, QueueModel):
-            return self._computing[own] < component.batch_size
-        batches = 0
-        for fingerprint, (other, _) in self._turns.items():
-            if not isinstance(other, QueueModel):
-                batches += self._computing[fingerprint]
-        return batches < 2  # one is prepared
+        return self._computing.total() < 2  # one is prepared
 
     async def make(
         self, calls: Sequence[Call], units: Units | None = None
@@ -481,12 +410,7 @@ class Workers:
                 devices = f"device {component.device!r} names {len(component.devices)} devices"
                 way = "name one, or set collect.where to 'ray' to use all"
                 raise ConfigError(f"{component.provider}: {devices}; {way}")
-            if isinstance(component, QueueModel):
-                results = await asyncio.gather(
-                    *(self._queued(component, call) for call in calls)
-                )
-            else:
-                results = await self.on_device(compute, await _decoded(calls))
+            results = await self.on_device(compute, await _decoded(calls))
         if isinstance(calls[0], Ask):
             return list(map(finished, calls, results))
         pairs = zip(calls, results, strict=True)
@@ -499,44 +423,6 @@ class Workers:
         return await asyncio.get_running_loop().run_in_executor(
             self._device, work, *arguments
         )
-
-    def _queued(self, component: QueueModel, call: Call) -> asyncio.Future[Result]:
-        answer: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-        due = self._due.setdefault(component.fingerprint, deque())
-        due.append((call, answer))
-        if component.fingerprint not in self._engines:
-            self._engines[component.fingerprint] = asyncio.create_task(
-                self._drive(component, due)
-            )
-        return answer
-
-    async def _drive(self, component: QueueModel, due: deque[Waiting]) -> None:
-        """Let an engine compute while it has calls, which are queued as soon as they are due."""
-        under_way: dict[int, Waiting] = {}
-        numbers = count()
-        since = time.perf_counter()
-        try:
-            while due or under_way:
-                new = {
-                    next(numbers): due.popleft()
-                    for _ in range(min(len(due), _QUEUED_AT_ONCE))
-                }
-                under_way |= new
-                calls = {number: call for number, (call, _) in under_way.items()}
-                decoded = await _decoded([call for call, _ in new.values()])
-                fresh = dict(zip(new, decoded, strict=True))
-                ended = await self.on_device(self._local.queue, component, calls, fresh)
-                if ended:
-                    now = time.perf_counter()
-                    for number, reply in ended.items():
-                        _, answer = under_way.pop(number)
-                        answer.set_result(reply.took((now - since) / len(ended)))
-                    since = now
-        except BaseException as error:
-            set_error((answer for _, answer in (*under_way.values(), *due)), error)
-            due.clear()
-        finally:
-            del self._engines[component.fingerprint]
 
     async def release(self, component: Component) -> None:
         """Free the memory and devices of a component; the next call loads it again."""

@@ -25,7 +25,7 @@ from pydantic import ValidationError
 from driftledger.collect.batches import Units, Workers
 from driftledger.collect.call import Ask, Call
 from driftledger.collect.settings import WorkerSettings
-from driftledger.components.base import Component, QueueModel
+from driftledger.components.base import Component
 from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.core.errors import ConfigError, DriftledgerError, first_few
 from driftledger.core.registry import import_extra, import_place, place_of
@@ -38,8 +38,8 @@ _PATIENCE = 30.0
 """Seconds that an actor waits for room in the cluster before a line says so."""
 _CONNECTS = 10.0
 """Seconds that a cluster has to answer."""
-_OF_A_QUEUE = 32
-"""Calls that are handed to an actor together, where its engine has a queue."""
+_AT_ONCE = 2
+"""Batches that an actor has: one is prepared while the other is computed."""
 
 FOLDERS = f"driftledger-actor-{socket.gethostname()}-"
 """The names of actors' folders, and of a file in a session's, begin so; a process id follows."""
@@ -163,10 +163,6 @@ class RayWorkers(Workers):
             _remove_left(self._session.parent.glob(f"session_*/{FOLDERS}*"))
         return ray
 
-    def batches(self, component: Component) -> tuple[int, int]:
-        crew = self._crew(component)
-        return super().batches(component) if crew is None else crew.batches
-
     async def make(
         self, calls: Sequence[Call], units: Units | None = None
     ) -> list[Result]:
@@ -232,23 +228,16 @@ class _Crew:
         )
         """Arguments of :class:`_Actor`."""
         self.most = settings.replicas or replicas
-        self.batches = component.batch_size, component.batch_window
-        self.at_once = 2
-        """Batches that an actor has: one is prepared while the other is computed."""
-        if isinstance(component, QueueModel):
-            size = min(_OF_A_QUEUE, component.batch_size)
-            self.batches = size, size
-            self.at_once = max(2, component.batch_size // _OF_A_QUEUE)
         on_gpu = component.spec["identity"].get("device") == "cuda"
         gpus = float(on_gpu) if settings.num_gpus is None else settings.num_gpus
-        self.slots = asyncio.Semaphore(self.most * (self.at_once + 1))
+        self.slots = asyncio.Semaphore(self.most * (_AT_ONCE + 1))
         self.needs = {"CPU": settings.num_cpus, "GPU": gpus, **settings.resources}
         """Amounts of an actor, by Ray's names of resources."""
         self._options = {
             "num_cpus": settings.num_cpus,
             "num_gpus": gpus,
             "resources": settings.resources,
-            "max_concurrency": self.at_once,
+            "max_concurrency": _AT_ONCE,
         }
         self._actors: list[Any] = []
         self._idle: asyncio.Queue[Any] = asyncio.Queue()
@@ -299,7 +288,7 @@ class _Crew:
         actors down is then the first to be lost too often.
         """
         if alone and len(self._actors) < self.most:
-            return self._start(), self.at_once
+            return self._start(), _AT_ONCE
         self._start_if_needed()
         while (actor := await self._idle.get()) not in self._actors:
             self._start_if_needed()
@@ -329,7 +318,7 @@ class _Crew:
             say(f"{self.name}: {waits}; give fewer to others")
         await asyncio.wait([ready])
         ready.exception()  # a lost actor fails with its first batch
-        self._give_back(actor, self.at_once)
+        self._give_back(actor, _AT_ONCE)
 
     def close(self) -> None:
         """Kill all actors, also those at work."""

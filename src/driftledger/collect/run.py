@@ -218,23 +218,20 @@ class Collector:
                     return value
                 units.step[position] = step
                 waiting = None
+                component = call.component
                 result = self.store.find(call.key)
                 if result is None:
                     units.check()
-                    if not isinstance(call.component, RemoteComponent):
-                        waiting = units.add(
-                            position, call, *self._workers.batches(call.component)
-                        )
-                    elif call.component.batch:  # a step of all units at once
+                if isinstance(component, RemoteComponent):
+                    if result is None and component.batch:
+                        # a step of all units at once
                         waiting = units.add(position, call, units.span, units.span)
-                elif (
-                    call.component.batch_size < call.component.batch_window
-                ):  # its batch is formed
-                    component = call.component
+                elif result is None or component.batch_size < component.batch_window:
                     waiting = units.add(
                         position, call, component.batch_size, component.batch_window
                     )
-                    waiting.set_result(result)
+                    if result is not None:
+                        waiting.set_result(result)
                 self._start_complete(units, position)
                 if waiting is not None:
                     result = await waiting

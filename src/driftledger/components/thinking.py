@@ -120,19 +120,13 @@ def separated(reply: Result, conversation: Conversation) -> Result:
     return replace(reply, text=text, outcome=outcome, error=error, reasoning=reasoning)
 
 
-def decoded(
-    tokenizer: Any,
-    tokens: Sequence[int],
-    prompt: Sequence[int],
-    plain: str | None = None,
-) -> str:
+def decoded(tokenizer: Any, tokens: Sequence[int], prompt: Sequence[int]) -> str:
     """Decode a checkpoint's reply; of its special tokens, only the marks of reasoning stay.
 
     Args:
         tokenizer: a tokenizer of transformers.
         prompt: the tokens that the reply goes on from. A mark that they end with is put before the
             reply.
-        plain: the reply without special tokens, where an engine has decoded it already.
     """
     special: dict[int, bool] = {}
     for number, token in tokenizer.added_tokens_decoder.items():
@@ -145,14 +139,10 @@ def decoded(
         shown = [token for token in part if special.get(token, True)]
         return str(tokenizer.decode(shown, skip_special_tokens=False))
 
-    if any(special.get(token) for token in tokens):
-        plain = with_marks(tokens)
     end = with_marks([*prompt][-16:]).rstrip()
     begun = next(
         (mark[0] for mark in _BEGINS.finditer(end) if mark.end() == len(end)), ""
     )
-    return begun + (
-        str(tokenizer.decode(tokens, skip_special_tokens=True))
-        if plain is None
-        else plain
-    )
+    if any(special.get(token) for token in tokens):
+        return begun + with_marks(tokens)
+    return begun + str(tokenizer.decode(tokens, skip_special_tokens=True))

@@ -211,14 +211,6 @@ class Chat:
             ),
         )
 
-    def tokens(self, prompt: Prompt) -> list[int]:
-        """Return a prompt as numbers, with one place-holder for each image."""
-        special = not self._begins(prompt)
-        tokens: list[int] = self.processor.tokenizer(
-            prompt.text, add_special_tokens=special, verbose=False
-        ).input_ids
-        return tokens
-
     def encode(self, prompts: Sequence[Prompt]) -> Any:
         """Tensors for ``generate``: ``input_ids`` and ``attention_mask``, n×l, padded, and images.
 
@@ -332,8 +324,7 @@ def model_class(config: Any, trusted: bool) -> Any:
 def reply_of(
     conversation: Conversation, text: str, usage: Usage, *, ended: bool
 ) -> Result:
-    """Return the result of a checkpoint's text, whichever engine made it: ``truncated`` unless it
-    has ``ended``.
+    """Return the result of a checkpoint's text: ``truncated`` unless it has ``ended``.
 
     An empty one stays empty, also where it goes on from a beginning.
     """
@@ -358,7 +349,7 @@ def _template_errors() -> tuple[type[Exception], ...]:
 
 
 class ChatCheckpoint(CheckpointComponent, Model):
-    """A vision-language checkpoint, whichever engine computes its answers."""
+    """The settings of a vision-language checkpoint, and its chat format."""
 
     chat_class: ClassVar[type[Chat]] = Chat
 

@@ -41,7 +41,6 @@ OURS: dict[str, dict[str, str]] = {
         "openai": "driftledger.components.openai:OpenAIChat",
         "litellm": "driftledger.components.hosted:LiteLLM",
         "transformers": "driftledger.components.transformers:Transformers",
-        "vllm": "driftledger.components.vllm:VLLM",
         "transformers_sounds": "driftledger.components.sounds:TransformersSounds",
     },
     "generators": {
@@ -78,10 +77,7 @@ LONGEST = 200
 """Characters of a provider's name or place."""
 
 EXTRAS = {
-    **{
-        name: name
-        for name in ("openai", "litellm", "ray", "diffusers", "open_clip", "vllm")
-    },
+    **{name: name for name in ("openai", "litellm", "ray", "diffusers", "open_clip")},
     **dict.fromkeys(
         ("torch", "torchvision", "transformers", "accelerate", "safetensors"), "torch"
     ),

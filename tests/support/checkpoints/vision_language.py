@@ -79,12 +79,9 @@ def build_llava(folder: Path, seed: int = 0) -> Path:
         return _save(folder, LlavaForConditionalGeneration(config), processor)
 
 
-def build_qwen2_5_vl(folder: Path, seed: int = 0, head: int = 16) -> Path:
+def build_qwen2_5_vl(folder: Path, seed: int = 0) -> Path:
     """Qwen2.5-VL's layout: images of 4 to 16 tokens by their shape; saved with ``LEAKING``
-    settings.
-
-    ``head``: how wide an attention head is. vLLM's kernels for processors have none below 32.
-    """
+    settings."""
     tokenizer = chat_tokenizer(
         "<|im_end|>",
         [
@@ -95,7 +92,7 @@ def build_qwen2_5_vl(folder: Path, seed: int = 0, head: int = 16) -> Path:
             "<|video_pad|>",
         ],
     )
-    sections = [head // 8, head * 3 // 16, head * 3 // 16]
+    sections = [2, 3, 3]
     rope = {"rope_type": "default", "rope_theta": 1e4, "mrope_section": sections}
     names = {
         "image": "<|image_pad|>",
@@ -112,10 +109,9 @@ def build_qwen2_5_vl(folder: Path, seed: int = 0, head: int = 16) -> Path:
             "spatial_merge_size": MERGED,
             "window_size": TILE,
             "fullatt_block_indexes": [1],
-            "out_hidden_size": 3 * head,
+            "out_hidden_size": 48,
         },
-        text_config=_text(tokenizer)
-        | {"hidden_size": 3 * head, "rope_parameters": rope},
+        text_config=_text(tokenizer) | {"hidden_size": 48, "rope_parameters": rope},
         vision_end_token_id=tokenizer.convert_tokens_to_ids("<|vision_end|>"),
         **{
             f"{name}_token_id": tokenizer.convert_tokens_to_ids(token)

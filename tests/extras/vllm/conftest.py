@@ -1,1 +1,0 @@
-from tests.extras.chatting import asked, built, checkpoint, images, llava  # noqa: F401
