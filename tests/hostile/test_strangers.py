@@ -5,6 +5,7 @@ may all be hostile. Each case makes a copy of one project hostile; all copies of
 read in one process.
 """
 
+import json
 import os
 import shutil
 import sqlite3
@@ -18,10 +19,12 @@ import yaml
 
 from driftledger.cli import READ_OTHERS, app
 from driftledger.collect.store import CallStore
+from driftledger.core.canonical import sha256_file
 from tests.hostile.conftest import Stranger, read_in_turn
 from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL
 from tests.support.canned_server import Canned
 
+RECORDS = f"{CHAINS}/records.jsonl"
 RUN = f"{MODEL}/painter/layout"
 READERS = (
     *(
@@ -330,6 +333,25 @@ def outside(stranger, _):
     (stranger.root / "params.yaml").symlink_to(stranger.root.parent / "theirs.yaml")
 
 
+EPS = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 64 64\n%%EndComments\nshowpage\n%%EOF\n"
+
+
+def picture(stranger, _):
+    """A drawing that Pillow would give to Ghostscript, under the name of a PNG."""
+    rows = [
+        json.loads(row) for row in (stranger.root / RECORDS).read_text().splitlines()
+    ]
+    place = [row["step"] for row in rows].index(2)
+    drawing = stranger.root / CHAINS / rows[place]["results"][1]["file"]
+    drawing.write_bytes(EPS)
+    stranger.edit(
+        RECORDS,
+        lambda row: row["results"][1].update(sha256=sha256_file(drawing)),
+        place,
+    )
+    stranger.relock()
+
+
 FILES = {
     "params.yaml": "params.yaml cannot be read: ",
     "dvc.lock": "dvc.lock cannot be read: ",
@@ -420,6 +442,7 @@ KINDS: dict[str, dict[str, Case]] = {
             )
         ),
         "weights": Case(weights),
+        "picture": Case(picture, "it is no PNG, JPEG or WebP that can be read"),
     },
     "state": {
         "server": Case(server),
@@ -461,7 +484,12 @@ def test_who_reads_a_checkout_runs_asks_and_writes_nothing(
         KINDS[kind][name].attack(stranger, listener)
         stranger.mark.unlink(missing_ok=True)  # setting the trap may spring it
     before = {name: stranger.files() for name, stranger in strangers.items()}
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "gs").write_text("#!/bin/sh\ntouch ../mark\n")  # of each checkout
+    (programs / "gs").chmod(0o755)
     secrets = {
+        "PATH": os.pathsep.join([str(programs), *os.environ["PATH"].split(os.pathsep)]),
         "MLFLOW_TRACKING_TOKEN": "secret",
         "HF_ENDPOINT": listener.address,
         "HF_HUB_OFFLINE": "0",

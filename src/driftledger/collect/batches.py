@@ -32,9 +32,10 @@ from driftledger.collect.progress import Progress
 from driftledger.components.base import Component
 from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.components.thinking import separated
+from driftledger.core.canonical import open_regular
 from driftledger.core.errors import ConfigError, DriftledgerError, OutOfMemoryError
 from driftledger.core.grouping import grouped
-from driftledger.core.media import encoded
+from driftledger.core.media import encoded, open_picture
 from driftledger.core.text import say
 from driftledger.core.types import Medium, Outcome, Result
 
@@ -153,10 +154,10 @@ def length(call: Call) -> tuple[int, int, int]:
 
 
 def _tokens_of(medium: Medium) -> int:
-    with suppress(OSError, ValueError, Image.DecompressionBombError):
+    with suppress(OSError, ValueError):
         if medium.kind == "sound":
             return medium.path.stat().st_size // 1280  # 25 a second of 16 kHz
-        with Image.open(medium.path) as image:
+        with open_regular(medium.path) as file, open_picture(file) as image:
             return image.width * image.height // 28**2  # as Qwen-VL has it
     return 0
 

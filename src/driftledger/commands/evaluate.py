@@ -21,9 +21,10 @@ from driftledger.components.base import Component
 from driftledger.components.service import RemoteComponent
 from driftledger.core.errors import ConfigError
 from driftledger.core.files import load_yaml, read_bytes
+from driftledger.core.media import PILLOW_LIMIT
 from driftledger.core.registry import Provided
 from driftledger.core.text import for_html, for_line, say
-from driftledger.data.datasets.base import PILLOW_LIMIT, DatasetProvider, reached
+from driftledger.data.datasets.base import DatasetProvider, reached
 from driftledger.data.datasets.decode import decode
 from driftledger.data.datasets.image_folder import ImageFolder
 from driftledger.data.question_sets.base import QuestionProvider

@@ -5,11 +5,14 @@ Every PNG and WAV of ours is written here, so that equal pixels and equal sample
 
 import base64
 import io
+import warnings
 import wave
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import gcd
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, BinaryIO, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +37,9 @@ ENCODING = f"RGB PNG, compress_level {_EFFORT}"
 """Part of an embedded generator's identity: equal pixels written differently are other files."""
 MOST_PIXELS = 2**26
 """Pixels of an image that a service drew: 201 MB as RGB."""
+PILLOW_LIMIT = 2 * 89_478_485
+"""Pixels beyond which Pillow decodes no image: 537 MB as RGB."""
+_STORED_FORMATS = ("PNG", "JPEG", "WEBP")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,8 +105,34 @@ class Medium:
             return read_wav(read_regular(self.path))
         if self.kind == "text":
             return read_regular(self.path).decode(errors="replace")
-        with open_regular(self.path) as file, Image.open(file) as image:
+        with open_regular(self.path) as file, open_picture(file) as image:
             return image.convert("RGB")
+
+
+@contextmanager
+def open_picture(
+    file: BinaryIO, most_pixels: int = PILLOW_LIMIT
+) -> Iterator[Image.Image]:
+    """Open a stored picture: a PNG, JPEG or WebP. Pixels are counted before any is decoded.
+
+    The file may be a stranger's. Pillow chooses a decoder by content, and some start programs:
+    EPS starts Ghostscript. So the formats are those that driftledger stores, and no others.
+
+    Raises:
+        ValueError: it is another kind of file, or has more pixels.
+    """
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            image = Image.open(file, formats=_STORED_FORMATS)
+    except (OSError, SyntaxError, Image.DecompressionBombError) as error:
+        raise ValueError(
+            f"it is no PNG, JPEG or WebP that can be read: {error}"
+        ) from None
+    with image:
+        if image.width * image.height > most_pixels:
+            size = f"{image.width} × {image.height} pixels"
+            raise ValueError(f"it has {size}, and up to {most_pixels:,} are read")
+        yield image
 
 
 def kind_of(file: Path) -> Kind:

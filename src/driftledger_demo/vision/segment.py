@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from PIL import Image
 
+from driftledger.core.media import open_picture
 from driftledger_demo.cielab import SCALE, lab, nearest_colours
 from driftledger_demo.filters import (
     Mask,
@@ -201,7 +202,8 @@ class Look(NamedTuple):
 )  # three question sets have several questions about the same images
 def look(file: bytes, longest: int) -> Look:
     """Segment an image file; a larger one is scaled to ``longest`` pixels a side."""
-    small = Image.open(BytesIO(file)).convert("RGB")
+    with open_picture(BytesIO(file)) as image:
+        small = image.convert("RGB")
     width, height = small.size
     most = max(width, height)
     if most > longest:

@@ -19,7 +19,7 @@ from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import ConfigError, DataError, MissingSourceError
 from driftledger.core.files import read_regular
 from driftledger.core.grouping import grouped
-from driftledger.core.media import Kind, Sound
+from driftledger.core.media import PILLOW_LIMIT, Kind, Sound
 from driftledger.core.paths import leads_out
 from driftledger.core.registry import Provided
 from driftledger.core.strict import is_none
@@ -30,8 +30,6 @@ Group = TypeVar("Group", bound=Hashable)
 
 MAX_PIXELS = 50_000_000
 """The most pixels of an image where the settings name no other number."""
-PILLOW_LIMIT = 2 * 89_478_485
-"""Pillow refuses an image of more pixels, whatever the settings allow."""
 MOST_BYTES = 2**29
 """The largest file that is read."""
 

@@ -51,6 +51,7 @@ from driftledger.core.errors import (
 )
 from driftledger.core.files import Record, read_json, read_regular, stream_jsonl
 from driftledger.core.grouping import grouped
+from driftledger.core.media import open_picture
 from driftledger.core.text import same_start, shortened
 from driftledger.core.types import Outcome
 from driftledger.ledger.findings import Finding, VerifyResult
@@ -532,4 +533,5 @@ def _difference(recorded: Recorded) -> str:
 
 
 def _pixels(image: bytes) -> NDArray[np.int16]:
-    return np.asarray(Image.open(BytesIO(image)).convert("RGB"), dtype=np.int16)
+    with open_picture(BytesIO(image)) as opened:
+        return np.asarray(opened.convert("RGB"), dtype=np.int16)

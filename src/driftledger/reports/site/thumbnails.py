@@ -11,8 +11,7 @@ from PIL import Image
 
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.files import Files, read_bytes
-from driftledger.core.media import kind_of
-from driftledger.data.datasets.base import PILLOW_LIMIT
+from driftledger.core.media import PILLOW_LIMIT, kind_of, open_picture
 from driftledger.data.datasets.decode import decode
 from driftledger.data.datasets.sounds import MOST_SECONDS, decode_sound
 from driftledger.data.spectrograms import spectrogram
@@ -92,15 +91,14 @@ def _digest(file: Path) -> str:
 def _shown(site: Path, digest: str, file: Path) -> tuple[ShownImage, Files]:
     path = f"images/{digest[:2]}/{digest}.webp"
     new: dict[str, bytes | None] = {path: None}
-    picture: Path | BytesIO = site / path
-    if not (site / path).is_file():
-        data = thumbnail(file)
-        new[path] = data
-        picture = BytesIO(data)
+    if (site / path).is_file():
+        data = read_bytes(site / path)
+    else:
+        data = new[path] = thumbnail(file)
     sound = ""
     if kind_of(file) == "sound":
         sound = path.removesuffix("webp") + "wav"
         new[sound] = read_bytes(file)
-    with Image.open(picture) as image:
+    with open_picture(BytesIO(data)) as image:
         width, height = image.size
     return ShownImage(path, width, height, sound=sound), new
