@@ -67,7 +67,7 @@ ui: $(VENV)/installed ## open MLflow on the scores
 	driftledger ui
 
 perf: $(VENV)/installed-all ## measure; results in reports/perf/ and docs/method/performance.md
-	python -m perf.waits
+	python -m lab.perf.waits
 	python -m lab.performance
 
 # requirements-all.txt has no hashes: its torch may come from PyPI or, built for the CPU, from PyTorch's own index.

@@ -64,12 +64,12 @@ def top(name):
 @pytest.mark.parametrize(
     ("package", "never"),
     [
-        ("driftledger", {"driftledger_demo", "lab", "perf", "tests"}),
+        ("driftledger", {"driftledger_demo", "lab", "tests"}),
         (
             "driftledger_check",
-            {"driftledger", "driftledger_demo", "lab", "perf", "tests"},
+            {"driftledger", "driftledger_demo", "lab", "tests"},
         ),
-        ("driftledger_demo", {"driftledger_check", "lab", "perf", "tests"}),
+        ("driftledger_demo", {"driftledger_check", "lab", "tests"}),
     ],
 )
 def test_packages_are_apart(package, never):

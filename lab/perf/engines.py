@@ -1,6 +1,6 @@
 """Checkpoints of real size on this machine's GPU: how much of the bare library's speed is left?
 
-Run: python -m perf.engines
+Run: python -m lab.perf.engines
 
 Weights are random. The opponent is a loop around the very same loaded weights. The images are noise
 and no answer ends, so that each has its full length.
@@ -21,7 +21,7 @@ from driftledger.components.diffusers import Diffusers
 from driftledger.components.transformers import Transformers
 from driftledger.core.canonical import sha256_file
 from driftledger.core.types import Conversation, Medium
-from perf._report import Row, row, write
+from lab.perf._report import Row, row, write
 from tests.support.checkpoints.large import build_qwen2_5_vl_3b, build_sdxl
 
 PROMPT = "Please write a clear, precise, detailed description of the image."

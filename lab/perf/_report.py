@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from driftledger.core.files import write_json
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 Row = dict[str, Any]
 
 # with it, each command compiles all modules again

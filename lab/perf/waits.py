@@ -1,6 +1,6 @@
 """CPU seconds that users wait for, of this checkout and of an earlier revision, in turn.
 
-Run: python -m perf.waits [--against REVISION]  (five minutes; twice that with a revision)
+Run: python -m lab.perf.waits [--against REVISION]  (five minutes; twice that with a revision)
 
 CPU seconds are of a command and all that it starts, since others may share the machine.
 """
@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lab.kills import ITERATIONS, Project, Service
-from perf._report import ROOT, Row, Took, row, took, write
-from perf.growth import make_project
+from lab.perf._report import ROOT, Row, Took, row, took, write
+from lab.perf.growth import make_project
 from tests.support.wheels import photograph
 
 SLOTS = 128
@@ -102,7 +102,7 @@ def of_services(sides: list[Side], pixels: int, samples: int) -> Row:
     service = Service(1.0, lambda digest: marked(photos[digest[0] % 8], digest))
     *before, now = [side.collect(f"chains {pixels}", service, photos) for side in sides]
     numbers = (service.address, str(ITERATIONS), f"chains {pixels}/images")
-    script = (sys.executable, str(ROOT / "perf/loop.py"))
+    script = (sys.executable, str(ROOT / "lab/perf/loop.py"))
     loop = took([*script, *numbers], sides[-1].folder)
     calls = samples * ITERATIONS * 2
     if service.answered.total() != calls * (len(sides) + 1):

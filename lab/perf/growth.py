@@ -1,6 +1,6 @@
 """Growth of each command with images and models, with components that cost almost nothing.
 
-Run: python -m perf.growth  (half an hour)
+Run: python -m lab.perf.growth  (half an hour)
 """
 
 import math
@@ -11,7 +11,7 @@ import numpy as np
 import yaml
 from PIL import Image
 
-from perf._report import ROOT, Row, Took, row, took, write
+from lab.perf._report import ROOT, Row, Took, row, took, write
 
 IMAGES = (10, 100, 1_000, 10_000)
 """With two models."""

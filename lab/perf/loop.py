@@ -1,6 +1,6 @@
 """Chains of services in a loop around AsyncOpenAI, which looks at each drawing and keeps it.
 
-Run: python perf/loop.py ADDRESS ITERATIONS FOLDER, with images in the folder
+Run: python lab/perf/loop.py ADDRESS ITERATIONS FOLDER, with images in the folder
 """
 
 import asyncio
