@@ -17,16 +17,16 @@ run: $(VENV)/installed ## evaluate what params.yaml selects, version it, show it
 	@driftledger run
 
 run-neural: export OMP_NUM_THREADS := 1
-run-neural: $(VENV)/installed-all ## the same for the small checkpoints in trio/, with torch, in a worktree of its own: build/neural
+run-neural: $(VENV)/installed-all ## the same for the small checkpoints in lab/checkpoints/, with torch, in a worktree of its own: build/neural
 	test -e build/neural || git worktree add --quiet --force --detach build/neural
 	now=$$(git stash create) && git -C build/neural checkout --quiet --force --detach $${now:-$$(git rev-parse HEAD)}
-	cd build/neural && driftledger preset neural && driftledger run && dvc repro --single-item trio/validity/dvc.yaml:validity
+	cd build/neural && driftledger preset neural && driftledger run
+	cd build/neural/lab/checkpoints && dvc repro --single-item validity
 	cp build/neural/reports/validity.* reports/
-	cp build/neural/trio/validity/dvc.lock trio/validity/
+	cp build/neural/lab/checkpoints/dvc.lock lab/checkpoints/
 
-train-trio: $(VENV)/installed-all ## train the checkpoints in trio/ anew, or go on; takes more than an hour
-	dvc repro trio/dvc.yaml:train_trio
-	dvc repro trio/dvc.yaml:measure_trio
+train-trio: $(VENV)/installed-all ## train the checkpoints in lab/checkpoints/ again, or go on; takes more than an hour
+	cd lab/checkpoints && dvc repro train_trio measure_trio
 
 test: $(VENV)/installed-dev ## run the tests that need no torch, browser or server, in about seven minutes
 	pytest -n auto $(BY_FILE) -m "not slow" --ignore=tests/extras

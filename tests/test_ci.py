@@ -37,6 +37,13 @@ fi
 exit 0
 """
 
+STATUS = """#!/bin/sh
+printf 'resolve:\n\talways changed\n'
+[ -n "$CHANGED" ] && printf "$CHANGED:\n\tchanged deps:\n\t\tmodified: reports/scores\n"
+exit "${STATUS_FAILS:-0}"
+"""
+"""What ``dvc status`` prints."""
+
 
 @pytest.fixture
 def repository(tmp_path):
@@ -54,8 +61,9 @@ def repository(tmp_path):
         "test_slow.py:.*: needs a week\n", encoding="utf-8"
     )
     (root / ".venv" / "bin").mkdir(parents=True)
-    (root / ".venv" / "bin" / "driftledger").write_text(EVALUATION, encoding="utf-8")
-    (root / ".venv" / "bin" / "driftledger").chmod(0o755)
+    for name, text in (("driftledger", EVALUATION), ("dvc", STATUS)):
+        (root / ".venv" / "bin" / name).write_text(text, encoding="utf-8")
+        (root / ".venv" / "bin" / name).chmod(0o755)
     for command in (
         ["init", "--quiet"],
         ["add", "--all"],
@@ -107,9 +115,18 @@ def test_what_is_evaluated_anew_as_it_is_in_git_passes(repository):
         ),
         ({"NEW_FILE": "more.json"}, ["evaluated again | ?? more.json"]),
         ({"AGAIN": "drift@photos"}, ["evaluated again | drift@photos"]),
+        ({"CHANGED": "lab/dvc.yaml:study"}, ["evaluated again | lab/dvc.yaml:study"]),
         ({"EVALUATION_FAILS": "yes"}, []),
+        ({"STATUS_FAILS": "1"}, []),
     ],
-    ids=["another score", "a new file", "a stage that runs again", "a failed stage"],
+    ids=[
+        "another score",
+        "a new file",
+        "a stage that runs again",
+        "a changed stage",
+        "a failed stage",
+        "no status",
+    ],
 )
 def test_what_differs_is_shown_and_fails(repository, environment, shown):
     passed, printed = ci(repository, **environment)
@@ -167,7 +184,7 @@ touch reports/new.json
 rm reports/old.json
 """,
     "dvc": """#!/bin/sh
-test -e reports/new.json && echo 2 > trio/validity/dvc.lock
+test -e ../../reports/new.json && echo 2 > dvc.lock
 """,
 }
 """Programs that do in little what the neural run does."""
@@ -204,7 +221,7 @@ def test_the_neural_run_leaves_git_clean_and_takes_what_is_not_committed(tmp_pat
         ("code.py", "1\n"),
         ("reports/old.json", ""),
         ("reports/validity.md", "1\n"),
-        ("trio/validity/dvc.lock", "2\n"),
+        ("lab/checkpoints/dvc.lock", "2\n"),
     ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")

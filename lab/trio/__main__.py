@@ -1,4 +1,5 @@
-"""``python -m lab.trio``: the stages ``train_trio`` and ``measure_trio`` of ``trio/dvc.yaml``.
+"""``python -m lab.trio``: the stages ``train_trio`` and ``measure_trio`` of
+``lab/checkpoints/dvc.yaml``.
 
 A change of any other file in this folder makes the training stale, which takes over an hour; what
 measures is in ``lab/validity``.
@@ -13,7 +14,9 @@ from driftledger.core.paths import STATE
 from driftledger.core.registry import import_extra
 from lab.entry import here, new_app, run
 
-app = new_app("Train the small checkpoints in trio/, and measure what each can do.")
+app = new_app(
+    "Train the small checkpoints in lab/checkpoints/, and measure what each can do."
+)
 
 
 @app.command()
@@ -23,7 +26,7 @@ def train(
         typer.Argument(help="describer, painter, pair or looker; else all."),
     ] = None,
 ) -> None:
-    """Train what trio/params.yaml says, or go on where a killed training was."""
+    """Train what lab/checkpoints/params.yaml says, or go on where a killed training was."""
     for library in ("diffusers", "open_clip"):
         import_extra(library)
     from lab.trio.settings import FOLDER, load_trio
@@ -35,7 +38,7 @@ def train(
     project = here()
     folder = project.root / FOLDER
     made = workshop(
-        project.settings, load_trio(project.root), project.root / STATE / FOLDER, folder
+        project.settings, load_trio(project.root), project.root / STATE / "trio", folder
     )
     if not made.lessons.is_dir():
         raise ConfigError(

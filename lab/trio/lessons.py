@@ -1,8 +1,8 @@
 """What the describer is taught: an image, what is asked about it, and the answer.
 
 Arrangements are described, and scenes are asked about: the same kinds of questions as in the
-shipped question sets, about other scenes, which ``python -m lab.scenes lessons trio/lessons``
-draws. Nothing here looks at how an answer will be scored.
+shipped question sets, about other scenes, which ``python -m lab.scenes lessons`` draws.
+Nothing here looks at how an answer will be scored.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""``trio/params.yaml``, validated, and what training reads of ``params.yaml``."""
+"""``lab/checkpoints/params.yaml``, validated, and what training reads of ``params.yaml``."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,8 +13,11 @@ from driftledger.core.errors import ConfigError
 from driftledger.core.strict import Strict, explain
 from driftledger.project.settings import Settings, read_yaml
 
-FOLDER = "trio"
+FOLDER = "lab/checkpoints"
 """Of the settings, and of the checkpoints."""
+
+PREFIX = "trio_"
+"""The beginning of their names in the catalogue."""
 
 Steps = Annotated[int, Field(ge=1, le=10_000_000)]
 
@@ -113,13 +116,13 @@ class TrioSettings(Strict):
 
 def _catalogued(milestones: Mapping[str, int]) -> dict[str, int]:
     return {
-        f"{FOLDER}_{name}": steps
+        f"{PREFIX}{name}": steps
         for name, steps in sorted(milestones.items(), key=lambda item: item[1])
     }
 
 
 def load_trio(root: Path) -> TrioSettings:
-    """Read ``trio/params.yaml`` below ``root``.
+    """Read ``lab/checkpoints/params.yaml`` below ``root``.
 
     Raises:
         ConfigError: it is missing or wrong.

@@ -1,7 +1,8 @@
 """``python -m lab.validity``: hold the scores of the preset neural against what was measured of the
 checkpoints.
 
-The pipeline ``trio/validity/dvc.yaml``; writes ``reports/validity.json``, ``.md`` and ``.svg``.
+The stage ``validity`` of ``lab/checkpoints/dvc.yaml``, which writes ``reports/validity.json``,
+``.md`` and ``.svg``.
 """
 
 import json
@@ -13,7 +14,7 @@ from driftledger.core.errors import StoreError
 from driftledger.core.files import write_json, write_text
 from driftledger.project.presets import with_preset
 from lab.entry import here, new_app, run
-from lab.trio.settings import FOLDER, genception_of, load_trio
+from lab.trio.settings import FOLDER, PREFIX, genception_of, load_trio
 from lab.validity.page import draw, tables
 from lab.validity.scores import Place, Reading, collect, rank
 
@@ -45,8 +46,8 @@ def assemble(root: Path) -> dict[str, Any]:
             steps
         ):
             raise StoreError(
-                f"{what} of {MEASURED} are not those of trio/params.yaml; run 'python -m lab.trio "
-                "measure'"
+                f"{what} of {MEASURED} are not those of {FOLDER}/params.yaml; run "
+                "'python -m lab.trio measure'"
             )
     models, generators, iterations = (
         [*trio.models],
@@ -93,7 +94,7 @@ def assemble(root: Path) -> dict[str, Any]:
         "models": dict(trio.models),
         "generators": dict(trio.generators),
         "otherwise": sorted(
-            f"{FOLDER}_{n}"
+            f"{PREFIX}{n}"
             for n in trio.polish.milestones
             if trio.polish.mix != trio.describer.mix
         ),

@@ -141,6 +141,8 @@ def test_a_fresh_clone_has_nothing_to_do(pushed, served, tmp_path):
     assert asked >= IMAGES * 3 * 2
     assert cloned.repro() <= ALWAYS
     cloned.driftledger("run")
+    status = json.loads(cloned.run("dvc", "status", "--json").stdout)
+    assert status == {"resolve": ["always changed"]}
     assert cloned.results() == pushed.results()
     assert len(served.arrived) == asked
 

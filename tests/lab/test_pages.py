@@ -7,7 +7,7 @@ import pytest
 
 from driftledger.project.presets import with_preset
 from lab import changes, coverage, performance, ratings
-from lab.trio.settings import load_trio
+from lab.trio.settings import FOLDER, load_trio
 from lab.validity.page import tables
 from lab.validity.scores import Place, Reading, rank
 from tests.conftest import REPOSITORY
@@ -103,8 +103,8 @@ def test_the_checkpoints_are_of_the_code_in_git():
     """Else 'make train-trio' trains for more than an hour; 'dvc commit' notes code that does the
     same."""
     done = subprocess.run(
-        ["dvc", "status", "trio/dvc.yaml"],
-        cwd=REPOSITORY,
+        ["dvc", "status", "train_trio", "measure_trio"],
+        cwd=REPOSITORY / FOLDER,
         capture_output=True,
         text=True,
         check=True,

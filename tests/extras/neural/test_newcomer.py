@@ -22,7 +22,7 @@ def test_folders_of_checkpoints_become_a_model_a_generator_and_an_encoder(tmp_pa
     given = [
         word
         for option, name in folders.items()
-        for word in (option, str(REPOSITORY / "trio" / name))
+        for word in (option, str(REPOSITORY / "lab/checkpoints" / name))
     ]
     shown = project.driftledger("init", "--images", "photos", *given).stdout
     assert "missing" not in shown

@@ -1,5 +1,5 @@
-"""``dvc repro`` with real architectures that mean something: the checkpoints in trio/ describe,
-draw and look."""
+"""``dvc repro`` with real architectures that mean something: the checkpoints in lab/checkpoints/
+describe, draw and look."""
 
 import shutil
 
@@ -44,19 +44,19 @@ def neural_selection(params):
     params["datasets"]["arrangements"] = {"provider": "arrangements", "per_category": 4}
     params["encoders"]["inception"] = {
         "provider": "inception",
-        "path": "trio/inception",
+        "path": "lab/checkpoints/inception",
         "allow_pickle": True,
     }
     params["encoders"]["inception"]["device"] = "cpu"
     model = {
         "provider": "transformers",
-        "path": "trio/llava_final",
+        "path": "lab/checkpoints/llava_final",
         "max_new_tokens": 64,
         "device": "cpu",
     }
     painter = {
         "provider": "diffusers",
-        "path": "trio/sd_2",
+        "path": "lab/checkpoints/sd_2",
         "steps": 4,
         "guidance_scale": 1,
         "device": "cpu",
@@ -72,12 +72,12 @@ def made(tmp_path_factory):
     """The checkout with the trio in it, selected and evaluated, each checkpoint loaded once."""
     checkout = make_checkout(tmp_path_factory.mktemp("neural"))
     shutil.copytree(
-        REPOSITORY / "trio",
-        checkout.root / "trio",
-        ignore=shutil.ignore_patterns("lessons"),
+        REPOSITORY / "lab/checkpoints",
+        checkout.root / "lab/checkpoints",
+        ignore=shutil.ignore_patterns("lessons", "dvc.*"),
     )
-    build_inception(checkout.root / "trio" / "inception")
-    (checkout.root / ".gitignore").open("a").write("/trio/\n")
+    build_inception(checkout.root / "lab/checkpoints" / "inception")
+    (checkout.root / ".gitignore").open("a").write("/lab/checkpoints/\n")
     checkout.params(neural_selection)
     checkout.env |= {
         "HF_HUB_OFFLINE": "1",
@@ -166,13 +166,17 @@ def test_the_evidence_names_what_was_loaded(made):
 
 
 def test_a_changed_weight_is_noticed_and_a_moved_folder_is_not(copied):
-    change_one_weight(copied.root / "trio" / "vit")
+    change_one_weight(copied.root / "lab/checkpoints" / "vit")
     before = folders(copied.root)
     assert copied.repro() == ["resolve", f"score@{MODEL}", "report"]
     made = {name for name, when in folders(copied.root).items() if before[name] != when}
     assert made == matching(before, ["reports/*/trio_vit"])
-    (copied.root / "trio" / "sd_2").rename(copied.root / "trio" / "elsewhere")
+    (copied.root / "lab/checkpoints" / "sd_2").rename(
+        copied.root / "lab/checkpoints" / "elsewhere"
+    )
     copied.params(
-        lambda params: params["generators"][PAINTER].update(path="trio/elsewhere")
+        lambda params: params["generators"][PAINTER].update(
+            path="lab/checkpoints/elsewhere"
+        )
     )
     assert copied.repro() == ["resolve"]
