@@ -767,9 +767,7 @@ def export(
     context: typer.Context,
     kind: Annotated[
         str,
-        typer.Argument(
-            metavar="FORMAT", help="csv, every-eval-ever, inspect or genception."
-        ),
+        typer.Argument(metavar="FORMAT", help="csv or every-eval-ever."),
     ],
     run: Annotated[
         str, typer.Argument(help="A selected run: MODEL/GENERATOR/ENCODER.")
@@ -786,7 +784,7 @@ def export(
     ],
     trust: TrustOption = False,
 ) -> None:
-    """Write a run as CSV, for Every Eval Ever, Inspect or GenCeption's leaderboard."""
+    """Write a run as CSV, or for Every Eval Ever."""
     from driftledger import exports
 
     typer.echo(

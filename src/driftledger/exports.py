@@ -1,22 +1,17 @@
-"""A run as CSV, as records of Every Eval Ever 0.3, as logs of Inspect, or for a public leaderboard.
+"""A run as CSV, or as records of Every Eval Ever 0.3.
 
 Dates are the commit's. Every Eval Ever gets aggregates alone: an instance there is text, and here
 are images.
 """
 
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import datetime
-from functools import partial
 from pathlib import Path
-from typing import Any
 from uuid import UUID
 
 from driftledger import __version__
-from driftledger.benchmarks.base import Benchmark, Metric
-from driftledger.benchmarks.registry import benchmarks
-from driftledger.benchmarks.score import SPREAD, Row, base_key
-from driftledger.benchmarks.traces import Shot, Shown, Trace
+from driftledger.benchmarks.base import Metric
+from driftledger.benchmarks.score import base_key
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import (
     Json,
@@ -29,12 +24,9 @@ from driftledger.core.errors import LedgerError, unknown_name
 from driftledger.core.files import (
     INPUTS,
     load_json,
-    read_jsonl,
     read_regular,
     write_bytes,
 )
-from driftledger.core.media import data_url, kind_of
-from driftledger.core.registry import import_extra
 from driftledger.core.text import csv_text
 from driftledger.ledger.lineage import Lineage, Run, read_runs
 from driftledger.ledger.objects.git import Git
@@ -65,14 +57,9 @@ def export(project: Project, kind: str, run: str, out: Path) -> int:
 
     Raises:
         LedgerError: the format or the run is unknown, or the commit of its code is not here.
-        MissingExtraError: the format's library is not installed.
     """
-    formats = dict(FORMATS)
-    for spec in benchmarks():
-        if spec.board:
-            formats[spec.name] = partial(_leaderboard, spec)
-    if kind not in formats:
-        raise LedgerError(unknown_name("format", kind, formats))
+    if kind not in FORMATS:
+        raise LedgerError(unknown_name("format", kind, FORMATS))
     combinations = {}
     for combination in project.combinations:
         combinations[str(combination)] = combination
@@ -89,7 +76,7 @@ def export(project: Project, kind: str, run: str, out: Path) -> int:
         if commit:
             source = f"the commit {commit}, which is not here; fetch it with Git"
         raise LedgerError(f"an export has its date from {source}")
-    files = formats[kind](project.root, evidence, datetime.fromisoformat(date))
+    files = FORMATS[kind](project.root, evidence, datetime.fromisoformat(date))
     for name, content in files.items():
         write_bytes(out / name, content)
     return len(files)
@@ -115,26 +102,6 @@ def _csv(root: Path, run: Run, date: datetime) -> dict[str, bytes]:
                 place = [run.name, lineage.spec.name, score.on, key]
                 rows.append([*place, *values, score.scored, score.total, digest])
     return {"scores.csv": csv_text(CSV_COLUMNS, rows).encode()}
-
-
-def _leaderboard(
-    spec: Benchmark, root: Path, run: Run, date: datetime
-) -> dict[str, bytes]:
-    """Make an entry of a benchmark's public leaderboard, a file per dataset."""
-    files = {}
-    for lineage in run.lineages:
-        score = lineage.score
-        numbers = spec.board_scores(score) if lineage.spec is spec else {}
-        if numbers:
-            model = score.components["model"]
-            repository = _repository(model)
-            url = f"https://huggingface.co/{repository}" if repository else ""
-            rounded = {name: round(value, 3) for name, value in numbers.items()}
-            content = {"models": [{"name": model.name, "url": url, "scores": rounded}]}
-            files[f"{score.on}/leaderboard.json"] = pretty_json(content).encode()
-    if not files:
-        raise LedgerError(spec.board)
-    return files
 
 
 def _repository(model: ComponentCard) -> str:
@@ -224,117 +191,6 @@ def _every_eval_ever(root: Path, run: Run, date: datetime) -> dict[str, bytes]:
     return files
 
 
-def _inspect(root: Path, run: Run, date: datetime) -> dict[str, bytes]:
-    log = import_extra("inspect_ai.log")
-    files = {}
-    for lineage in run.lineages:
-        score = lineage.score
-        rows = read_jsonl(root / lineage.rows_path, Row)
-        name = score.components["model"].name
-        samples = [
-            _sample(each, name)
-            for each in lineage.spec.traces(lineage.places(root), score, rows)
-        ]
-        spec = log.EvalSpec(
-            created=date.isoformat(),
-            task=lineage.place.replace("/", "_"),
-            task_args=score.inputs.protocol,
-            dataset=log.EvalDataset(name=score.on, samples=len(samples)),
-            model=name,
-            config=log.EvalConfig(),
-            metadata=_noted(root, run, lineage),
-        )
-        scores = []
-        headlines = lineage.spec.headlines(score)
-        for key, metric in sorted(
-            _metrics(lineage), key=lambda each: each[0] not in headlines
-        ):
-            ends = [key, *(key + end for end in SPREAD)]
-            values = {
-                end: log.EvalMetric(name=end, value=score.metrics[end])
-                for end in ends
-                if end in score.metrics
-            }
-            scores.append(
-                log.EvalScore(
-                    name=metric.named(key), scorer="driftledger", metrics=values
-                )
-            )
-        results = log.EvalResults(
-            total_samples=len(rows), completed_samples=len(rows), scores=scores
-        )
-        whole = log.EvalLog(
-            status="success", eval=spec, results=results, samples=samples
-        )
-        with tempfile.NamedTemporaryFile(suffix=".eval") as file:
-            log.write_eval_log(whole, file.name, format="eval")
-            files[f"{lineage.place.replace('/', '-')}.eval"] = Path(
-                file.name
-            ).read_bytes()
-    return files
-
-
-def _sample(trace: Trace, name: str) -> Any:
-    log = import_extra("inspect_ai.log")
-    model = import_extra("inspect_ai.model")
-    scorer = import_extra("inspect_ai.scorer")
-    messages = [model.ChatMessageUser(content=_content(model, trace.inputs))]
-    for step in trace.steps:
-        metadata = {
-            "step": step.name,
-            "role": step.role or "rule",
-            "outcome": step.outcome.value,
-        }
-        for kind, shown in (
-            (model.ChatMessageUser, step.inputs),
-            (model.ChatMessageAssistant, step.outputs),
-        ):
-            messages.append(kind(content=_content(model, shown), metadata=metadata))
-    return log.EvalSample(
-        id=_plain(trace.unit),
-        epoch=1,
-        input=messages[:1],
-        target=list(_texts(trace.facts)),
-        messages=messages,
-        output=model.ModelOutput.from_content(name, "\n".join(_texts(trace.outputs))),
-        scores={
-            title: scorer.Score(value=value) for title, value in trace.values.items()
-        },
-        metadata={"outcome": trace.outcome.value},
-    )
-
-
-def _content(model: Any, shown: Mapping[str, Shown]) -> list[Any]:
-    texts = {
-        name: value for name, value in shown.items() if not isinstance(value, Shot)
-    }
-    text = "\n\n".join(
-        f"{name}: {'; '.join(_texts({name: value}))}" for name, value in texts.items()
-    )
-    files = [each.file for each in shown.values() if isinstance(each, Shot)]
-    parts = [
-        model.ContentAudio(audio=data_url(file), format="wav")
-        if kind_of(file) == "sound"
-        else model.ContentImage(image=data_url(file))
-        for file in files
-    ]
-    return [model.ContentText(text=text), *parts] if text else parts
-
-
-def _texts(shown: Mapping[str, Shown]) -> Iterator[str]:
-    for value in shown.values():
-        some = (
-            value
-            if isinstance(value, Sequence) and not isinstance(value, str)
-            else [value]
-        )
-        yield from (
-            _plain(each)
-            for each in some
-            if each is not None and not isinstance(each, Shot)
-        )
-
-
 def _noted(root: Path, run: Run, lineage: Lineage) -> Json:
     return {
         "run": run.name,
@@ -358,9 +214,4 @@ def _plain(value: object) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-FORMATS = {
-    "csv": _csv,
-    "every-eval-ever": _every_eval_ever,
-    "inspect": _inspect,
-}
-"""The formats of every benchmark; one with a public leaderboard adds its own."""
+FORMATS = {"csv": _csv, "every-eval-ever": _every_eval_ever}

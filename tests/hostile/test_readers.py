@@ -39,7 +39,6 @@ MAY_READ = {
     "tracking/track.py": 1,  # of one's own project
     "tracking/store.py": 2,  # of one's own project, whose store is asked whether it is locked
     "cli.py": 1,  # the browser
-    "exports.py": 1,  # what it has written itself
 }
 """Module → how many such calls it has, none of them of a file that a stranger's checkout names."""
 

@@ -62,26 +62,6 @@ def test_csv_has_a_row_per_metric(original, tmp_path):
     assert float(rows[name]["value"]) == value
 
 
-def test_genceptions_leaderboard_gets_an_entry(ledger, tmp_path):
-    with pytest.raises(LedgerError, match="shows GC@3, which this run lacks"):
-        exported(ledger, "genception", tmp_path)
-
-    def third(score):
-        score["metrics"]["gc_at_3"] = 0.35149
-        score["groups"] = {
-            "category": {"OCR": {"gc_at_3": 0.2}},
-            "group": {"visual": {"gc_at_3": 0.5}, "own": {}},
-        }
-
-    ledger.edit(f"{GENCEPTION}/{SCORE}", third)
-    ledger.relock()
-    file = exported(ledger, "genception", tmp_path) / "my_images" / "leaderboard.json"
-    scores = {"Mean": 0.351, "OCR": 0.2, "VisMean": 0.5}
-    assert json.loads(file.read_bytes()) == {
-        "models": [{"name": MODEL, "url": "", "scores": scores}]
-    }
-
-
 def test_rows_make_up_every_category_subtask_and_combination(original):
     evidence = original.evidence()
     rows = {

@@ -444,8 +444,6 @@ class Benchmark(ABC):
     """Settings of a first look in a notebook, in place of those that ``params.yaml`` has."""
     human_models: ClassVar[bool] = False
     """Whether people can be its models; :meth:`write_human_sheet` writes what they fill in."""
-    board: ClassVar[str] = ""
-    """What an entry of its public leaderboard needs, for people; empty without a leaderboard."""
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -772,10 +770,6 @@ class Benchmark(ABC):
             ConfigError: the model is not a person.
         """
         raise NotImplementedError(f"{self.name} has no sheet for people")
-
-    def board_scores(self, score: Score) -> Numbers:
-        """Return the numbers of a score by their names in its public leaderboard, if it has any."""
-        return {}
 
     def traces(self, folders: Folders, score: Score, rows: Rows) -> Iterator["Trace"]:
         """Yield the units of these rows step by step, as MLflow's trace view shows them.

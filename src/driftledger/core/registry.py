@@ -88,7 +88,6 @@ EXTRAS = {
     "bitsandbytes": "quantization",
     "sentence_transformers": "sentence",
     "cleanfid": "fid",
-    "inspect_ai": "inspect",
 }
 """Top-level module of an optional library → the extra of this package that installs it."""
 

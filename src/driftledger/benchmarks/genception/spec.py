@@ -34,7 +34,7 @@ from driftledger.benchmarks.base import (
     score_stage,
 )
 from driftledger.benchmarks.collecting import StageInputs
-from driftledger.benchmarks.score import Numbers, Rows, Score, Scores
+from driftledger.benchmarks.score import Rows, Score, Scores
 from driftledger.benchmarks.scoring import Scored, ToScore
 from driftledger.benchmarks.settings import (
     DrawingPrompt,
@@ -56,29 +56,6 @@ _PAPER = "Cao et al., GenCeption"
 _BY_T = {"gc_at_{t}": "gc_at_{t}", "similarity_at_{t}": "similarity_at_{t}"}
 _metric = partial(Metric, needs=SEEN, digits=3)
 _SAID = frozenset({Input.TEXT_ENCODER, Input.DESCRIPTIONS, Input.DATA})
-
-
-BOARD_METRIC = "gc_at_3"
-"""The metric of GenCeption's leaderboard."""
-BOARD_NAMES = {
-    "existence": "Exist",
-    "count": "Count",
-    "position": "Posi",
-    "color": "Col",
-    "posters": "Post",
-    "celebrity": "Cel",
-    "scene": "Sce",
-    "landmark": "Lan",
-    "artwork": "Art",
-    "commonsense_reasoning": "Comm",
-    "code_reasoning": "Code",
-    "numerical_calculation": "Num",
-    "text_translation": "Tran",
-    "OCR": "OCR",
-    "visual": "VisMean",
-    "textual": "TextMean",
-}
-"""Category or group of MME's images → its key in that leaderboard; any other keeps its name."""
 
 
 class GenCeptionSettings(RepeatedSection):
@@ -225,10 +202,6 @@ class GenCeption(ChainBenchmark):
         "cross_check": [],
     }
     human_models = True
-    board = (
-        "GenCeption's leaderboard shows GC@3, which this run lacks; "
-        "set genception.iterations: 3"
-    )
     flagged: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "Fréchet distance is over": ("{frechet}_at_{t}", "whole_{frechet}_at_{t}")
     }
@@ -306,18 +279,6 @@ class GenCeption(ChainBenchmark):
         )  # imports this module
 
         return write_human_sheet(given, store)
-
-    def board_scores(self, score: Score) -> Numbers:
-        """Return GC@3 of the score, its categories and groups, as in ``leaderboard.json`` of
-        github.com/EQTPartners/GenCeption."""
-        if BOARD_METRIC not in score.metrics:
-            return {}
-        numbers = {"Mean": score.metrics[BOARD_METRIC]}
-        for kind in ("category", "group"):
-            for name, row in score.groups.get(kind, {}).items():
-                if BOARD_METRIC in row:
-                    numbers[BOARD_NAMES.get(name, name)] = row[BOARD_METRIC]
-        return numbers
 
     def rows_in(self, score: Score, kind: str, name: str, rows: Rows) -> Rows:
         """Return the rows of a category, or of a group's categories."""
