@@ -11,7 +11,6 @@ from driftledger.benchmarks.score import RepeatRow, Row, Score
 from driftledger.metrics.exact import exact_mean
 from driftledger.reports.ceiling import SHARE, Range, range_of
 from driftledger.reports.charts import figures_of, series_of
-from driftledger.reports.dependence import dependence_tables
 from driftledger.reports.scores import blocks_of
 from driftledger.reports.tables import misplaced
 from driftledger.reports.tables import tables_of as table_list
@@ -171,34 +170,6 @@ def test_models_stand_between_a_control_and_the_ceiling(
     assert [made.cells("ssim")[m].letters for m in models] == [
         plain.cells("ssim")[m].letters for m in models
     ], "a ceiling changes no other number"
-
-
-TURNS = {
-    # through both generators the means are 50.4 and 40.4, in turn: nothing is left for either
-    "shown": ((HIGH, LOW), (LOW, HIGH), ["0.0", "0.0", "100.0", "1", "1", "1"]),
-    # apart by 0.29 / 9, which is not shown
-    "by value alone": (
-        (HIGH, CLOSE),
-        (CLOSE, HIGH),
-        ["0.0", "0.0", "100.0", "1", "1", "0"],
-    ),
-    "in one order": ((HIGH, LOW), (HIGH, LOW), ["100.0", "0.0", "0.0", "1", "0", "0"]),
-}
-"""Values of two models through one generator, and through another → the row."""
-
-
-@pytest.mark.parametrize(("one", "two", "row"), TURNS.values(), ids=TURNS)
-def test_how_far_an_order_depends_on_the_generator(one, two, row):
-    some = []
-    for generator, columns in (("one", one), ("two", two)):
-        for name, values in zip("ab", columns, strict=True):
-            some.append(scored(name, values, generator=generator))
-    some.append(scored("blind", LOW, "blind", generator="one"))
-    [table] = dependence_tables(SPEC, list(blocks(some)))
-    [(name, *shown)] = table.rows
-    assert name == "SSIM on shapes · eye through one, two"
-    assert list(map(str, shown)) == row
-    assert list(dependence_tables(SPEC, list(blocks(some[:2])))) == []
 
 
 def test_letters_are_in_tables_and_figures():

@@ -19,7 +19,6 @@ from driftledger.reports.cells import (
     markdown,
     name_cell,
 )
-from driftledger.reports.dependence import dependence_tables
 from driftledger.reports.scores import Block, Parts, best_first
 from driftledger.reports.tables import (
     bounds,
@@ -89,7 +88,7 @@ def _with_models(
 
 def sections(spec: Benchmark, blocks: Sequence[Block]) -> Iterator[ReportSection]:
     """Yield a benchmark's tables: those across blocks, then those of each block."""
-    across = [*generators_tables(spec, blocks), *dependence_tables(spec, blocks)]
+    across = list(generators_tables(spec, blocks))
     if len({block.on for block in blocks}) > 1:
         across = [*side_by_side(spec, blocks), *across]
     if across:
