@@ -27,7 +27,6 @@ from driftledger.core.files import INPUTS, Made, read_json, write_json
 from driftledger.core.paths import STATE
 from driftledger.project.project import RACE_NOW, Project
 from driftledger.reports import scores
-from driftledger.tracking.live import MARK
 from tests.conftest import stages_run
 from tests.support.ledgers import question_score
 from tests.support.small import contents, folders, matching
@@ -337,13 +336,18 @@ def test_only_one_run_at_a_time_and_only_in_a_project_of_dvc(
     seen = dvc()
     lock = project.root / STATE / "run.lock"
     lock.parent.mkdir(parents=True)
-    write_json(lock.with_name(COUNTS), {"calls/models.gpt": 1240, "usd/gpt": 1.204})
+    counts = lock.with_name(COUNTS)
+    write_json(counts, {"calls/models.gpt": 1240, "usd/gpt": 1.204})
     with (
         FileLock(lock),
         pytest.raises(ConfigError, match="another 'driftledger run' is under way"),
     ):
         run(project)
     assert capfd.readouterr().err == "calls/models.gpt: 1,240\nusd/gpt: 1.2\n"
+    assert not seen.exists()
+    assert run(project, ["report"]) == 0
+    assert not counts.exists()
+    seen.unlink()
     (project.root / ".dvc").rename(tmp_path / "dvc")
     with pytest.raises(
         ConfigError, match="is not a DVC project; 'driftledger init' makes it one"
@@ -411,10 +415,7 @@ def test_a_stop_ends_all_children_and_the_next_run_goes_on(
 @pytest.mark.slow
 def test_a_run_with_nothing_to_do_shows_the_scores_and_force_makes_all_again(published):
     log = published.root / ".driftledger" / "run.log"
-    killed = log.with_name(MARK)  # MLflow may show the calls of a killed run
-    killed.touch()
     done = published.run("driftledger", "run")
-    assert not killed.exists()
     assert stages_run(log.read_text(encoding="utf-8")) == ["resolve"]
     assert [
         line

@@ -20,7 +20,7 @@ COUNTS = "counts.json"
 
 
 def read_counts(file: Path) -> Counter[str]:
-    """Read counts as MLflow's metrics are named, ``calls/models.gpt``; none without a file."""
+    """Read counts by their names, such as ``calls/models.gpt``; none without a file."""
     with suppress(OSError, ValueError):
         return Counter(load_json(read_regular(file)))
     return Counter()

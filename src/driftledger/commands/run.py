@@ -71,7 +71,6 @@ from driftledger.project.project import LOCK, RACE_NOW, Project
 from driftledger.project.resolve import resolve
 from driftledger.project.settings import read_yaml
 from driftledger.reports.cells import Cell, ReportTable, interval
-from driftledger.tracking.live import shown_live
 
 if TYPE_CHECKING:
     from driftledger.reports.scores import Parts
@@ -148,7 +147,7 @@ def run(
     began = time.monotonic()
     former: dict[str, str] = {}
     try:
-        with _only_one_run(project.root), stops_as_exits(), shown_live(project):
+        with _only_one_run(project.root), stops_as_exits():
             if again:
                 former = ask_again(project, again)
                 project = replace(project)
@@ -199,22 +198,24 @@ def _require_project(project: Project) -> None:
 
 @contextmanager
 def _only_one_run(root: Path) -> Iterator[None]:
-    """Hold the lock of the checkout's run.
+    """Hold the lock of the checkout's run, whose calls are counted from 0.
 
     Raises:
         ConfigError: another run is under way; its calls so far are printed.
     """
     log = root / STATE / LOG
     log.parent.mkdir(parents=True, exist_ok=True)
+    counts = log.with_name(COUNTS)
     try:
         lock = FileLock(log.with_name(RUN_LOCK)).acquire(timeout=0)
     except Timeout:
-        for name, value in read_counts(log.with_name(COUNTS)).items():
+        for name, value in read_counts(counts).items():
             say(f"{name}: {round(value, 2):,}")
         raise ConfigError(
             f"another 'driftledger run' is under way here; its log is {log}"
         ) from None
     with lock:
+        counts.unlink(missing_ok=True)
         yield
 
 
