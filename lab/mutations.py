@@ -1,6 +1,9 @@
 """Put small faults into the code one by one, and see whether the tests nearest to it notice.
 
-Run as ``python -m lab.mutations src/driftledger/metrics --count 50`` in the top folder.
+Run as ``python -m lab.mutations src/driftledger/metrics --count 50`` in the top folder, or with
+the faults of a file, ``python -m lab.mutations lab/faults.jsonl``. That file has the faults where a
+score is put together of metrics, intervals and records: ``becomes`` is put in the place of ``now``,
+which stands once in a file, and the tests named there are all that runs.
 
 All mutations of the named files are drawn in an order that the seed and each one's own text decide,
 and are tried in copies of the checkout (uncommitted changes included). First each test runs once
@@ -64,6 +67,7 @@ _SKIPPED = (ast.JoinedStr, ast.Raise, ast.Assert, ast.Import, ast.ImportFrom)
 """Messages, and what only stops the program."""
 _UNCHECKED = ("annotation", "returns", "decorator_list", "type_comment")
 
+_PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider")
 _TYPES, _SECONDS_OF_TYPES = ["-m", "mypy", "src/driftledger"], 2.0
 """What CI checks, too; only its first run takes long."""
 _MADE = ("data", "reports", ".driftledger")
@@ -274,13 +278,38 @@ def _function(source: bytes, line: int) -> int:
     return max(around, default=0)
 
 
+def _copy(root: Path, target: Path) -> list[str]:
+    """Copy a checkout, uncommitted changes included; return the names of its files."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-coz", "--exclude-standard"],
+        cwd=root,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    files = [
+        name for name in listed.stdout.split("\0") if name and (root / name).is_file()
+    ]
+    for name in files:
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(root / name, target / name)
+    # By hash, not by time: a fault may come and go within a second and leave the file as long as it
+    # was.
+    compileall.compile_dir(
+        target / "src",
+        quiet=1,
+        invalidation_mode=py_compile.PycInvalidationMode.CHECKED_HASH,
+    )
+    return files
+
+
 class Bench:
     """Copies of the checkout, in which tests and stages run."""
 
     def __init__(self, root: Path, folder: Path, jobs: int, marks: str) -> None:
         """Run all tests and the default run without a fault, and note what they call."""
         self._folder = folder
-        self._pytest = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", marks]
+        self._pytest = [*_PYTEST, "-m", marks]
         self._free: Queue[Path] = Queue()
         self._stages: dict[str, list[str]] = {}
         """Command → what it writes."""
@@ -298,30 +327,9 @@ class Bench:
                     self._stages[command] = [
                         out.replace("${item.model}", model) for out in outs
                     ]
-        listed = subprocess.run(
-            ["git", "ls-files", "-coz", "--exclude-standard"],
-            cwd=root,
-            check=True,
-            capture_output=True,
-            text=True,
-        )
-        files = [
-            name
-            for name in listed.stdout.split("\0")
-            if name and (root / name).is_file()
-        ]
         first = folder / "0"
-        for name in files:
-            (first / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(root / name, first / name)
-        # By hash, not by time: a fault may come and go within a second and leave the file as long
-        # as it was.
-        compileall.compile_dir(
-            first / "src",
-            quiet=1,
-            invalidation_mode=py_compile.PycInvalidationMode.CHECKED_HASH,
-        )
-        if self._exit_code(first, _TYPES, 1000):
+        files = _copy(root, first)
+        if _exit_code(first, _TYPES, 1000):
             raise ConfigError("mypy finds errors without a fault")
         for again in (False, True):  # calls are made once, and replayed from then on
             for stage, outs in self._stages.items():
@@ -329,7 +337,7 @@ class Bench:
                 traced = (
                     {"CALLED": str(folder / "called"), "CALLER": stage} if again else {}
                 )
-                if self._exit_code(first, ["-m", *stage.split()], 1000, **traced):
+                if _exit_code(first, ["-m", *stage.split()], 1000, **traced):
                     raise ConfigError(f"the default run fails without a fault: {stage}")
         for top in _MADE:
             shutil.copytree(first / top, folder / "expected" / top)
@@ -351,7 +359,7 @@ class Bench:
     def _trace(self, file: str) -> None:
         copy = self._free.get()
         called = str(self._folder / "called")
-        self._exit_code(
+        _exit_code(
             copy,
             [*self._pytest, "-p", "sitecustomize", file],
             1000,
@@ -382,7 +390,7 @@ class Bench:
                 # Stages before one need not run: those that call the function have to write what
                 # they wrote, too.
                 self._unmark(copy, outs)
-                code = self._exit_code(copy, arguments, cost)
+                code = _exit_code(copy, arguments, cost)
                 if code not in (0, 5) or any(
                     _files(copy / out) != _files(self._folder / "expected" / out)
                     for out in outs
@@ -410,38 +418,37 @@ class Bench:
             for mark in (copy / out).rglob(INPUTS):
                 mark.unlink()
 
-    def _exit_code(
-        self, copy: Path, arguments: list[str], seconds: float, **traced: str
-    ) -> int:
-        """Run Python in a copy, and end it with all that it has started when it takes far more than
-        ``seconds``.
 
-        It is the processor's time that counts, as others may use it too; by the clock, only what
-        waits for ever ends.
-        """
-        limits = f"ulimit -t {20 + 5 * seconds:.0f} -d 8000000; exec "
-        path = (
-            f"{copy / 'src'}{os.pathsep}{copy / 'lab' / 'tracer'}"
-            if traced
-            else str(copy / "src")
+def _exit_code(copy: Path, arguments: list[str], seconds: float, **traced: str) -> int:
+    """Run Python in a copy, and end it with all that it has started when it takes far more than
+    ``seconds``.
+
+    It is the processor's time that counts, as others may use it too; by the clock, only what
+    waits for ever ends.
+    """
+    limits = f"ulimit -t {20 + 5 * seconds:.0f} -d 8000000; exec "
+    path = (
+        f"{copy / 'src'}{os.pathsep}{copy / 'lab' / 'tracer'}"
+        if traced
+        else str(copy / "src")
+    )
+    with (copy / "output").open("wb") as output:
+        process = subprocess.Popen(
+            ["sh", "-c", limits + shlex.join([sys.executable, *arguments])],
+            cwd=copy,
+            start_new_session=True,
+            env=os.environ | traced | {"PYTHONPATH": path},
+            stdout=output,
+            stderr=subprocess.STDOUT,
         )
-        with (copy / "output").open("wb") as output:
-            process = subprocess.Popen(
-                ["sh", "-c", limits + shlex.join([sys.executable, *arguments])],
-                cwd=copy,
-                start_new_session=True,
-                env=os.environ | traced | {"PYTHONPATH": path},
-                stdout=output,
-                stderr=subprocess.STDOUT,
-            )
-        try:
-            return process.wait(60 + 10 * seconds)
-        except subprocess.TimeoutExpired:
-            return -9
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, 9)
-            process.wait()
+    try:
+        return process.wait(60 + 10 * seconds)
+    except subprocess.TimeoutExpired:
+        return -9
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, 9)
+        process.wait()
 
 
 def _files(top: Path) -> dict[str, bytes]:
@@ -455,7 +462,10 @@ def _files(top: Path) -> dict[str, bytes]:
 
 @app.command()
 def main(
-    places: Annotated[list[Path], typer.Argument(help="Files or folders below src/.")],
+    places: Annotated[
+        list[Path],
+        typer.Argument(help="Files or folders below src/, or a file of faults."),
+    ],
     count: Annotated[int, typer.Option(min=1, help="How many.")] = 50,
     seed: Annotated[int, typer.Option(help="Decides which.")] = 1,
     jobs: Annotated[
@@ -470,6 +480,9 @@ def main(
 ) -> None:
     """Try mutations, and print those that survive."""
     root = Path.cwd()
+    if [place.suffix for place in places] == [".jsonl"]:
+        aimed(root, places[0])
+        return
     files = sorted(
         {
             file
@@ -555,6 +568,39 @@ def main(
         f"{ends['listed']} more change nothing, as {EQUIVALENT} explains; wrongly listed: "
         f"{ends['wrongly listed']}"
     )
+
+
+def aimed(root: Path, file: Path) -> None:
+    """Try the faults of a file with the tests that each names, and print what kills it."""
+    faults = [json.loads(row) for row in file.read_text(encoding="utf-8").splitlines()]
+    tests = {test for fault in faults for test in fault["tests"]}
+    survived = 0
+    with tempfile.TemporaryDirectory(prefix="mutations-") as folder:
+        copy = Path(folder)
+        _copy(root, copy)
+        if _exit_code(copy, [*_PYTEST, *sorted(tests)], 1000):
+            raise ConfigError(f"the tests of {file} fail without a fault")
+        for fault in faults:
+            place = copy / fault["file"]
+            source = place.read_text(encoding="utf-8")
+            if source.count(fault["now"]) != 1:
+                raise ConfigError(
+                    f"{fault['file']} does not hold {fault['now']!r} once; correct the fault "
+                    f"{fault['fault']!r} in {file}"
+                )
+            place.write_text(
+                source.replace(fault["now"], fault["becomes"]), encoding="utf-8"
+            )
+            code = _exit_code(copy, [*_PYTEST, "-x", *fault["tests"]], 100)
+            place.write_text(source, encoding="utf-8")
+            output = (copy / "output").read_text(encoding="utf-8", errors="replace")
+            killers = re.findall(r"^(?:FAILED|ERROR) (.*)", output, re.MULTILINE)
+            end = f"killed by {next(iter(killers), 'its time')}" if code else "survived"
+            survived += not code
+            print(f"{fault['fault']}: {end}", flush=True)
+    print(f"{len(faults) - survived} of {len(faults)} faults are killed")
+    if survived:
+        sys.exit(1)
 
 
 def _digest(seed: int, mutation: Mutation, source: bytes) -> str:
