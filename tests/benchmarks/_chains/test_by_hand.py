@@ -2,12 +2,14 @@
 
 A case says of each repeat, sample by sample, the cosine between the original and the image at
 t = 1, 2, …, or the outcome that ended the chain. A sample's category is its first letter. One with
-``starts`` is of texts, which are drawn first.
+``starts`` is of texts, which are drawn first; ``readings`` are the tokens of a sample's
+descriptions, and how many of them the generator reads.
 """
 
 from types import SimpleNamespace
 from typing import NamedTuple
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -15,18 +17,17 @@ from driftledger.benchmarks._chains.records import ChainRequest
 from driftledger.benchmarks.fidelity.ratings import COLUMNS
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.scoring import ToScore, write_score
+from driftledger.benchmarks.scoring import ToScore
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import CoverageError
 from driftledger.core.files import write_json, write_jsonl
-from driftledger.core.media import png_bytes
+from driftledger.core.media import Sound, encoded
 from driftledger.core.text import csv_text
+from driftledger.core.types import PromptUsage
 from driftledger.data.records import DatasetCard, SampleEntry
 from driftledger.notebook import chain_steps
 from driftledger.tracking.traces import pictures_of
-from driftledger_check.bundle import Folder, ScoreFiles
-from driftledger_check.compute import recompute, stored
 from driftledger_demo.encoders.tfidf import TfIdf
 from tests.support.by_hand import assert_holds, assert_score
 from tests.support.cases import each_case, lines
@@ -67,11 +68,17 @@ def steps(case):
                 )
 
 
-def write_image(folder, cosine):
+def write_medium(folder, cosine, case):
+    """Write an image, or a sound, whose features have this cosine with the original."""
     folder.mkdir(parents=True, exist_ok=True)
-    image = Image.new("RGB", (16, 16), (*VECTORS[cosine], 0))
-    (folder / f"{cosine}.png").write_bytes(png_bytes(image))
-    return f"{cosine}.png"
+    if "sounds" in case:
+        samples = np.array([VECTORS[cosine]], np.float32).T / 2**15
+        name, medium = f"{cosine}.wav", Sound(samples, 8000)
+    else:
+        image = Image.new("RGB", (16, 16), (*VECTORS[cosine], 0))
+        name, medium = f"{cosine}.png", image
+    (folder / name).write_bytes(encoded(medium))
+    return name
 
 
 def write_dataset(folder, case):
@@ -80,7 +87,7 @@ def write_dataset(folder, case):
     for sample in case["chains"][0]:
         entry = {
             "id": sample,
-            "file": write_image(folder, 1),
+            "file": write_medium(folder, 1, case),
             "category": sample[0],
             "sha256": sha256_bytes(twins.get(sample, sample).encode()),
             "width": 16,
@@ -102,10 +109,12 @@ def write_dataset(folder, case):
     write_json(folder / "dataset.json", DatasetCard.model_validate(card))
 
 
-def drawn_first(folder, step):
+def drawn_first(folder, step, case):
     if step.ended == "filtered":
         return [result("generator", step.ended)]
-    drawn = result("generator", file=write_image(folder, 1), sha256="i", key="drawn")
+    drawn = result(
+        "generator", file=write_medium(folder, 1, case), sha256="i", key="drawn"
+    )
     outcome = step.ended if isinstance(step.ended, str) else "ok"
     return [drawn, result("model", outcome, step.text)]
 
@@ -113,16 +122,30 @@ def drawn_first(folder, step):
 def write_records(folder, spec, case):
     records = []
     for step in steps(case):
-        drawn = None if isinstance(step.ended, str) else write_image(folder, step.ended)
+        drawn = None
+        if not isinstance(step.ended, str):
+            drawn = write_medium(folder, step.ended, case)
         by_generator = step.ended == "filtered"
         outcome = "ok" if drawn or by_generator else str(step.ended)
+        of_drawing = {}
+        if "readings" in case:
+            of_drawing["reading"] = PromptUsage(*case["readings"][step.sample])
         record = iteration(
-            step.sample, step.t, step.text, drawn, outcome, step.repeat, f"{drawn}"
+            step.sample,
+            step.t,
+            step.text,
+            drawn,
+            outcome,
+            step.repeat,
+            f"{drawn}",
+            **of_drawing,
         )
         if by_generator:
             record.results.append(result("generator", step.ended))
         if "starts" in case:
-            record = record.model_copy(update={"results": drawn_first(folder, step)})
+            record = record.model_copy(
+                update={"results": drawn_first(folder, step, case)}
+            )
         records.append(record)
     write_jsonl(folder / RECORDS, records)
     asked = ChainRequest(
@@ -196,38 +219,6 @@ def test_a_score_by_hand(tmp_path, case):
 
 
 TEXTS = [case for case in CASES if "starts" in case]
-
-
-@each_case(TEXTS)
-def test_the_checker_computes_chains_of_texts(tmp_path, case):
-    spec = benchmark("genception")
-    given = to_score(tmp_path, spec, case)
-    write_score(tmp_path / "s", spec, spec.score(given))
-    texts = [*case["starts"].values()]
-    for said in case["texts"].values():
-        texts += said
-    digests = [sha256_bytes(text.encode()) for text in texts]
-    places = {digest: row for row, digest in enumerate(digests)}
-    table = LetterEncoder(wide=2).encode_texts(texts)
-
-    def opened(name):
-        top = tmp_path / name
-        names = [each.name for each in top.iterdir()]
-        return Folder(name, {}, names, read=lambda file: (top / file).read_bytes())
-
-    files = ScoreFiles(
-        score=opened("s").json("score.json"),
-        rows=opened("s").rows("rows.jsonl"),
-        data=opened("d"),
-        collected={"chain": opened("c")},
-        features=lambda fingerprint: (places, table),
-    )
-    computed = recompute(files)
-    numbers = stored(files)
-    assert computed.numbers.keys() == numbers.keys()
-    assert ("metrics", "gc_at_3") in numbers
-    for place, value in numbers.items():
-        assert computed.agrees(place, value), place
 
 
 def test_a_chain_of_texts_is_shown_from_its_text_on(tmp_path):

@@ -1,11 +1,10 @@
 """A question benchmark from hand-written questions to its score, through all of its stages and
 their files."""
 
-import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from string import ascii_uppercase
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from driftledger.benchmarks.collecting import (
     Replay,
@@ -29,8 +28,6 @@ from driftledger.core.canonical import sha256_file
 from driftledger.core.files import read_json, write_json, write_jsonl
 from driftledger.core.types import Outcome, Result
 from driftledger.data.records import QuestionEntry
-from driftledger_check.bundle import Folder, ScoreFiles
-from driftledger_check.compute import recompute, stored
 from tests.conftest import draw
 
 OPTIONS = ["red", "blue", "green", "yellow", "It cannot be determined."]
@@ -248,37 +245,6 @@ class Exam:
         scored = spec.score(ToScore(KEYS, folders, self.section, seed=3))
         write_score(self.folder(spec.scores), spec, scored)
         return scored
-
-
-class Files:
-    """A folder as the checker reads it."""
-
-    def __init__(self, folder):
-        self.folder = folder
-
-    def json(self, name):
-        return json.loads((self.folder / name).read_bytes())
-
-    def rows(self, name):
-        return [
-            json.loads(line) for line in (self.folder / name).read_bytes().splitlines()
-        ]
-
-
-def checked(exam, scored):
-    """Where the checker, which shares no code with the score, computes something else."""
-    rows = [json.loads(row.model_dump_json(by_alias=True)) for row in scored.rows]
-    score = scored.score.to_dict()
-    data = cast(Folder, Files(exam.folder(benchmark(exam.benchmark).data)))
-    collected = {"answer": cast(Folder, Files(exam.answers))}
-    files = ScoreFiles(score, rows, data, collected, unused)
-    found, kept = recompute(files), stored(files)
-    assert len(kept) > 20
-    return [
-        place
-        for place in found.numbers | kept
-        if not found.agrees(place, kept.get(place))
-    ]
 
 
 def exam(

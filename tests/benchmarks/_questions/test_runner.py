@@ -26,7 +26,6 @@ from tests.benchmarks._questions.asking import (
     Exam,
     Grades,
     Says,
-    checked,
     exam,
 )
 from tests.support.ledgers import record, result
@@ -219,7 +218,6 @@ def test_several_images_stand_in_their_places(name, tmp_path):
     shown = [getattr(part, "sha256", part) for part in turn.parts]
     assert shown[:5] == ["Is ", "B", "A", " and ", "B"]
     scored = exam.collect().score()
-    assert checked(exam, scored) == []
     assert name == "mme" or scored.rows[0].cluster == "A+B"
     folders = {stage.name: exam.folder(stage) for stage in spec.stages}
     trace = next(spec.traces(folders, scored.score, scored.rows))

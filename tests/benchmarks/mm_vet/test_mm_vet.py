@@ -28,7 +28,6 @@ from tests.benchmarks._questions.asking import (
     VET,
     Grades,
     Says,
-    checked,
     exam,
 )
 from tests.support.chains import all_planned
@@ -290,12 +289,6 @@ def test_a_strict_reader_takes_what_the_published_evaluator_takes(
     assert made.score.inputs.protocol["parser"] == parser
     worth = [row.extra["read"][0] for row in made.rows]
     assert worth == [case[3 if grades == "strict" else 2] for case in SAID]
-    assert checked(asked, made) == []
-    forged = [
-        row.model_copy(update={"extra": row.extra | {"read": [0.8]}})
-        for row in made.rows
-    ]
-    assert bool(checked(asked, made._replace(rows=forged))) is True
 
 
 # --- Scores ---

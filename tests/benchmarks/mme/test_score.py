@@ -16,7 +16,7 @@ from driftledger.components.base import Model
 from driftledger.core.files import read_json, write_json
 from driftledger.core.types import Result
 from driftledger.data.records import QuestionSetCard
-from tests.benchmarks._questions.asking import MME, Says, checked, exam
+from tests.benchmarks._questions.asking import MME, Says, exam
 from tests.support.cases import CASES, each_case
 
 COUNTS = [
@@ -209,12 +209,6 @@ def test_a_literal_reader_reads_as_the_published_script(
         [200, 50, 50] if read == "literal" else [50, 200, 50]
     )
     assert made.score.inputs.protocol["parser"] == parser
-    assert checked(taken, made) == []
-    forged = [
-        row.model_copy(update={"extra": row.extra | {"read": [True, False]}})
-        for row in made.rows
-    ]
-    assert bool(checked(taken, made._replace(rows=forged))) is True
 
 
 def test_the_literal_reader_takes_every_reply_as_the_published_script_takes_it():

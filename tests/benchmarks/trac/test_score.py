@@ -48,7 +48,10 @@ def samples_of(case):
 def write_case(folder, case):
     items = []
     records = []
-    for number, (name, label, split, text, outcome) in enumerate(samples_of(case)):
+    twins = case.get("twins", {})
+    colours: dict[str, int] = {}
+    for name, label, split, text, outcome in samples_of(case):
+        number = colours.setdefault(twins.get(name, name), len(colours))
         items.append(Item(name, label, split, (number, 0, 0)))
         records.append(record(name, outcome, text, split=split, served_model="m-1"))
     write_labelled(folder / "birds", items, **case.get("card", {}))
