@@ -188,7 +188,8 @@ def to_score(folder, spec, case):
     if case.get("fitted"):
         encoders["encoder"] = TfIdf()
     if settings["text_encoder"]:
-        encoders["text_encoder"] = LetterEncoder()
+        readers = {"letters": LetterEncoder, "tfidf": TfIdf}
+        encoders["text_encoder"] = readers[settings["text_encoder"]]()
     folders = {"dataset": folder / "d", spec.collects.name: folder / "c"}
     beside = {}
     if "ratings" in case:
