@@ -144,7 +144,7 @@ def test_rooms_import_one_way():
 SLOW_TO_IMPORT = {
     "matplotlib": {"reports/charts.py"},
     "mlflow": {"mlflow.py", "tracking"},
-    "pandas": {"notebook.py", "commands/evaluate.py"},
+    "pandas": {"notebook.py", "commands/evaluate.py", "reports/correlation.py"},
     "scipy": {"core/media.py", "metrics/changes.py", "metrics/paired.py"},
     "skimage": set(),
     "sklearn": set(),

@@ -16,7 +16,6 @@ import pytest
 
 from driftledger.metrics import (
     capabilities,
-    correlation,
     drift,
     neighbours,
     paired,
@@ -149,14 +148,6 @@ def of_capabilities(case):
 def of_structural(case):
     grey = (np.full((16, 16), case[name], dtype=np.uint8) for name in "ab")
     yield structural.structural_similarity(*grey), case["expected"]
-
-
-def of_correlation(case):
-    x, y = np.array(case["x"]), np.array(case["y"])
-    yield correlation.pearson(x, y), case["pearson"]
-    yield correlation.spearman(x, y), case["spearman"]
-    if case["kendall"] is not None:
-        yield correlation.kendall(x, y), case["kendall"]
 
 
 def of_paired(case):

@@ -208,7 +208,7 @@ def written(root):
     }
     tables = [
         root / "reports" / name
-        for name in ("leaderboard.csv", "leaderboard.md", "correlation.csv")
+        for name in ("leaderboard.csv", "leaderboard.md", "correlation.md")
     ]
     data = [files_of(root / "data" / name) for name in ("datasets", "questions")]
     return found | {

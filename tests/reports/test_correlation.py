@@ -1,40 +1,31 @@
 """Correlations: the paper's numbers from the paper's tables, and whose values count for which
 model."""
 
-import csv
-import io
+import re
 
 import numpy as np
 import pytest
-import yaml
 from matplotlib.figure import Figure
 
 from driftledger.benchmarks.registry import benchmark
 from driftledger.core.errors import ConfigError
 from driftledger.core.types import Outcome
-from driftledger.data.leaderboards import OutsideValue
 from driftledger.metrics.drift import gc_at
-from driftledger.project.catalogue import CorrelationSettings
-from driftledger.project.project import Project
+from driftledger.project.catalogue import CorrelationSettings, shipped
 from driftledger.reports.correlation import (
-    correlated,
     correlation,
-    growth,
     our_columns,
-    outside_columns,
+    published_columns,
 )
 from driftledger.reports.ratings import model_spreads, rating_tables
 from driftledger.reports.scores import blocks_of
-from tests.conftest import shapes_only
 from tests.reports.test_tables import control
 from tests.support.ledgers import (
     fidelity_score,
     genception_score,
     question_score,
     row,
-    varied,
 )
-from tests.support.params import default_params
 
 TABLE_3 = {
     **{("GC@3", "MME"): 0.52, ("GC@3", "HallusionBench"): 0.93, ("GC@1", "GC@3"): 0.99},
@@ -43,139 +34,87 @@ TABLE_3 = {
 """Pearson's r, as Figure 2 and Table 3 of the GenCeption paper have it."""
 
 
+SETTINGS = CorrelationSettings.model_validate(shipped("correlation"))
+
+
+def rows_of(found):
+    """The first two columns of the table → the others."""
+    rows = [list(map(str, row)) for row in found.tables[0].rows]
+    assert rows
+    return {(row[0], row[1]): row[2:] for row in rows}
+
+
 @pytest.fixture(scope="module")
-def found(tmp_path_factory):
-    """What the shipped leaderboards give, of a project that evaluates nothing."""
-    root, params = tmp_path_factory.mktemp("correlation"), default_params()
-    shapes_only(params)
-    params["run"]["genception"] = []
-    (root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
-    return correlation(Project(root), [])
+def published():
+    """What the shipped leaderboards give, where nothing is evaluated."""
+    return correlation(SETTINGS, [])
 
 
-def test_table_3_is_reproduced_from_tables_2_and_4(found):
-    rows = [
-        row
-        for row in csv.DictReader(io.StringIO(found.csv))
-        if row["of_a"] == row["of_b"] == "mmeception"
-    ]
-    by_pair = {frozenset((row["a"], row["b"])): row for row in rows}
-    for pair, printed in TABLE_3.items():
-        row = by_pair[frozenset(pair)]
-        assert (round(float(row["pearson"]), 2), row["models"]) == (printed, "7")
-        assert float(row["low"]) < printed < float(row["high"])
+def test_table_3_is_reproduced_from_tables_2_and_4(published):
+    rows = rows_of(published)
+    for (a, b), printed in TABLE_3.items():
+        ends = f"{a}, mmeception", f"{b}, mmeception"
+        models, pearson, _ = rows.get(ends) or rows[ends[::-1]]
+        r, low, high = map(float, re.findall(r"-?[0-9.]+", pearson))
+        assert (r, models) == (printed, "7")
+        assert low < printed < high
 
 
-def test_people_read_what_is_missing(found):
-    assert (
-        "correlation.models in params.yaml names them: genception_v1: none; mm_sap: none"
-        in found.lead
-    )
-    assert {table.name for table in found.tables} == {"genception_v1", "mmeception"}
-
-
-def test_the_matrix_is_symmetric(found):
+def test_the_matrix_is_symmetric(published):
     axes = Figure().subplots()
-    found.picture.draw(axes)
+    published.picture.draw(axes)
     values = np.ma.filled(axes.collections[0].get_array(), np.nan)
     assert np.array_equal(values, values.T, equal_nan=True)
     assert np.isfinite(values).sum() > 20
 
 
-def board(*rows):
-    return [OutsideValue(model, of, value, "x", "2025") for model, of, value in rows]
-
-
-def settings(models=None):
-    return CorrelationSettings(models=models or {}, confidence=0.95)
-
-
 def test_a_name_is_ours_only_on_the_leaderboard_that_the_settings_name():
-    boards = {
-        "here": board(("A", "MME", 1.0), ("B", "MME", 2.0)),
-        "there": board(("A", "MME", 3.0)),
-    }
-    here, there = outside_columns(boards, settings({"here": {"ours": "A"}}))
-    assert (here.values, there.values) == (
-        {"ours": 1.0, "here: B": 2.0},
-        {"there: A": 3.0},
-    )
-    with pytest.raises(
-        ConfigError, match=r"leaderboard 'hree' is unknown; did you mean 'here'"
-    ):
-        list(outside_columns(boards, settings({"hree": {}})))
+    columns = dict(published_columns({"mmeception": {"ours": "GPT-4V"}}))
+    assert columns["MME, mmeception"]["ours"] == 126.5
+    assert "genception_v1: GPT-4V" in columns["HallusionBench, genception_v1"]
+    assert not [name for name in columns if "/" in name], "parts are left out"
     with pytest.raises(
         ConfigError,
-        match=r"correlation\.models\.here\.ours: model 'a' is unknown; .*valid: A",
+        match=r"leaderboard 'mmecepton' is unknown; did you mean 'mmeception'",
     ):
-        list(outside_columns(boards, settings({"here": {"ours": "a"}})))
+        dict(published_columns({"mmecepton": {}}))
+    with pytest.raises(
+        ConfigError,
+        match=r"correlation\.models\.mmeception\.ours: model 'gpt-4v' is unknown",
+    ):
+        dict(published_columns({"mmeception": {"ours": "gpt-4v"}}))
 
 
-def test_ours_are_headlines_of_models_that_look():
-    scores = [
-        question_score("mme", model=n, metrics={"score": v, "score_low": 1.0})
-        for n, v in (("a", 3.0), ("b", 4.0))
-    ]
-    scores.append(control(question_score("mme", model="blind", metrics={"score": 0.0})))
-    [column] = our_columns(list(blocks_of(benchmark("mme"), scores)))
-    assert (column.key, column.of, column.values) == (
-        "mme/score",
-        "mme on exam",
-        {"a": 3.0, "b": 4.0},
-    )
-
-
-def test_of_duplicates_only_the_first_counts():
-    """c is a's component, d has b's results, e has values like theirs of its own."""
-    values = {"a": 1.0, "b": 2.0, "c": 3.0, "d": 2.0, "e": 2.0}
-    scores = [
+def exams(**values):
+    """MME's scores of models."""
+    return [
         question_score("mme", model=name, metrics={"score": value})
         for name, value in values.items()
     ]
-    scores[2] = varied(scores[2], model=scores[0].components["model"])
-    worth = dict(zip("abcde", (10.0, 20.0, 30.0, 20.0, 40.0), strict=True))
-
-    def rows(score):
-        return [row("i", {"score": [worth[score.model]]}, "count")]
-
-    [column] = our_columns(list(blocks_of(benchmark("mme"), scores, rows)))
-    assert column.values == {"a": 1.0, "b": 2.0, "e": 2.0}
 
 
-def test_pairs_share_four_models():
-    scores = [
-        question_score("mme", model=n, metrics={"score": v})
-        for n, v in zip("abcde", (1.0, 2.0, 4.0, 9.0, 9.0), strict=True)
+def test_ours_are_headlines_of_models_that_look():
+    scores = exams(a=3.0, b=4.0)
+    scores.append(control(question_score("mme", model="blind", metrics={"score": 0.0})))
+    columns = dict(our_columns(list(blocks_of(benchmark("mme"), scores))))
+    assert columns == {"score, mme on exam": {"a": 3.0, "b": 4.0}}
+
+
+OURS = {"a": "GPT-4V", "b": "mPLUG-Owl2", "c": "LLaVA-13B", "d": "LLaVA-7B"}
+
+
+def test_pairs_share_four_models_that_are_not_the_same():
+    """GC@3 of the four is 0.351, 0.257, 0.238 and 0.225; e has d's results."""
+    blocks = list(blocks_of(benchmark("mme"), exams(a=9.0, b=2.0, c=3.0, d=1.0, e=1.0)))
+    settings = SETTINGS.model_copy(update={"models": {"mmeception": OURS}})
+    row = rows_of(correlation(settings, blocks))[
+        "score, mme on exam", "GC@3, mmeception"
     ]
-    ours = list(our_columns(list(blocks_of(benchmark("mme"), scores))))
-    outside = {
-        "b": board(
-            *(
-                (n, "MME", v)
-                for n, v in (("A", 10.0), ("B", 20.0), ("C", 15.0), ("D", 99.0))
-            )
-        )
-    }
-    four = settings({"b": {"a": "A", "b": "B", "c": "C", "d": "D"}})
-    [pair] = correlated([*ours, *outside_columns(outside, four)], 0.95)
-    assert (pair.models, pair.spearman, pair.kendall) == (4, 0.8, 0.666667)
-    assert (pair.pearson, pair.interval is None) == (
-        pytest.approx(0.94329, abs=1e-6),
-        False,
-    )
-    three = settings({"b": {"a": "A", "b": "B", "c": "C"}})
-    assert list(correlated([*ours, *outside_columns(outside, three)], 0.95)) == []
-    parts = {
-        "b": board(
-            *(
-                (model, "FID/a", value)
-                for model, value in zip("ABC", (1.0, 2.0, 4.0), strict=True)
-            )
-        )
-    }
-    assert list(outside_columns(parts, settings())) == [], (
-        "parts of a benchmark are left out"
-    )
+    assert row == ["4", "0.97 (0.11 to 1.00)", "0.80"], "by scipy"
+    names = {"d": "LLaVA-7B", "e": "LLaVA-13B"} | {name: OURS[name] for name in "ab"}
+    settings = SETTINGS.model_copy(update={"models": {"mmeception": names}})
+    rows = rows_of(correlation(settings, blocks))
+    assert ("score, mme on exam", "GC@3, mmeception") not in rows
 
 
 CHAINS = {
@@ -187,9 +126,9 @@ CHAINS = {
 """Model → s(1) … s(3), and its score in another benchmark."""
 
 
-def test_table_3_and_its_ablation_are_made_of_ones_own_models():
-    chains, others = [], []
-    for name, (similarities, other) in CHAINS.items():
+def test_table_3_is_made_of_ones_own_models():
+    chains = []
+    for name, (similarities, _) in CHAINS.items():
         metrics = {
             f"similarity_at_{t}": value for t, value in enumerate(similarities, 1)
         }
@@ -204,26 +143,18 @@ def test_table_3_and_its_ablation_are_made_of_ones_own_models():
                 details={"groups": {}},
             )
         )
-        others.append(question_score("mme", model=name, metrics={"score": other}))
+    others = exams(**{name: other for name, (_, other) in CHAINS.items()})
     blocks = [
         *blocks_of(benchmark("genception"), chains),
         *blocks_of(benchmark("mme"), others),
     ]
-    columns = list(our_columns(blocks))
-    assert [each.key for each in columns] == [
-        *(
-            "genception/gc_at_1",
-            "genception/gc_at_3",
-            "genception/similarity_at_3",
-            "mme/score",
-        )
-    ]
-    [table] = growth(blocks[0], columns[3:])
-    assert table.rows == [
-        ["score, mme on exam", "1", "4", "0.96", "0.96"],
-        ["score, mme on exam", "2", "4", "0.92", "0.94"],
-        ["score, mme on exam", "3", "4", "0.98", "1.00"],
-    ], "r of the weighted and of the plain means, by scipy"
+    place = blocks[0].title
+    mme = "score, mme on exam"
+    rows = rows_of(correlation(SETTINGS, blocks))
+    assert {
+        name: rows[f"{name}, {place}", mme][1].split()[0]
+        for name in ("GC@1", "GC@3", "s(3)")
+    } == {"GC@1": "0.96", "GC@3": "0.98", "s(3)": "0.70"}, "by scipy"
 
 
 RATED = [1, 2, 2, 4, 5, 3, 5, 5]

@@ -34,7 +34,6 @@ from driftledger.core.paths import Keys
 from driftledger.core.registry import PROVIDED_SECTIONS
 from driftledger.core.text import say
 from driftledger.data.datasets.base import Provider
-from driftledger.data.leaderboards import leaderboard_files
 from driftledger.project.project import (
     LOCK,
     NOTED_SETTINGS,
@@ -50,7 +49,7 @@ NOTHING = "none"
 """Noted in place of a missing file or component, since DVC wants every parameter to exist."""
 
 DATA_VERSION = 7
-REPORT_VERSION = 17
+REPORT_VERSION = 18
 """To be raised when what these stages write changes; those of benchmarks have theirs in their
 tables."""
 
@@ -150,9 +149,6 @@ def resolved(project: Project, missing: dict[str, str] | None = None) -> Json:
         "cross_check": cross_check,
         "ceilings": settings.ceilings,
         "correlation": settings.correlation.model_dump(mode="json"),
-        "leaderboards": {
-            path.name: sha256_file(path) for path in leaderboard_files(project.root)
-        },
     }
     return noted
 

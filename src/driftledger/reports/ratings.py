@@ -107,14 +107,15 @@ def _cells(
         meaning = "contradicts the ratings"
     return [
         f"{len(chosen)} of {len(every)}",
-        _estimated(r, ends),
+        estimated(r, ends),
         cell(smallest),
         meaning,
-        _estimated(mean.value, mean.within(1, 5).interval),
+        estimated(mean.value, mean.within(1, 5).interval),
     ]
 
 
-def _estimated(value: float, ends: ConfidenceInterval | None) -> Cell:
+def estimated(value: float, ends: ConfidenceInterval | None) -> Cell:
+    """Return a value with its interval in brackets."""
     more = f"{ends.low:.2f} to {ends.high:.2f}" if ends else ""
     return cell(None if np.isnan(value) else value, more=more)
 
@@ -124,7 +125,7 @@ def _notes(
 ) -> Iterator[str]:
     """Say how far raters agree, and how to read the table."""
     found = agreement(samples, confidence)
-    alpha = _estimated(found.value, found.interval)
+    alpha = estimated(found.value, found.interval)
     yield (
         f"Agreement of raters, Krippendorff's alpha: {alpha}. 1 is perfect, 0 is chance; it needs "
         "several ratings of some descriptions."

@@ -90,7 +90,7 @@ def content(project: Project, scores: Sequence[Score]) -> Context:
     ceilings = project.settings.ceilings
     parts = by_benchmark(scores, rows_reader(project), ceilings)
     blocks = list(chain.from_iterable(parts.values()))
-    correlated = correlation(project, blocks)
+    correlated = correlation(project.settings.correlation, blocks)
     figures = {}
     series = series_of(scores)
     for block in blocks:
@@ -167,7 +167,6 @@ def report_files(
     files: dict[str, bytes | None] = {
         "cross_check.json": pretty_json(checks).encode(),
         **leaderboard_files(report.parts, list(cross_check_sections(checks))),
-        "correlation.csv": report.correlation.csv.encode(),
         "correlation.md": "\n".join(page).encode(),
         "metrics.json": pretty_json(metrics_of(report.parts)).encode(),
     }
