@@ -438,6 +438,7 @@ def collect(
             metavar="FOLDER", parser=from_here, help="With --shard: where its calls go."
         ),
     ] = None,
+    until: Annotated[Literal["ranked"] | None, typer.Option(hidden=True)] = None,
     no_wait: NoWaitOption = False,
 ) -> None:
     """Make the missing calls alone, or one of several shards of them.
@@ -447,7 +448,9 @@ def collect(
     project = replace(context.obj, waits=not no_wait)
     with commands.collect.stops_as_exits():
         project = commands.collect.selected_now(project)
-        if shard is None and into is None:
+        if until is not None:
+            commands.race.race(project)
+        elif shard is None and into is None:
             commands.collect.collect(project, model or ())
         elif shard is None or into is None:
             raise ConfigError(

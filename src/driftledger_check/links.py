@@ -23,7 +23,6 @@ from driftledger_check.bundle import (
     field,
     noted_of,
 )
-from driftledger_check.races import check_race
 from driftledger_check.report import Line
 from driftledger_check.usage import check_calls, check_totals
 
@@ -210,8 +209,6 @@ def check_lineage(
         )
         score = source.folder(lineage["folder"]["path"])
         yield from guarded(score.path, check_totals, score, records)
-        noted = noted_of(lineage, lineage["folder"])
-        yield from guarded(score.path, check_race, score, source.folder(data), noted)
 
 
 def _stages(bundle: Bundle) -> Lines:

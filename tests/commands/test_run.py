@@ -18,14 +18,13 @@ import psutil  # type: ignore[import-untyped]
 import pytest
 from filelock import FileLock
 
-from driftledger.benchmarks.race import Race, RaceRule
 from driftledger.collect.progress import COUNTS
 from driftledger.commands import run as running
 from driftledger.commands.run import outcome, run
 from driftledger.core.errors import ConfigError
 from driftledger.core.files import INPUTS, Made, read_json, write_json
 from driftledger.core.paths import STATE
-from driftledger.project.project import RACE_NOW, Project
+from driftledger.project.project import Project
 from driftledger.reports import scores
 from tests.conftest import stages_run
 from tests.support.ledgers import question_score
@@ -117,31 +116,6 @@ def test_calls_are_made_before_dvc_starts_and_its_text_goes_to_the_log(
     dvc(say(*text))
     assert run(project, ["report"], plain=True) == 0
     assert capfd.readouterr().out.splitlines()[:4] == text
-
-
-def test_a_round_that_fails_leaves_models_as_they_were_before(project, monkeypatch):
-    """As at the end of a budget: what the round before looked at stays, and is scored."""
-    rule = RaceRule(ranked="gc_at_1")
-    seen = {"a": [0.5] * 32, "b": [0.5] * 32}
-    facts = {
-        "of": "x",
-        "keys": {},
-        "confidence": 0.95,
-        "seed": 1,
-        "samples": 99,
-        "kind": "image",
-    }
-    facts |= {"order": [], "values": seen, "rule": rule, "rounds": []}
-    facts |= {"asked": {"a": 64, "b": 64}, "over": False, "unspent_calls": 0}
-    race = Race(**facts, unspent_usd=None)
-    codes = [2, 0]
-    monkeypatch.setattr(running, "_follow", lambda *_, **__: (0, []))
-    monkeypatch.setattr(running, "look", lambda _: race)
-    monkeypatch.setattr(running, "_make_calls", lambda *_, **__: codes.pop(0))
-    (project.root / "data").mkdir(exist_ok=True)
-    assert running._race(project, subprocess.Popen, pull=False, plain=False) == 0
-    assert codes == []
-    assert read_json(project.root / RACE_NOW, Race).asked == {"a": 32, "b": 32}
 
 
 def test_failed_records_are_counted_as_a_score_counts_them(project, dvc, monkeypatch):

@@ -1,5 +1,4 @@
-"""A race over drawn images: one stop, after a kill, by ``dvc repro``, and by ``check``; others are
-forged."""
+"""A race over drawn images: killed and continued, by ``dvc repro``, and as ``verify`` sees it."""
 
 import base64
 import hashlib
@@ -14,12 +13,13 @@ from functools import partial
 import pytest
 
 from driftledger.core.types import Conversation, Medium
-from driftledger_check.bundle import FILES
+from driftledger.ledger.race import RACE, check_race
+from driftledger.ledger.sources import Sources
+from driftledger.project.project import Project
 from driftledger_demo.models.regions.model import Regions
 from tests.acceptance.checkout import init
 from tests.acceptance.numbers import read
 from tests.acceptance.places import ALWAYS
-from tests.support.bundles import Forger
 from tests.support.cases import cases, each_case
 from tests.support.openai_server import ChatAnswer, OpenAIServer
 
@@ -28,8 +28,7 @@ pytestmark = pytest.mark.slow
 IMAGES = 120
 PATIENCE = 300.0
 MODELS = ["regions_fine", "regions_coarse", "blind"]
-RACE = "data/race.json"
-SCORE = "reports/scores/blind/genception/arrangements/painter/layout"
+FIRST_ROUND = ".driftledger/race/reports/scores/blind"
 
 
 def change(params):
@@ -44,87 +43,83 @@ def change(params):
 
 
 def killed(project):
-    """Kill a race after its first look."""
+    """Kill a race after its first round, and return what is asked for again."""
+    before = (project.root / "params.yaml").read_bytes()
     command = ["driftledger", "run", "--until", "ranked"]
     process = subprocess.Popen(
         command, cwd=project.root, env=project.env, stderr=subprocess.DEVNULL
     )
     began = time.monotonic()
-    while not (project.root / RACE).exists():
+    while not (project.root / FIRST_ROUND).exists():
         assert process.poll() is None
         assert time.monotonic() - began < PATIENCE
         time.sleep(0.05)
     process.send_signal(signal.SIGKILL)
     process.wait(PATIENCE)
-    return read(project.root / RACE)
+    assert (project.root / "params.yaml").read_bytes() == before
+    for written in (RACE, "reports/scores", "ledger", "mlflow.db"):
+        assert not (project.root / written).exists()
 
 
 @pytest.fixture(scope="module")
 def raced(tmp_path_factory):
-    """A race that was killed and went on, and a bundle of one of its runs."""
+    """A race that was killed and went on, and the same project before it."""
     project = init(tmp_path_factory.mktemp("race"), "--preset", "minimal")
     project.params(change)
     project.commit("a race")
     fresh = project.copy(tmp_path_factory.mktemp("fresh"))
-    before = killed(project)
-    assert (before["over"], len(before["rounds"])) == (False, 1)
-    project.run_text = project.driftledger("run").stdout
-    project.driftledger("verify")
-    project.driftledger("bundle", "blind/painter/layout", "-o", "score.zip")
+    killed(project)
+    project.run_text = project.driftledger("run", "--until", "ranked").stderr
     return project, fresh
 
 
-def test_the_stop_is_the_same_after_a_kill_by_dvc_and_by_check(raced, tmp_path):
+def test_the_stop_is_the_same_after_a_kill_and_by_dvc(raced):
     project, fresh = raced
     race = read(project.root / RACE)
-    assert race["over"]
-    assert race["asked"]["blind"] < race["asked"]["regions_fine"] < IMAGES
-    asked = race["asked"].values()
-    assert race["unspent_calls"] == sum(2 * (IMAGES - number) for number in asked)
-    words = "regions_fine > regions_coarse > blind, decided after 64 of 120 images"
-    assert words in project.run_text
-    table = (project.root / "reports/leaderboard.md").read_text(encoding="utf-8")
-    assert "decided after 64 of 120 images" in table
-    assert (project.root / SCORE / "race.json").read_bytes() == (
-        project.root / RACE
-    ).read_bytes()
+    assert race["samples"] == 64
+    assert {look["low"] > 0 for look in race["looks"]} == {True}
+    assert "decided after 64 of 120 images" in project.run_text
+    assert not (project.root / ".driftledger/race").exists()
+    assert len([*(project.root / "ledger").iterdir()]) == len(
+        MODELS
+    )  # no round is a run
     fresh.driftledger("run", "--until", "ranked")
     assert fresh.results() == project.results()
-    assert (fresh.root / RACE).read_bytes() == (project.root / RACE).read_bytes()
+    for name in (RACE, "params.yaml", "reports/leaderboard.md"):
+        assert (fresh.root / name).read_bytes() == (project.root / name).read_bytes()
     assert fresh.repro() <= ALWAYS
     for folder in ("data/records", "reports/scores", ".driftledger"):
         shutil.rmtree(fresh.root / folder)
     assert "score@blind" in fresh.repro()
     assert fresh.results() == project.results()
-    checked = project.driftledger("check", "score.zip", "--json")
-    assert json.loads(checked.stdout)["counts"].keys() == {"reproduced"}
+    verified = json.loads(project.driftledger("verify", "--json").stdout)
+    assert (verified["holds"], verified["checked"]["looks"]) == (True, 3)
 
 
 @each_case(cases(__file__, "race"))
-def test_a_forged_race_is_found(case, raced, tmp_path):
-    forger = Forger(raced[0].root / "score.zip")
-    name = f"{FILES}{SCORE}/race.json"
-
-    def forge(race):
-        for edit in case["edits"]:
-            place = race
-            *above, last = edit["at"]
-            for key in above:
-                place = place[key]
-            place[last] = edit["to"]
-        if "cut" in case:
-            race["rounds"] = race["rounds"][: case["cut"]]
-        if "swap" in case:
-            order = race[case["swap"]]
-            order[0], order[1] = order[1], order[0]
-
-    forger.json(name, forge)
-    digest = hashlib.sha256(forger.members[name]).hexdigest()
-    forger.put(f"{FILES}{SCORE}/score.json", ["inputs", "race"], digest)
-    forger.follow()
-    found = forger.check(tmp_path).groups["links"]
-    differing = {line.where for line in found if line.status == "differs"}
-    assert {f"{SCORE}/race.json: {key}" for key in case["differs"]} <= differing
+def test_verify_looks_again(case, raced, monkeypatch):
+    root = raced[0].root
+    monkeypatch.chdir(root)
+    written = (root / RACE).read_bytes()
+    race = json.loads(written)
+    race["looks"] = race["looks"][case.get("cut", 0) :]
+    for edit in case["edits"]:
+        place = race
+        *above, last = edit["at"]
+        for key in above:
+            place = place[key]
+        place[last] = edit["to"]
+    sources = Sources(Project(root))
+    lineages = []
+    for run in sources.runs(Project(root).combinations):
+        lineages += run.lineages
+    try:
+        (root / RACE).write_text(json.dumps(race), encoding="utf-8")
+        result = check_race(lineages, sources.contents)
+    finally:
+        (root / RACE).write_bytes(written)
+    assert bool(result.findings) == case["finds"]
+    assert bool(result.skipped) == case.get("skips", False)
 
 
 def seen(folder, body):
@@ -151,14 +146,13 @@ def test_a_race_of_services_is_killed_pays_once_and_stops_alike(raced, tmp_path)
 
         project = init(tmp_path, "--preset", "minimal")
         project.params(of_services)
-        assert not killed(project)["over"]
-        words = project.driftledger("run").stdout
+        planned = json.loads(project.driftledger("plan", "--json").stdout)
+        killed(project)
+        project.driftledger("run", "--until", "ranked")
     race = read(project.root / RACE)
-    embedded = read(raced[0].root / RACE)
-    assert race["rounds"] == embedded["rounds"]
-    assert race["asked"] == embedded["asked"]
+    assert race["looks"] == read(raced[0].root / RACE)["looks"]
     asked = Counter(each.digest for each in server.requests)
-    assert len(asked) == race["asked"]["regions_fine"] + race["asked"]["regions_coarse"]
+    assert len(asked) == 2 * race["samples"]
     assert asked.total() <= len(asked) + 2  # a call of each was under way at the kill
-    assert race["unspent_usd"] > 0
-    assert f"{race['unspent_usd']:,.2f} $ not spent" in words
+    for model in ("regions_fine", "regions_coarse"):
+        assert planned[f"models.{model}"]["to_make"] == IMAGES

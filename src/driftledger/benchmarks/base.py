@@ -525,10 +525,6 @@ class Benchmark(ABC):
         """Drive the protocols by ``run``, by default all at once; errors as of it."""
         return chain.from_iterable(run(self.steps(collecting)))
 
-    def races(self, section: Section) -> Sequence[str]:
-        """Return the metrics that can decide a race, the usual one first."""
-        return ()
-
     def failures(self, records: Sequence[CollectedRecord]) -> FailedCalls:
         """Return which failed calls there were."""
         phrases = []

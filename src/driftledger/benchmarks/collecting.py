@@ -74,8 +74,6 @@ class StageInputs:
     """Catalogue name → a way to ask for a description."""
     judge: str | None = None
     """The catalogue's name of the model that grades answers."""
-    asked: int | None = None
-    """About how many samples the model is asked in a race; None is all."""
 
     def data(self) -> Path:
         """Return the folder of the dataset or question set.

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 from driftledger.benchmarks.base import Metric
-from driftledger.benchmarks.race import Race
 from driftledger.benchmarks.score import Score
 from driftledger.benchmarks.usage import ScoreUsage
 
@@ -32,13 +31,7 @@ NOTE = (
 )
 
 
-def with_costs(
-    score: Score, usage: ScoreUsage | None, race: Race | None = None
-) -> Score:
-    """Return a score that knows its costs, and has its race among the flags; both stand in files
-    beside it."""
+def with_costs(score: Score, usage: ScoreUsage | None) -> Score:
+    """Return a score that knows its costs, which stand in a file beside it."""
     costs = usage.costs if usage else {}
-    flags = [*score.flags]
-    if race is not None:
-        flags += [race.in_words(), race.rule_in_words()]
-    return score.model_copy(update={"costs": costs, "race": race, "flags": flags})
+    return score.model_copy(update={"costs": costs})

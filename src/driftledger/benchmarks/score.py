@@ -19,7 +19,6 @@ from pydantic import (
     field_validator,
 )
 
-from driftledger.benchmarks.race import Race
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import Json
 from driftledger.core.files import Record
@@ -68,8 +67,6 @@ class Inputs(Record):
     """Setting → SHA-256 of the user's file that went in: ``ratings``."""
     version: int = Field(default=1, exclude_if=lambda version: version == 1)
     """Of the stage that scores."""
-    race: str = Field(default="", exclude_if=lambda race: not race)
-    """SHA-256 of ``race.json`` beside it, where a race said about how many samples to ask."""
 
 
 class Score(Record):
@@ -110,8 +107,6 @@ class Score(Record):
     details: Json = Field(default_factory=dict)
     """What only this benchmark's own tables and pictures read."""
     inputs: Inputs
-    race: Race | None = Field(default=None, exclude=True)
-    """The race that it was in, once that is over; ``race.json`` beside it."""
     costs: dict[str, FiniteFloat] = Field(default_factory=dict, exclude=True)
     """Key of :data:`~driftledger.benchmarks.costs.COSTS` → value where it is known. ``usage.json``
     has what they are computed from, and whoever reads that beside the score sets them."""

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 from pydantic import BaseModel
 
-from driftledger.benchmarks.race import RACE, Race
 from driftledger.benchmarks.records import (
     CARD,
     RECORDS,
@@ -88,16 +87,11 @@ def write_score(
     spec: "Benchmark",
     scored: Scored,
     usage: ScoreUsage | None = None,
-    race: Race | None = None,
 ) -> None:
-    """Write a score, its rows, the version of the scoring, what its calls took, and the race that
-    it was in as ``target``, whole or not at all."""
+    """Write a score, its rows, the version of the scoring and what its calls took as ``target``,
+    whole or not at all."""
     inputs = scored.score.inputs.model_copy(update={"version": spec.scores.version})
     with new_folder(target) as folder:
-        if race is not None:
-            write_json(folder / RACE, race)
-            update = {"race": sha256_file(folder / RACE)}
-            inputs = inputs.model_copy(update=update)
         write_json(folder / SCORE, scored.score.model_copy(update={"inputs": inputs}))
         write_jsonl(folder / ROWS, scored.rows)
         if usage is not None:

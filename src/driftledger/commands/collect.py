@@ -25,7 +25,6 @@ from rich.table import Table
 
 from driftledger.benchmarks.base import RECORDS_OF, Benchmark
 from driftledger.benchmarks.collecting import Collecting, FailedCalls, write_collected
-from driftledger.benchmarks.race import plan_of_race
 from driftledger.benchmarks.records import (
     CARD,
     CollectedCard,
@@ -67,7 +66,7 @@ from driftledger.core.grouping import grouped
 from driftledger.core.paths import STATE
 from driftledger.core.text import for_line, say
 from driftledger.core.types import Outcome, Subject
-from driftledger.project.project import RACE_NOW, Project
+from driftledger.project.project import Project
 from driftledger.project.resolve import inputs_of, resolved
 from driftledger.project.settings import Settings
 
@@ -165,16 +164,9 @@ class Task:
         manifest = self.made()
         return manifest is not None and not manifest.failed
 
-    def collecting(self, *, whole: bool = False) -> Collecting:
-        """Return the calls behind its records.
-
-        Args:
-            whole: those about all samples, however far a race has come.
-        """
-        given = self.project.stage_inputs(self.spec, self.keys)
-        if whole:
-            given = replace(given, asked=None)
-        return self.spec.collecting(given)
+    def collecting(self) -> Collecting:
+        """Return the calls behind its records."""
+        return self.spec.collecting(self.project.stage_inputs(self.spec, self.keys))
 
 
 def collector_of(settings: Settings, store: CallStore, *, shards: int = 1) -> Collector:
@@ -350,10 +342,7 @@ def _say_what_was_spent(project: Project, store: CallStore) -> None:
 
 
 def _make(task: Task, collector: Collector, lock: Lock) -> None:
-    """Make a folder of records, unless it is made.
-
-    The calls of an earlier folder are put into the store first, unless the folder was changed since
-    it was made, since it may be forged, or is of another version of driftledger.
+    """Make a folder of records, unless it is made; the calls of an earlier one are kept.
 
     Args:
         lock: held while calls are planned, so that no component is made twice.
@@ -362,11 +351,7 @@ def _make(task: Task, collector: Collector, lock: Lock) -> None:
 
     def write() -> int:
         with lock:
-            manifest = made_from(folder)  # None after 'run --force'
-            is_ours = manifest is None or manifest.files == files_digest(folder)
-            if (folder / CARD).is_file() and is_ours:
-                with suppress(StoreError):
-                    _restore(task, collector.store)
+            restore(task, collector.store)
             collecting = task.collecting()
         counts = task.project.root / STATE / COUNTS
         collected = ask(collecting, collector, counts)
@@ -403,12 +388,17 @@ def _usage_of(
     return [*calls.values()]
 
 
-def _restore(task: Task, store: CallStore) -> None:
-    """Put the calls of a folder of records into the store.
+def restore(task: Task, store: CallStore) -> None:
+    """Put the calls of a folder of records into the store, unless the folder was changed since it
+    was made, since it may be forged, or cannot be read, as one of another version."""
+    manifest = made_from(task.folder)  # None after 'run --force'
+    is_ours = manifest is None or manifest.files == files_digest(task.folder)
+    if (task.folder / CARD).is_file() and is_ours:
+        with suppress(StoreError):
+            _restore(task, store)
 
-    Raises:
-        StoreError: its files cannot be read.
-    """
+
+def _restore(task: Task, store: CallStore) -> None:
     data = task.keys[task.spec.data.keys[0]]
     card = read_json(task.folder / CARD, CollectedCard)
     usage = {call.key: call.usage for call in read_calls(task.folder)}
@@ -484,27 +474,20 @@ def _preview(project: Project, missing: dict[str, str]) -> Preview:
     """
     settings, run = project.settings, project.settings.run
     of_controls = 0.0
-    race = project.noted().get("race", {"over": False})
-    raced = []
     with project.store(writes=False) as store:
         plan = Plan(store)
         for task in tasks_of(project):
             kind = task.spec.data.name
             if f"{kind}s.{task.keys[kind]}" in missing:
                 continue
-            # a race that goes on asks about all at most
-            goes_on = task.spec is settings.raced and not race["over"]
-            collecting = task.collecting(whole=goes_on)
-            if goes_on and not (project.root / RACE_NOW).exists():
-                raced.append(plan_of_race(collecting.samples))
+            collecting = task.collecting()
             if task.is_made():
                 for record in stream_records(task.folder):
                     for result in record.results:
                         plan.note_stored(
                             result.key, collecting.components[result.role][1]
                         )
-                if not goes_on:
-                    continue
+                continue
             before = plan.likely_cost
             # what follows calls that are still to be made is counted at most
             with suppress(NotStoredError):
@@ -528,7 +511,6 @@ def _preview(project: Project, missing: dict[str, str]) -> Preview:
         for name, calls in counted.items():
             if batches := store.submitted(calls.component.fingerprint):
                 notes.append(f"{name}: {under_way(batches)}")
-    notes += raced[:1]
     lacking = [f"{name}: {why}" for name, why in missing.items()]
     preview = Preview(counted, lacking, notes)
     if of_controls:

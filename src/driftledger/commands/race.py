@@ -1,99 +1,186 @@
-"""``run --until ranked``: look at a race after each round, and note whom to ask about how many."""
+"""``run --until ranked``: collect and score more and more images until models are told apart.
 
-import math
+Each round is a project of its own in the state's folder, with ``first: n`` in memory. What is
+published, ``params.yaml`` included, is written once the race is over.
+"""
+
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from driftledger.benchmarks.race import Race, course_of, run_race
-from driftledger.commands.collect import tasks_of
-from driftledger.core.errors import ConfigError
-from driftledger.core.files import read_regular, write_json, write_text
-from driftledger.core.text import say
-from driftledger.data.records import read_samples
+from driftledger.benchmarks.registry import benchmark
+from driftledger.benchmarks.score import Score
+from driftledger.commands.collect import collect, restore, tasks_of
+from driftledger.commands.stages import data, score
+from driftledger.core.errors import ConfigError, DriftledgerError, first_few
+from driftledger.core.files import read_json, read_regular, write_json, write_text
+from driftledger.core.paths import STATE, Keys
+from driftledger.core.text import for_line, say
+from driftledger.data.datasets.base import first_of
+from driftledger.data.records import (
+    DATASET_CARD,
+    ONE_CATEGORY,
+    DatasetCard,
+    read_samples,
+)
+from driftledger.ledger.race import BENCHMARK, RACE, Race
+from driftledger.metrics.sequential import smallest_difference
 from driftledger.project.presets import laid_over
-from driftledger.project.project import RACE_NOW, Project
-from driftledger.project.settings import PARAMS
+from driftledger.project.project import Project
+from driftledger.project.resolve import resolved
+from driftledger.project.settings import PARAMS, Settings
+from driftledger.reports.scores import rows_reader, selected_score
+
+FIRST = 32
+"""Images before the first look."""
+UNTIL = "--until ranked"
 
 
-def race_until_ranked(project: Project) -> Project:
-    """Write a race by the first metric that decides one into ``params.yaml``, unless it has one.
+def keys_of_race(settings: Settings) -> Keys:
+    """Return the dataset, the generator and the encoder that decide: the first of each.
 
     Raises:
-        ConfigError: nothing is selected that has races, or one cannot be run.
+        ConfigError: GenCeption goes over no dataset, or fewer than two models are selected.
     """
-    settings = project.settings
-    if settings.run.stop_when is not None:
-        return project
-    metrics = list[str]()
-    for spec in settings.benchmarks:
-        metrics += spec.races(settings.section(spec.name))
-    if not metrics:
+    found = settings.keys_of(benchmark(BENCHMARK))
+    if len(settings.run.models) < 2 or not found:
         raise ConfigError(
-            "--until ranked: no benchmark with races is selected; use genception"
+            f"{UNTIL} ranks two models or more by GenCeption; select them in run.models, and a "
+            "dataset in run.genception"
         )
-    rule = {"ranked": metrics[0], "margin": 0.02}
-    text = read_regular(project.root / PARAMS).decode()
-    text, _ = laid_over(
-        project.root, text, {"run": {"stop_when": rule}}, "--until ranked"
-    )
-    write_text(project.root / PARAMS, text)
-    say(f"{PARAMS}: run.stop_when is {rule}; take it out to ask about all samples")
-    return replace(project)
-
-
-def look(project: Project) -> Race | None:
-    """Compare models over what is scored, write ``data/race.json``, and return it.
-
-    Without the scores of some model it is None, and nothing is written.
-    """
-    from driftledger.ledger.compare import units_of
-    from driftledger.reports.scores import is_stored, rows_reader, selected_score
-
-    settings = project.settings
-    spec = settings.raced
-    rule = settings.run.stop_when
-    assert spec is not None
-    assert rule is not None
-    metric = spec.metric(rule.ranked)
-    assert metric is not None
-    rows_of = rows_reader(project)
-    keys = dict(settings.keys_of(spec)[0])
-    samples = read_samples(project.root / spec.data.at(keys))
-    course = course_of(samples, settings.run.seed)
-    values: dict[str, list[float | None]] = {}
-    costs = {}
-    for model in settings.run.models:
-        keys["model"] = model
-        if not is_stored(project, spec, keys):
-            return None
-        score = selected_score(project, spec, keys)
-        rows = rows_of(score)
-        units = units_of(metric, rows, rule.ranked)
-        values[model] = []
-        for sample in course.samples[: len(rows)]:
-            values[model].append(units[sample.id][0] if sample.id in units else None)
-        if "usd_per_1000" in score.costs:
-            costs[model] = score.costs["usd_per_1000"] / 1000
-    fields = run_race(values, course, rule, score.confidence)
-    calls = 0
-    for task in tasks_of(project):
-        if task.spec is spec:
-            calls += task.collecting(whole=True).calls - task.collecting().calls
-    usd = [cost * (len(samples) - len(values[model])) for model, cost in costs.items()]
-    longest = max(len(own) for own in values.values())
+    keys = dict(found[0])
     del keys["model"]
-    race = Race(
-        **fields,
-        of=project.noted()["race"]["of"],
-        keys=keys,
-        rule=rule,
-        confidence=score.confidence,
-        seed=settings.run.seed,
-        samples=len(samples),
-        kind=samples[0].medium.kind,
-        order=[each.id for each in course.samples[:longest]],
-        values=values,
-        unspent_calls=calls,
-        unspent_usd=math.fsum(usd) if usd else None,
+    return keys
+
+
+def race(project: Project) -> None:
+    """Ask about 32 images, 64, 128 and so on, until every two models are told apart or all images
+    are asked about.
+
+    A model whose calls fail is out of the race. Unless all images were needed, ``params.yaml`` gets
+    their number as ``first`` of the dataset.
+
+    Raises:
+        ConfigError: as of :func:`keys_of_race`, or the dataset has a support set.
+        DriftledgerError: fewer than two models are left.
+    """
+    spec = benchmark(BENCHMARK)
+    keys = keys_of_race(project.settings)
+    name = keys["dataset"]
+    folder = project.root / spec.data.at(keys)
+    card = read_json(folder / DATASET_CARD, DatasetCard)
+    if card.labels:
+        raise ConfigError(
+            f"{UNTIL}: {name} has a support set; select a dataset without one"
+        )
+    models = project.settings.run.models
+    course = Race(
+        keys=dict(keys),
+        metric="",
+        models=[*models],
+        confidence=project.settings.section(spec.name).confidence,
+        samples=0,
+        looks=[],
     )
-    write_json(project.root / RACE_NOW, race)
-    return race
+    categories = {}
+    for sample in read_samples(folder):
+        categories[sample.id] = sample.category or ONE_CATEGORY
+    sizes = [*sizes_of(categories, card.sample_seed)]
+    counts = Counter(categories.values())
+    least = smallest_difference(len(counts) * min(counts.values()), course.alpha)
+    prospect = f"looks after {', '.join(map(str, sizes))} images"
+    if len(sizes) == 1 or least > 1:
+        prospect = f"{sizes[-1]} images cannot decide before all are asked about"
+    say(f"race: {prospect}; they tell no difference below {least:.2f} apart")
+    with project.store() as store:
+        for task in tasks_of(project):
+            restore(task, store)
+    for size in sizes:
+        text, there = _with_first(project, keys, models, size)
+        scores = _scores(there)
+        models = tuple(score.model for score in scores)
+        rows_of = rows_reader(there)
+        rows = {score.model: rows_of(score) for score in scores}
+        key = spec.shown_key(spec.metrics[0], scores)
+        course = course.model_copy(update={"metric": key})
+        course = course.look(rows, card.sample_seed)
+        if not course.undecided:
+            break
+    shutil.rmtree(there.root)
+    write_json(project.root / RACE, course)
+    if course.undecided:
+        say(
+            f"race: all {size} images do not decide between {first_few(course.undecided)}; the "
+            "letters beside the scores say what they show if looked at once"
+        )
+    else:
+        say(f"race: decided after {size} of {sizes[-1]} images")
+    if size < sizes[-1]:
+        write_text(project.root / PARAMS, text)
+        where = f"datasets.{name}.first"
+        say(f"{PARAMS}: {where} is {size} now; take it out to ask about all")
+
+
+def sizes_of(categories: Mapping[str, str], seed: int) -> Iterator[int]:
+    """Yield after how many images to look: twice as many each time, and at the end all.
+
+    Rounds that lack a category are left out.
+    """
+    size = FIRST
+    while size < len(categories):
+        first = first_of(categories, size, seed)
+        if {categories[id_] for id_ in first} == {*categories.values()}:
+            yield size
+        size *= 2
+    yield len(categories)
+
+
+def _with_first(
+    project: Project, keys: Keys, models: Sequence[str], size: int
+) -> tuple[str, Project]:
+    """Return ``params.yaml`` with the first images of a dataset alone, and a project in a folder of
+    its own that selects these, and nothing but the scores of a race."""
+    name = keys["dataset"]
+    entry = project.settings.entry("datasets", name).model_dump(
+        mode="json", exclude_unset=True, exclude={"about", "retired"}
+    )
+    text = read_regular(project.root / PARAMS).decode()
+    entries = {"datasets": {name: {**entry, "first": size}}}
+    text, settings = laid_over(project.root, text, {}, UNTIL, entries)
+    selected: dict[str, Sequence[str]] = {"question_sets": (), "models": models}
+    for spec in settings.benchmarks:
+        selected[spec.name] = ()
+    selected[BENCHMARK] = (name,)
+    for key in keys:
+        selected[f"{key}s"] = (keys[key],)
+    run = settings.run.model_copy(update=selected)
+    given = settings.model_copy(update={"run": run, "store": str(project.state)})
+    here = replace(project, given=given)
+    there = replace(here, root=project.root / STATE / "race", resolved=resolved(here))
+    return text, there
+
+
+def _scores(project: Project) -> list[Score]:
+    """Collect and score, and return the scores of the models whose calls could be made.
+
+    Raises:
+        DriftledgerError: fewer than two are left.
+    """
+    failure = DriftledgerError(f"{UNTIL}: fewer than two models have a score")
+    data(project)
+    try:
+        collect(project)
+    except DriftledgerError as error:
+        failure = error
+        say(for_line(f"out of the race: {error}"))
+    scores = []
+    for spec, keys in project.selected:
+        made = tasks_of(project, [keys["model"]])[0].made()
+        if made is not None and not score(project, keys["model"]):
+            scores.append(selected_score(project, spec, keys))
+    for component in project.components.values():
+        component.release()
+    if len(scores) < 2:
+        raise failure
+    return scores

@@ -28,7 +28,6 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from driftledger.benchmarks.base import COVERAGE, RECORDS_OF, SCORES
-from driftledger.benchmarks.race import read_race
 from driftledger.benchmarks.registry import benchmark
 from driftledger.collect.progress import COUNTS, read_counts
 from driftledger.commands.again import ask_again, show_what_changed
@@ -41,7 +40,6 @@ from driftledger.commands.collect import (
     stops_as_exits,
     tasks_of,
 )
-from driftledger.commands.race import look, race_until_ranked
 from driftledger.commands.stages import data, track
 from driftledger.commands.terminal import HEAD, QUIET, line, show, table
 from driftledger.core.canonical import Json
@@ -67,7 +65,7 @@ from driftledger.core.text import for_line, say
 from driftledger.ledger.lineage import place_of
 from driftledger.ledger.lock import parse_lock
 from driftledger.ledger.objects.git import is_unreadable, why_unread
-from driftledger.project.project import LOCK, RACE_NOW, Project
+from driftledger.project.project import LOCK, Project
 from driftledger.project.resolve import resolve
 from driftledger.project.settings import read_yaml
 from driftledger.reports.cells import Cell, ReportTable, interval
@@ -136,14 +134,16 @@ def run(
         plain: whether DVC's text is shown as it is.
         again: services that are asked again, as of today; see
             :func:`~driftledger.commands.again.ask_again`.
-        until: for a race; see :func:`~driftledger.commands.race.race_until_ranked`.
+        until: for a race, which comes first; see :func:`~driftledger.commands.race.race`.
 
     Raises:
         ConfigError: the settings are wrong, this is not a DVC project, or another run is under way.
     """
     _require_project(project)
     if until is not None:
-        project = race_until_ranked(project)
+        from driftledger.commands.race import keys_of_race
+
+        keys_of_race(project.settings)
     began = time.monotonic()
     former: dict[str, str] = {}
     try:
@@ -154,9 +154,12 @@ def run(
             _prepare(project, force=force)
             start = _children_of(project)
             pull = _has_remote(project.root)
+            if until is not None:
+                failed = _make_calls(project, start, pull=pull, until=until)
+                if failed:
+                    return failed
+                project = replace(project)
             failed = 0 if targets else _make_calls(project, start, pull=pull)
-            if not (failed or targets) and project.settings.raced:
-                failed = _race(project, start, pull=pull, plain=plain)
             complete = _stages_of_complete_models(project) if failed == MISTAKE else []
             if failed and not complete:
                 return failed
@@ -174,9 +177,6 @@ def run(
     lacking = show_scores(project)
     if targets:
         return 0
-    race = read_race(project.root / RACE_NOW) if project.settings.raced else None
-    if race is not None and not race.over:
-        lacking.append(f"the race goes on with the next run: {race.in_words()}")
     _fill_mlflow(project)
     if not failed:
         show_what_changed(project, former)
@@ -352,8 +352,14 @@ def _set_cut_files_aside(root: Path) -> None:
                 )
 
 
-def _make_calls(project: Project, start: Start, *, pull: bool) -> int:
-    """Make the calls that are missing, of all models in one process, and return its exit code."""
+def _make_calls(
+    project: Project, start: Start, *, pull: bool, until: str | None = None
+) -> int:
+    """Make the calls that are missing, of all models in one process, and return its exit code.
+
+    Args:
+        until: for a race, which makes some of them.
+    """
     models = project.settings.run.models
     try:
         resolve(project)
@@ -367,39 +373,17 @@ def _make_calls(project: Project, start: Start, *, pull: bool) -> int:
     except (ConfigError, DataError):
         refuse(plan(project).missing)  # not the first such thing alone
         raise
-    if all(task.is_made() for task in tasks_of(project)):
+    if until is None and all(task.is_made() for task in tasks_of(project)):
         return 0
     require_readiness(project, of_all=False)
     with project.store():
         pass  # one that cannot be used is no model's trouble
     command = [sys.executable, "-P", "-m", "driftledger", "collect"]
+    if until is not None:
+        command += ["--until", until]
     if not project.waits:
         command.append("--no-wait")
     return _wait(start([*_WATCHED, *command]))
-
-
-def _race(project: Project, start: Start, *, pull: bool, plain: bool) -> int:
-    """Ask about more samples until the race is over; return the exit code of the calls.
-
-    Where a round fails, as at the end of a budget, models stay as they were after the one before.
-    """
-    models = project.settings.run.models
-    command = ["dvc", "repro", *(f"score@{model}" for model in models)]
-    while True:
-        code, _ = _follow(project, start, command, plain=plain)
-        if code:
-            return code
-        before = read_race(project.root / RACE_NOW)
-        race = look(project)
-        if race is None or race.over or race == before:
-            return 0
-        say(for_line(f"race: {race.in_words()} so far"))
-        code = _make_calls(project, start, pull=pull)
-        if code:
-            asked = {model: len(values) for model, values in race.values.items()}
-            stopped = race.model_copy(update={"asked": asked})
-            write_json(project.root / RACE_NOW, stopped)
-            return _make_calls(project, start, pull=pull)
 
 
 def _fill_mlflow(project: Project) -> None:

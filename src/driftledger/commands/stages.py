@@ -9,7 +9,7 @@ from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import CoverageError, DriftledgerError, StoreError
 from driftledger.core.files import keep_only, make, write_json
 from driftledger.core.text import for_line, say
-from driftledger.project.project import RACE_NOW, Project
+from driftledger.project.project import Project
 
 
 def data(project: Project, missing: dict[str, str] | None = None) -> None:
@@ -73,7 +73,6 @@ def data(project: Project, missing: dict[str, str] | None = None) -> None:
 def score(project: Project, model: str) -> list[CoverageError]:
     """Compute the scores of a model from its records; print and return why some have nothing to
     score."""
-    from driftledger.benchmarks.race import read_race
     from driftledger.benchmarks.scoring import write_score
     from driftledger.benchmarks.usage import usage_behind
     from driftledger.project.resolve import inputs_of
@@ -92,10 +91,7 @@ def score(project: Project, model: str) -> list[CoverageError]:
             ) -> None:
                 scored = spec.score(project.to_score(spec, keys))
                 usage = usage_behind(project.root / spec.collects.at(keys))
-                race = None
-                if "race" in project.noted_of(spec.scores, keys):
-                    race = read_race(project.root / RACE_NOW)
-                write_score(folder, spec, scored, usage, race)
+                write_score(folder, spec, scored, usage)
 
             try:
                 inputs = inputs_of(project, spec.scores, keys, spec.stages[:-1])

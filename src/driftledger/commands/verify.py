@@ -133,6 +133,7 @@ def verify(
         regenerated: how many calls of each run are made again.
         seed: draws the calls of an earlier verification again; None draws others each time.
     """
+    from driftledger.ledger.race import RACE, check_race
     from driftledger.ledger.verify.components import Components
     from driftledger.ledger.verify.files import check_hashes, check_links
     from driftledger.ledger.verify.replay import recompute, regenerate
@@ -157,6 +158,8 @@ def verify(
         "links between them": check_links(runs, contents),
         "scores computed again": recompute(project, lineages, contents, components),
     }
+    if run is None and contents.here.read(RACE) is not None:
+        checks["race"] = check_race(lineages, contents)
     again: Regenerated | None = None
     if regenerated:
         again = regenerate(project, runs, contents, regenerated, seed, components)

@@ -69,6 +69,12 @@ class DatasetCard(Record):
     digest: str
     """SHA-256 over every sample's id, category, label, split and file hash."""
 
+    @property
+    def sample_seed(self) -> int:
+        """The seed of the order in which ``first`` keeps samples."""
+        seed: int = self.settings.get("sample_seed", 0)
+        return seed
+
 
 def blank_notes(blank: Sequence[str], total: int, things: str) -> list[str]:
     """Say in how many things a conversion left nothing to see or to hear; empty where in none.

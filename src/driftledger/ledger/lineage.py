@@ -9,7 +9,6 @@ from pydantic import Field
 
 from driftledger.benchmarks.base import Benchmark, Selected, Stage
 from driftledger.benchmarks.costs import with_costs
-from driftledger.benchmarks.race import RACE, Race
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import ROWS, SCORE, Score
 from driftledger.benchmarks.usage import USAGE, ScoreUsage
@@ -25,7 +24,6 @@ from driftledger.ledger.objects.git import CommitTree, Git, is_unreadable
 from driftledger.project.project import (
     LOCK,
     NOTED_SETTINGS,
-    RACE_NOW,
     RESOLVED,
     Combination,
 )
@@ -37,7 +35,6 @@ _WRITTEN = (
         LOCK,
         RESOLVED,
         NOTED_SETTINGS,
-        RACE_NOW,
         f"{PUBLISHED}/",
         "reports/",
         "data/.gitignore",
@@ -316,13 +313,10 @@ def read_lineage(
         )
     usage_path = f"{score.path}/{USAGE}"
     usage = tree.read(usage_path)
-    race_path = f"{score.path}/{RACE}"
-    race = tree.read(race_path)
     return Lineage(
         score=with_costs(
             parse_json(content, Score, path),
             parse_json(usage, ScoreUsage, usage_path) if usage else None,
-            parse_json(race, Race, race_path) if race else None,
         ),
         folder=score,
         data=data,

@@ -193,7 +193,7 @@ def laid_over(
     entries: Chosen = NOTHING,
 ) -> tuple[str, Settings]:
     """Set what a preset sets, and add entries in block style, in which an address needs no quotes;
-    comments stay. Of an entry that is there, ``as_of`` alone is set.
+    comments stay. Of an entry that is there, ``as_of`` and ``first`` alone are set.
 
     Sections of benchmarks that nothing is selected for are left out, as are optional settings that
     the preset sets to null. Errors call the change ``what``.
@@ -224,16 +224,16 @@ def laid_over(
             if not content.get(section):
                 _add_section(content, section, CommentedMap())
             written = content[section].setdefault(name, CommentedMap(entry))
-            if as_of := entry.get("as_of"):
+            for key in entry.keys() & {"as_of", "first"}:
                 if written.anchor.value:
                     raise ConfigError(
                         f"{PARAMS}: {section}.{name} is shared with other entries, by the anchor "
                         f"&{written.anchor.value}; write each out"
                     )
-                if "as_of" not in written:
+                if key not in written:
                     # comments that follow an entry belong to its last line
-                    written.insert(0, "as_of", as_of)
-                written["as_of"] = as_of
+                    written.insert(0, key, entry[key])
+                written[key] = entry[key]
     output = io.StringIO()
     yaml.dump(content, output)
     text = output.getvalue()

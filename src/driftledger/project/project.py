@@ -12,7 +12,6 @@ from platformdirs import user_cache_path
 
 from driftledger.benchmarks.base import Benchmark, Selected, Stage
 from driftledger.benchmarks.collecting import StageInputs
-from driftledger.benchmarks.race import RACE
 from driftledger.benchmarks.registry import benchmarks
 from driftledger.benchmarks.scoring import ToScore
 from driftledger.collect.features import FeatureStore
@@ -30,8 +29,6 @@ RESOLVED = "data/resolved.json"
 NOTED_SETTINGS = "data/settings.json"
 """Digest of what a stage depends on → the settings and versions themselves, which no stage reads
 as a whole: DVC would copy them into ``dvc.lock``."""
-RACE_NOW = f"data/{RACE}"
-"""How far a race has come."""
 STORE = "DRIFTLEDGER_STORE"
 """Where the user names a folder for finished calls, whatever a project says."""
 
@@ -150,7 +147,6 @@ class Project:
             encoder=partial(self.component, "encoders"),
             description=self.settings.description,
             judge=self.settings.judge if spec.collects.judged else None,
-            asked=self.noted_of(spec.collects, keys).get("asked"),
         )
 
     def noted_of(self, stage: Stage, keys: Keys) -> Json:

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from driftledger.benchmarks.base import SCORES, Benchmark, Stage
-from driftledger.benchmarks.race import FIRST, read_race
 from driftledger.benchmarks.settings import EntryOf
 from driftledger.components.base import Component
 from driftledger.core.canonical import Json, sha256_file, sha256_of
@@ -37,7 +36,6 @@ from driftledger.data.datasets.base import Provider
 from driftledger.project.project import (
     LOCK,
     NOTED_SETTINGS,
-    RACE_NOW,
     RESOLVED,
     Project,
 )
@@ -133,8 +131,6 @@ def resolved(project: Project, missing: dict[str, str] | None = None) -> Json:
                 for keys in settings.keys_of(spec, stage, model):
                     inputs = _shaped_by(settings, noted, spec, stage, keys)
                     noted[kind][model][folder_in(stage, keys)] = inputs
-    if settings.raced is not None:
-        _note_race(project, noted, settings.raced)
     cross_check: Json = {}
     for spec in settings.benchmarks:
         check = spec.cross_check(settings.section(spec.name))
@@ -151,34 +147,6 @@ def resolved(project: Project, missing: dict[str, str] | None = None) -> Json:
         "correlation": settings.correlation.model_dump(mode="json"),
     }
     return noted
-
-
-def _note_race(project: Project, noted: Json, spec: Benchmark) -> None:
-    """Note about how many samples a race asks each model, and its record once it is over.
-
-    A race of other models, settings or components than now begins again.
-    """
-    settings = project.settings
-    rule = settings.run.model_dump(mode="json", include={"stop_when", spec.name})
-    data = [noted["data"]["datasets"][name] for name in rule[spec.name]]
-    collects: Json = {}
-    scores = []
-    for keys in settings.keys_of(spec):
-        model = keys["model"]
-        collects[model] = noted["collect"][model][folder_in(spec.collects, keys)]
-        scores.append(noted["score"][model][folder_in(spec.scores, keys)])
-    of = sha256_of([rule, data, collects, scores])
-    race = read_race(project.root / RACE_NOW)
-    noted["race"] = {"of": of, "over": False}
-    asked = {}
-    if race is not None and race.of == of:
-        asked = race.asked
-        noted["race"]["over"] = race.over
-        if race.over:
-            for inputs in scores:
-                inputs["race"] = sha256_of(race.to_dict())
-    for model, inputs in collects.items():
-        inputs["asked"] = asked.get(model, FIRST)
 
 
 def _versions(project: Project, missing: dict[str, str] | None) -> Json:

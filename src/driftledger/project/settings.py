@@ -18,7 +18,6 @@ from ruamel.yaml import YAML
 
 from driftledger.benchmarks.base import DATASET, Benchmark, Stage
 from driftledger.benchmarks.descriptions import Description
-from driftledger.benchmarks.race import RaceRule
 from driftledger.benchmarks.registry import (
     benchmark,
     benchmark_names,
@@ -81,8 +80,6 @@ class RunSettings(Strict):
     """How descriptions are asked for. Headline figures are of the first."""
     judge: Name | None = None
     """The model that grades open answers, where some are graded."""
-    stop_when: RaceRule | None = None
-    """When models are asked about no more samples; None asks about all."""
     seed: int = Field(ge=0, lt=2**32)
 
     def names(self, benchmark_name: str, key: str) -> tuple[str, ...]:
@@ -159,15 +156,6 @@ class Settings(Strict):
                 if mark.section == "models" and names:
                     named[spec.name] = names[0]
         return named
-
-    @property
-    def raced(self) -> Benchmark | None:
-        """The benchmark whose metric ends a race; None without a race."""
-        rule = self.run.stop_when
-        for spec in self.benchmarks:
-            if rule and rule.ranked in spec.races(self.section(spec.name)):
-                return spec
-        return None
 
     @property
     def judge(self) -> str | None:
@@ -449,34 +437,12 @@ def _selection(settings: Settings) -> Iterator[str]:
             for name in names:
                 if name not in getattr(run, where):
                     yield f"{own}.{key}: {name!r} is not in run.{where}; select it, or remove it"
-    yield from _race(settings)
     for where, entry, name in settings.references():
         if entry.must == "ask once":
             description = settings.description(name)
             if description.demonstrations or len(description.lengths) > 1:
                 what = f"{name!r} has demonstrations or several lengths"
                 yield f"{where}: {what}; name one that asks once per image"
-
-
-def _race(settings: Settings) -> Iterator[str]:
-    """Report a race that cannot be run."""
-    rule = settings.run.stop_when
-    spec = settings.raced
-    if rule is None:
-        return
-    if spec is None:
-        yield (
-            f"run.stop_when.ranked: {rule.ranked!r} decides no race; name gc_at_T with a T of "
-            "genception.iterations at most, and select something in run.genception"
-        )
-        return
-    if len(settings.run.models) < 2:
-        yield "run.stop_when: a race is of two models or more; select more, or take it out"
-    for key in spec.collects.keys:
-        names = settings.run.names(spec.name, key)
-        if key != "model" and len(names) > 1:
-            selected = f"{len(names)} are selected for {spec.name}"
-            yield f"run.stop_when: a race goes over one {key}, and {selected}; select one"
 
 
 _ANY_MODEL = {

@@ -13,7 +13,6 @@ from typing import NamedTuple, TypeAlias
 
 from driftledger.benchmarks.base import Benchmark, Metric
 from driftledger.benchmarks.costs import COSTS, with_costs
-from driftledger.benchmarks.race import RACE, Race, read_race
 from driftledger.benchmarks.registry import benchmark, benchmarks
 from driftledger.benchmarks.score import ROWS, SCORE, SPREAD, STD, Row, Score
 from driftledger.benchmarks.usage import read_usage
@@ -87,7 +86,7 @@ def selected_score(project: Project, spec: Benchmark, keys: Keys) -> Score:
             f"the score of {spec.name} on {score.on} for {score.model} was computed with other "
             "settings than params.yaml has now; run 'dvc repro'"
         )
-    return with_costs(score, read_usage(folder), read_race(folder / RACE))
+    return with_costs(score, read_usage(folder))
 
 
 def rows_reader(project: Project) -> RowsOf:
@@ -139,16 +138,6 @@ class Block:
     def name(self) -> str:
         """The beginning of its files' names."""
         return "-".join([self.spec.name, *self.names])
-
-    @property
-    def is_raced(self) -> bool:
-        """Return True if a race said about how many samples to ask."""
-        return any("asked" in score.inputs.protocol for score in self.scores)
-
-    @property
-    def race(self) -> Race | None:
-        """The race that its scores were in, once it is over."""
-        return self.scores[0].race
 
     @property
     def costs(self) -> list[Metric]:
@@ -313,30 +302,8 @@ def _cells(block: Block, number: str) -> Mapping[str, Cell]:
     return cells
 
 
-def _raced(block: Block, number: str) -> Tested | None:
-    """Return what a race has shown; None of numbers that it did not look at, or before its end.
-
-    No test for a fixed number of samples holds where the results said how many there are.
-    """
-    race = block.race
-    if race is None or number != race.rule.ranked:
-        return None
-    if not race.keys.items() <= block.scores[0].keys.items():
-        return None
-    values = block.values(number)
-    models = sorted(block.ranked(number), key=lambda model: (-values[model], model))
-    controls = block.ranked(number, controls=True)
-    better = race.groups([*models, *controls]).better
-    doubtful = set()
-    for control in controls:
-        doubtful |= {*models} - better[control]
-    return Tested(race.groups(models), frozenset(doubtful))
-
-
 @lru_cache(maxsize=10_000)
 def _test(block: Block, number: str) -> Tested | None:
-    if block.is_raced:
-        return _raced(block, number)
     metric = block.metric(number)
     confidence = block.scores[0].inputs.settings.get("confidence")
     if metric is None or not metric.row or metric.higher_is_better is None:

@@ -19,7 +19,6 @@ from PIL import Image
 
 from driftledger_check.bundle import Folder, Json, ScoreFiles, Vector
 from driftledger_check.compute.encoders import Encoder, Picture
-from driftledger_check.compute.race import samples_asked
 from driftledger_check.compute.stats import (
     SIX_DECIMALS,
     SIX_DIGITS,
@@ -279,11 +278,10 @@ def over_repeats(parts: Sequence[Part]) -> Part:
 
 def genception(files: ScoreFiles, computed: Computed) -> None:
     """Measure how similar chains stay to their first image, and texts to the first one."""
-    protocol = files.collected["chain"].json("components.json")["protocol"]
     score = ChainScore(
         files,
         computed,
-        samples=samples_asked(read_samples(files.data), protocol),
+        samples=read_samples(files.data),
         stage="chain",
     )
     groups = files.data.json("dataset.json")["groups"]

@@ -34,10 +34,6 @@ class ChainRequest(BaseModel):
         default=1, ge=1, le=1000, exclude_if=lambda repeats: repeats == 1
     )
     """How many chains each sample has, from seeds of their own."""
-    asked: int | None = Field(
-        default=None, ge=1, exclude_if=lambda asked: asked is None
-    )
-    """About how many samples of a race's order the model is asked; None is all."""
 
     def drawing(self, text: str) -> str:
         """Return what the generator is asked for a text."""

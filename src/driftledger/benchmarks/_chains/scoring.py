@@ -159,8 +159,7 @@ class ScoredChains(FromDataset):
         """
         super().__init__(given, spec)
         request = self.protocol(ChainRequest)
-        size = len(spec.samples(self.samples))
-        self.samples = [*spec.samples_asked(self.samples, request)]
+        self.samples = [*spec.samples(self.samples)]
         self.categories = [sample.category or ONE_CATEGORY for sample in self.samples]
         self.by_category = by_category
         self.strata = (
@@ -208,10 +207,6 @@ class ScoredChains(FromDataset):
         self.flags = self.too_little(
             self.scored, self.total, f"{things} {done}", problems, self.counted
         )
-        if request.asked is not None:
-            self.flags.append(
-                f"a race: asked about the first {len(self.samples):,} of {size:,} {self.kind}s"
-            )
         if worst:
             how = ", ".join(f"{count} {outcome}" for outcome, count in worst.items())
             self.flags.append(

@@ -25,7 +25,6 @@ from driftledger.benchmarks.base import (
 )
 from driftledger.benchmarks.collecting import Collecting, FailedCalls, StageInputs
 from driftledger.benchmarks.descriptions import check_prefix
-from driftledger.benchmarks.race import course_of
 from driftledger.benchmarks.records import (
     CollectedRecord,
     Folders,
@@ -93,16 +92,6 @@ class ChainBenchmark(Benchmark):
         """Return the samples that chains may begin with."""
         return samples
 
-    def samples_asked(
-        self, samples: Sequence[Sample], request: ChainRequest
-    ) -> Sequence[Sample]:
-        """Return the samples that chains begin with: all, or the first ones of a race."""
-        own = self.samples(samples)
-        if request.asked is None:
-            return own
-        first = {each.id for each in course_of(own, request.seed).first(request.asked)}
-        return [sample for sample in own if sample.id in first]
-
     def collecting(self, given: StageInputs) -> Collecting:
         """Return what chains are made from.
 
@@ -113,7 +102,6 @@ class ChainBenchmark(Benchmark):
         """
         collecting = super().collecting(given)
         request = self.request(given, collecting.dataset)
-        request = request.model_copy(update={"asked": given.asked})
         check_prefix(request.prefix, given.keys["model"], collecting.model())
         return replace(collecting, protocol=request.model_dump(mode="json"))
 
@@ -129,7 +117,7 @@ class ChainBenchmark(Benchmark):
             NotStoredError: as of :class:`RunSteps`, after every repeat has been gone through.
         """
         request = ChainRequest.model_validate(collecting.protocol)
-        samples = self.samples_asked(collecting.samples, request)
+        samples = self.samples(collecting.samples)
         longest = longest_reply(collecting.model(), request.max_tokens)
         draw = (collecting.generator(), request.drawing(longest))
 

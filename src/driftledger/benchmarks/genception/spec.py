@@ -3,7 +3,7 @@
 Cao et al., "GenCeption: Evaluate Vision LLMs with Unlabeled Unimodal Data", Algorithm 1.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import chain
 from typing import Annotated, ClassVar, Self
@@ -266,9 +266,6 @@ class GenCeption(ChainBenchmark):
 
     def tables(self, scores: Scores) -> Iterator[BenchmarkTable]:
         yield from people(self, scores)
-
-    def races(self, section: GenCeptionSettings) -> Sequence[str]:  # type: ignore[override]
-        return [f"gc_at_{t}" for t in range(section.iterations, 0, -1)]
 
     def cross_check(self, section: GenCeptionSettings) -> CrossCheck:  # type: ignore[override]
         return CrossCheck(section.cross_check, section.text_encoder)

@@ -93,7 +93,8 @@ class DatasetProvider(Provider, ABC):
     @property
     def unused(self) -> set[str]:
         """Settings that no card has, because nothing is chosen by them."""
-        return set() if self.per_category or self.first else {"sample_seed"}
+        is_used = self.per_category or self.first or self.sample_seed
+        return set() if is_used else {"sample_seed"}
 
     def decode(
         self, data: bytes, name: str

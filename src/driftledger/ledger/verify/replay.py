@@ -24,8 +24,6 @@ from PIL import Image
 
 from driftledger.benchmarks.base import ROLES
 from driftledger.benchmarks.collecting import Recorded, Replay
-from driftledger.benchmarks.costs import with_costs
-from driftledger.benchmarks.race import RACE, Race
 from driftledger.benchmarks.records import (
     CARD,
     RECORDS,
@@ -110,15 +108,8 @@ def recompute(
     result = VerifyResult()
     components = components or Components(project)
     features = features or FeatureStore()
-    races: dict[str, Race] = {}
     for lineage in {each.folder: each for each in lineages}.values():
         stage = lineage.spec.collects.name
-        race = lineage.score.race
-        if race is not None and races.setdefault(race.of, race) != race:
-            what = (
-                "another model of this race has another record of it; run 'dvc repro'"
-            )
-            result.find(f"{lineage.folder.path}/{RACE}", what, "numbers")
         with _reading(lineage, f"records of {stage}", result):
             replay, again, _ = _follow(lineage, contents, components, keeps_calls=False)
             path = f"{lineage.collected[stage].path}/{RECORDS}"
@@ -256,7 +247,6 @@ def _compare_score(
     )
     # as its file would give it
     score = Score.model_validate_json(canonical_json(again.score.to_dict()))
-    score = _with_race(result, lineage, score, contents)
     for path, what in _differences(result, stored, score, exact=exact).items():
         if path not in left_out:
             result.find(f"{lineage.score_path}: {path}", what, "numbers")
@@ -264,21 +254,6 @@ def _compare_score(
     _compare_rows(
         result, lineage.rows_path, rows, again.rows, lambda row: row.unit, exact=exact
     )
-
-
-def _with_race(
-    result: VerifyResult, lineage: Lineage, score: Score, contents: Contents
-) -> Score:
-    """Return a score with the race that it was in, which the check of links follows."""
-    race = lineage.score.race
-    if race is None:
-        if "asked" in score.inputs.protocol:
-            why = "the race is not over; 'driftledger run' goes on with it"
-            result.skip(lineage.score_path, why)
-        return score
-    file = contents.recorded(lineage.folder) / RACE
-    inputs = score.inputs.model_copy(update={"race": sha256_file(file)})
-    return with_costs(score.model_copy(update={"inputs": inputs}), None, race)
 
 
 def _compare_rows(
