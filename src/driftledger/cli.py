@@ -760,7 +760,7 @@ def check(
     Exit codes: 0 every headline is reproduced, 1 something differs, 2 not a bundle, 3 a headline is
     not checked or is from the bundle's own features.
     """
-    from driftledger_check.cli import run
+    from driftledger.ledger.bundles.checking import run
 
     raise typer.Exit(run(bundle, as_json=as_json, trust_features=trust_features))
 

@@ -20,7 +20,7 @@ from driftledger.components.transformers import Transformers
 from driftledger.core.canonical import sha256_bytes, sha256_file
 from driftledger.core.files import Record, write_json, write_jsonl
 from driftledger.core.types import Subject, Usage
-from driftledger.ledger.bundle import write_bundle
+from driftledger.ledger.bundles.writing import write_bundle
 from driftledger.ledger.findings import VerifyResult
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.published import check_published, read_published

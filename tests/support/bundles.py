@@ -3,14 +3,17 @@
 import hashlib
 import io
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from driftledger_check import archive
-from driftledger_check.archive import Archive
-from driftledger_check.bundle import (
+from driftledger.core.canonical import canonical_json, sha256_of
+from driftledger.ledger.bundles import archive
+from driftledger.ledger.bundles.archive import Archive
+from driftledger.ledger.bundles.checking import check, compute, open_score
+from driftledger.ledger.bundles.reading import (
     EVIDENCE,
     FILES,
     LEDGER,
@@ -19,12 +22,13 @@ from driftledger_check.bundle import (
     Bundle,
     digests,
 )
-from driftledger_check.cli import check
-from driftledger_check.compute import recompute
-from driftledger_check.compute.values import leaves
-from driftledger_check.links import folders_of, run_fingerprint, sha256_of
-from driftledger_check.report import Report
-from driftledger_check.strict_json import canonical
+from driftledger.ledger.bundles.report import Report
+from driftledger.ledger.links import folders_of, run_fingerprint
+
+
+def canonical(value: Any) -> bytes:
+    return canonical_json(value).encode()
+
 
 known = cache(digests)
 """Of a forged bundle, nearly all members are those of the bundle before."""
@@ -207,19 +211,18 @@ class Forger:
                 card["fingerprint"] for card in lineage["score"]["components"].values()
             ]:
                 continue
-            numbers = recompute(bundle.score_files(lineage)).numbers
             path = lineage["folder"]["path"]
+            with TemporaryDirectory() as top:
+                again, _ = compute(bundle, open_score(bundle, lineage, Path(top)))
+            made = again.score.to_dict()
+            kept = {key: lineage["score"][key] for key in ("components", "inputs")}
+            kept["driftledger"] = lineage["score"]["driftledger"]
             self.json(
                 f"{FILES}{path}/score.json",
-                lambda score, given=numbers: fit_score(score, given),
+                lambda old, new=made | kept: old.update(new),
             )
-            rows = bundle.folder(path).rows("rows.jsonl")
-            for number in range(len(rows)):
-                self.row(
-                    f"{path}/rows.jsonl",
-                    lambda row, given=numbers: fit_row(row, given),
-                    number,
-                )
+            rows = [canonical(row.to_dict()) + b"\n" for row in again.rows]
+            self.members[f"{FILES}{path}/rows.jsonl"] = b"".join(rows)
         self.follow()
 
     def write(self, path: Path) -> Path:
@@ -241,37 +244,6 @@ class Forger:
             file, {name: lambda data=data: data for name, data in self.members.items()}
         )
         return file
-
-
-def fit_score(score: dict[str, Any], numbers: Mapping[tuple[str, ...], Any]) -> None:
-    """Put the numbers of a score in the place of its own."""
-    for place, value in list(
-        leaves((), {key: score[key] for key in ("metrics", "groups")})
-    ):
-        *above, last = place
-        held = score
-        for key in above:
-            held = held[key]
-        held[last] = numbers.get(place, value)
-    for name, points in score["curves"].items():
-        for point in points:
-            point["value"] = numbers.get(
-                ("curves", name, str(point["step"])), point["value"]
-            )
-
-
-def fit_row(row: dict[str, Any], numbers: Mapping[tuple[str, ...], Any]) -> None:
-    """Put the numbers of a row in the place of its own."""
-    for kind in ("values", "extra"):
-        start = ("rows", row["unit"], *(("extra",) if kind == "extra" else ()))
-        for name, value in row[kind].items():
-            if isinstance(value, list):
-                row[kind][name] = [
-                    numbers.get((*start, name, str(at)), old)
-                    for at, old in enumerate(value)
-                ]
-            else:
-                row[kind][name] = numbers.get((*start, name), value)
 
 
 def differing(report: Report) -> list[str]:

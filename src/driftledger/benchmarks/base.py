@@ -36,7 +36,7 @@ from driftledger.benchmarks.score import (
     answer_as,
     base_key,
 )
-from driftledger.benchmarks.settings import Section, as_now, recorded
+from driftledger.benchmarks.settings import Section, recorded
 from driftledger.collect.call import Planned, RunSteps, Steps
 from driftledger.components.base import Component
 from driftledger.core.canonical import Json
@@ -686,7 +686,7 @@ class Benchmark(ABC):
     def facts(self, score: Score) -> Json:
         """Return what may make two scores unfair to compare, by the names in :attr:`unfair`."""
         facts = dict(score.inputs.protocol)
-        for name, value in as_now(score.inputs.settings).items():
+        for name, value in score.inputs.settings.items():
             if name != "confidence":
                 facts[name] = (
                     value if facts.get(name, value) == value else [facts[name], value]

@@ -22,7 +22,7 @@ from pydantic import (
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import Json
 from driftledger.core.files import Record
-from driftledger.core.strict import Name, Words
+from driftledger.core.strict import Name, Version, Words
 from driftledger.core.types import Outcome
 from driftledger.metrics.intervals import ConfidenceInterval
 
@@ -74,6 +74,8 @@ class Score(Record):
 
     KIND: ClassVar[str] = "score"
 
+    driftledger: Version = Field(default="", exclude_if=not_)
+    """The version of driftledger that computed it; empty before 1.0.0."""
     benchmark: Name
     keys: dict[str, Name]
     """The words of ``dvc.yaml``'s matrix, which name the score: ``dataset`` or ``question_set``,

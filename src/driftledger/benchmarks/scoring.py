@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 from pydantic import BaseModel
 
+from driftledger import __version__
 from driftledger.benchmarks.records import (
     CARD,
     RECORDS,
@@ -92,7 +93,8 @@ def write_score(
     whole or not at all."""
     inputs = scored.score.inputs.model_copy(update={"version": spec.scores.version})
     with new_folder(target) as folder:
-        write_json(folder / SCORE, scored.score.model_copy(update={"inputs": inputs}))
+        made = {"driftledger": __version__, "inputs": inputs}
+        write_json(folder / SCORE, scored.score.model_copy(update=made))
         write_jsonl(folder / ROWS, scored.rows)
         if usage is not None:
             write_json(folder / USAGE, usage)

@@ -5,7 +5,6 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationInfo
 
-from driftledger.core.canonical import Json
 from driftledger.core.media import Kind
 from driftledger.core.strict import Strict
 
@@ -88,20 +87,6 @@ def recorded(
         kind: Any = Annotated[field.annotation, field]
         checked[name] = TypeAdapter(kind).validate_python(given.get(name))
     return section.model_construct(**checked)
-
-
-def as_now(settings: Mapping[str, Any]) -> Json:
-    """Return the settings of a score as scores of today hold them.
-
-    Those of GenCeption, TRAC and fidelity have left out what a model does not describe; those of
-    questions called it ``wrong`` that an unread answer counts.
-    """
-    unread = settings.get("unread", "left_out")
-    return {
-        "min_coverage": 0.0,
-        **settings,
-        "unread": "worst" if unread == "wrong" else unread,
-    }
 
 
 def holding(*places: str) -> AfterValidator:

@@ -45,6 +45,8 @@ class FeatureStore:
     """
 
     folder: Path | None = None
+    most_at_once: int | None = None
+    """The most images or sounds that are decoded for a batch; None is the encoder's batch size."""
     _kept: dict[str, NDArray[Any]] = field(default_factory=dict)
 
     def get(
@@ -95,7 +97,7 @@ def encode_media(
     """Return features of images or sounds, n×d; the next batch is decoded while one is computed."""
     store = features or FeatureStore()
     files = [*media]
-    size = encoder.batch_size
+    size = store.most_at_once or encoder.batch_size
     arrays = []
     decoding: dict[int, list[Future[Any]]] = {}
     seen: Modality = "sounds" if files and files[0].kind == "sound" else "images"

@@ -111,6 +111,11 @@ stage of DVC."""
 Id = Annotated[str, StringConstraints(pattern=_ID)]
 """A sample or a question."""
 RelativePath = Annotated[str, AfterValidator(_checked_path)]
+Version = Annotated[
+    str,
+    StringConstraints(pattern=r"^([0-9]{1,6}(\.[0-9]{1,6}){1,3}[a-z0-9.+]{0,20})?$"),
+]
+"""Of driftledger, as ``driftledger.__version__``; empty where none is named."""
 Md5 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}(\.dir)?$")]
 """DVC's name for a file in its cache, or a folder."""
 Words = Annotated[str, StringConstraints(max_length=1_000_000)]

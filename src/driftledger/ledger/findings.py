@@ -4,12 +4,33 @@ They are what does not hold, what cannot be checked here, and how much was check
 """
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 Kind = Literal["bytes", "numbers", "missing"]
 """A file or lock entry is not the one that was recorded; a score is not what its records give;
 evidence that should be there is not."""
+
+
+Status = Literal[
+    "reproduced", "from the bundle's own features", "not checkable", "differs"
+]
+"""From the best to the worst."""
+FROM_FEATURES: Status = "from the bundle's own features"
+"""Of a number from features that are not computed here: whoever forges them has any number."""
+
+
+class Line(NamedTuple):
+    """A comparison, and its result."""
+
+    where: str
+    """A file and the place in it: ``reports/scores/…/score.json: metrics.gc_at_5``."""
+    status: Status
+    what: str = ""
+    """The difference, or why it is not checkable here; empty if it is reproduced."""
+    values: int = 1
+    """How many values it is about; ``where`` is the place of the first."""
 
 
 class Finding(NamedTuple):
@@ -50,6 +71,15 @@ class VerifyResult:
         """Note, once, that something cannot be checked here."""
         if (skipped := Skipped(where, why)) not in self.skipped:
             self.skipped.append(skipped)
+
+    def add(self, lines: Iterable[Line], what: str, kind: Kind = "bytes") -> None:
+        """Take the results of comparisons of ``what``, ``links`` for instance."""
+        for line in lines:
+            self.checked[what] += line.values
+            if line.status == "differs":
+                self.find(line.where, line.what, kind)
+            elif line.status == "not checkable":
+                self.skip(line.where, line.what)
 
     def __add__(self, other: "VerifyResult") -> "VerifyResult":
         return VerifyResult(

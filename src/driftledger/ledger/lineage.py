@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from operator import not_
 from pathlib import Path
 from typing import ClassVar
 
@@ -17,7 +18,7 @@ from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import LedgerError, StoreError
 from driftledger.core.files import Record, load_json, parse_json, read_bytes
 from driftledger.core.paths import Keys
-from driftledger.core.strict import Strict
+from driftledger.core.strict import Strict, Version
 from driftledger.ledger.lock import Lock, parse_lock, with_settings
 from driftledger.ledger.objects.files import Workspace, listing_md5
 from driftledger.ledger.objects.git import CommitTree, Git, is_unreadable
@@ -144,6 +145,8 @@ class Published(Record):
     SCHEMA: ClassVar[int] = 1
     schema_: int = Field(default=1, alias="schema", ge=1, le=1)
 
+    driftledger: Version = Field(default="", exclude_if=not_)
+    """The version of driftledger that published it; empty before 1.0.0."""
     fingerprint: str
     combination: Combination
     scores: list[PublishedScore]

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pydantic import Field
 
+from driftledger import __version__
 from driftledger.benchmarks.score import ROWS, SCORE
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import LedgerError, StoreError
@@ -194,6 +195,7 @@ def _published(root: Path, run: Run) -> Published:
         )
         scores.append(published)
     return Published(
+        driftledger=__version__,
         fingerprint=run.fingerprint,
         combination=run.combination,
         scores=scores,

@@ -13,13 +13,14 @@ from driftledger.benchmarks.score import SCORE
 from driftledger.core.canonical import Json, sha256_file, sha256_of
 from driftledger.core.errors import LedgerError, StoreError
 from driftledger.core.files import INPUTS, Made, parse_json, read_regular
+from driftledger.ledger import links
+from driftledger.ledger.bundles import reading
 from driftledger.ledger.findings import VerifyResult
 from driftledger.ledger.lineage import Folder, Run
 from driftledger.ledger.lock import Lock, locked_now
 from driftledger.ledger.objects.contents import FETCH, Contents
 from driftledger.ledger.objects.files import Listing, listing_md5
 from driftledger.project.project import LOCK, NOTED_SETTINGS
-from driftledger_check import bundle, links
 
 
 def check_hashes(runs: Sequence[Run], contents: Contents) -> VerifyResult:
@@ -75,7 +76,7 @@ def check_folders(folders: Iterable[Folder], contents: Contents) -> VerifyResult
 
 
 def check_links(runs: Sequence[Run], contents: Contents) -> VerifyResult:
-    """Follow every hash inside of the files behind these runs, as the checker does in a bundle."""
+    """Follow every hash inside of the files behind these runs, as ``check`` does in a bundle."""
     result = VerifyResult()
     seen = set()
     checked: set[str] = set()
@@ -97,37 +98,31 @@ def check_links(runs: Sequence[Run], contents: Contents) -> VerifyResult:
             )
             content = lineage.model_dump(mode="json", by_alias=True)
             content["score"] = source.folder(lineage.folder.path).json(SCORE)
-            followed = [
-                *links.check_components(content),
-                *links.check_lineage(source, content, checked),
-            ]
-            result.checked["links"] += len(followed)
-            for link in followed:
-                if link.status == "differs":
-                    result.find(link.where, link.what)
+            result.add(links.check_components(content), "links")
+            result.add(links.check_lineage(source, content, checked), "links")
             checked.update(folder.path for folder in folders)
     return result
 
 
 class _Source(NamedTuple):
-    """A run of a checkout, as the checker reads one of a bundle."""
+    """A run of a checkout, as a bundle has one."""
 
     evidence: Json
-    folders: Mapping[str, bundle.Folder]
+    folders: Mapping[str, reading.Folder]
 
-    def folder(self, path: str) -> bundle.Folder:
+    def folder(self, path: str) -> reading.Folder:
         return self.folders[path]
 
 
-def _opened(contents: Contents, folder: Folder) -> bundle.Folder:
+def _opened(contents: Contents, folder: Folder) -> reading.Folder:
     """Read a folder of which every file is here."""
 
     def read(name: str) -> bytes:
         file = contents.within(folder, name)
         return b"" if file is None else read_regular(file)
 
-    named = {name: bundle.digests(read(name)) for name in contents.manifest(folder)}
-    return bundle.Folder(folder.path, named, named, read)
+    named = {name: reading.digests(read(name)) for name in contents.manifest(folder)}
+    return reading.Folder(folder.path, named, named, read)
 
 
 def _check_folder(

@@ -7,54 +7,57 @@ who foresees the sample forges other calls. The call store is not looked at, sin
 with what was stored. No service is ever called: it costs money, and does not answer twice the same.
 """
 
-import math
 import secrets
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import BytesIO
-from itertools import chain, zip_longest
+from itertools import chain
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
 from driftledger.benchmarks.base import ROLES
-from driftledger.benchmarks.collecting import Recorded, Replay
+from driftledger.benchmarks.collecting import Recorded
 from driftledger.benchmarks.records import (
     CARD,
     RECORDS,
     CollectedCard,
-    CollectedRecord,
-    stream_records,
 )
-from driftledger.benchmarks.score import ROWS, Row, Score
-from driftledger.benchmarks.scoring import ToScore
-from driftledger.benchmarks.settings import as_now, recorded
 from driftledger.collect.batches import ask_batch, finished
 from driftledger.collect.call import Ask
 from driftledger.collect.features import FeatureStore
 from driftledger.components.base import Component, Encoder
 from driftledger.components.checkpoints import CheckpointComponent
-from driftledger.core.canonical import Json, canonical_json, sha256_bytes, sha256_file
+from driftledger.core.canonical import Json, sha256_bytes, sha256_file
 from driftledger.core.errors import (
     ConfigError,
     DriftledgerError,
     LedgerError,
     OutOfMemoryError,
-    first_few,
 )
-from driftledger.core.files import Record, read_json, read_regular, stream_jsonl
+from driftledger.core.files import read_json, read_regular
 from driftledger.core.grouping import grouped
 from driftledger.core.media import open_picture
 from driftledger.core.text import same_start, shortened
 from driftledger.core.types import Outcome
-from driftledger.ledger.findings import Finding, VerifyResult
+from driftledger.ledger.findings import Finding, Line, VerifyResult
 from driftledger.ledger.lineage import Lineage, Run
 from driftledger.ledger.objects.contents import Contents
+from driftledger.ledger.rescoring import (
+    Judge,
+    Played,
+    play,
+    record_lines,
+    rescore,
+    row_lines,
+    score_lines,
+    usage_lines,
+)
 from driftledger.ledger.verify.components import Components
 from driftledger.project.project import Project
 
@@ -83,8 +86,6 @@ _BEFORE = 20
 _AFTER = 40
 """How much of a text is shown around the place where it differs."""
 
-R = TypeVar("R", bound=Record)
-
 
 def recompute(
     project: Project,
@@ -110,24 +111,23 @@ def recompute(
     features = features or FeatureStore()
     for lineage in {each.folder: each for each in lineages}.values():
         stage = lineage.spec.collects.name
+        path = lineage.collected[stage].path
         with _reading(lineage, f"records of {stage}", result):
-            replay, again, _ = _follow(lineage, contents, components, keeps_calls=False)
-            path = f"{lineage.collected[stage].path}/{RECORDS}"
-            result.checked["records followed"] += _compare_rows(
-                result,
-                path,
-                stream_records(replay.folder),
-                again,
-                lambda record: record.place,
-                exact=True,
-            )
+            played, _ = _play(lineage, contents, components, keeps_calls=False)
+            lines = record_lines(played, f"{path}/{RECORDS}")
+            result.add(lines, "records followed", "numbers")
+        with _reading(lineage, "totals of calls", result):
+            folder = contents.recorded(lineage.folder)
+            records = contents.recorded(lineage.collected[stage])
+            lines = usage_lines(folder, records, lineage.folder.path)
+            result.add(lines, "numbers", "numbers")
         with _reading(lineage, "score", result):
-            _compare_score(
-                result,
-                lineage,
-                _to_score(project, lineage, contents, components, features),
-                contents,
+            result.add(
+                _score_lines(project, lineage, contents, components, features),
+                "numbers",
+                "numbers",
             )
+            result.checked["scores"] += 1
     return result
 
 
@@ -151,54 +151,53 @@ def _reading(lineage: Lineage, what: str, result: VerifyResult) -> Iterator[None
         result.find(lineage.score_path, why, "numbers")
 
 
-def _follow(
+def _play(
     lineage: Lineage, contents: Contents, components: Components, *, keeps_calls: bool
-) -> tuple[Replay, Iterable[CollectedRecord], dict[str, Component | str]]:
-    """Drive the protocols behind a folder of records once more, with the results that the records
-    hold.
+) -> tuple[Played, dict[str, Component | str]]:
+    """Drive the protocol behind a score once more, by the results that its records hold.
 
     Returns:
-        The driver, the records that come of it, one unit after the other, and role → its component,
-        or why it cannot be had.
+        The protocol, and role → its component, or why it is not here.
 
     Raises:
         LedgerError: bytes, or an encoder that chose examples, are not here.
     """
     folder = contents.recorded(lineage.collected[lineage.spec.collects.name])
     card = read_json(folder / CARD, CollectedCard)
-    replay = Replay(folder, keeps_calls=keeps_calls)
-    played = {
-        role: components.get(each, role) for role, each in card.components.items()
-    }
-    here = {role: each for role, each in played.items() if not isinstance(each, str)}
-    for role in played.keys() - here:
+    roles = {role: components.get(each, role) for role, each in card.components.items()}
+    here = {role: each for role, each in roles.items() if not isinstance(each, str)}
+    for role in roles.keys() - here:
         if ROLES[role] == "encoder":
             raise LedgerError(
                 f"which examples were shown depends on the {role.replace('_', ' ')}, which is not "
                 "here"
             )
-    collecting = lineage.spec.as_recorded(card, contents.recorded(lineage.data), here)
-    return replay, collecting.collect(collecting, replay), played
+    data = contents.recorded(lineage.data)
+    return play(lineage.spec, folder, data, here, keeps_calls=keeps_calls), roles
 
 
-def _to_score(
+def _score_lines(
     project: Project,
     lineage: Lineage,
     contents: Contents,
     components: Components,
     features: FeatureStore | None,
-) -> ToScore:
-    """Gather what a score was made from; LedgerError if some of it is not here."""
+) -> Iterator[Line]:
+    """Compute a score, and compare its numbers and rows with those that are stored.
+
+    Raises:
+        LedgerError: some of what it was made from is not here.
+    """
     stored = lineage.score
     spec = lineage.spec
     encoders = dict[str, Encoder]()
-    user_files = dict[str, Path]()
     for role in ("encoder", "text_encoder"):
         if role in spec.scores.keys or role in stored.components:
             component = components.get(stored.components[role], role)
             if isinstance(component, str):
                 raise LedgerError(component)
-            encoders[role] = component  # type: ignore[assignment]  # of the section of encoders
+            encoders[role] = cast(Encoder, component)
+    user_files = dict[str, Path]()
     for setting, sha256 in stored.inputs.beside.items():
         named: Path | None = getattr(project.settings.section(spec.name), setting)
         file = None if named is None else project.root / named
@@ -207,132 +206,16 @@ def _to_score(
                 f"the file of {spec.name}.{setting} is not here as it was recorded"
             )
         user_files[setting] = file
-    return ToScore(
-        keys=stored.keys,
-        folders={
-            stage.name: contents.recorded(lineage.folders[stage.name])
-            for stage in spec.stages[:-1]
-        },
-        section=recorded(
-            spec.settings, as_now(stored.inputs.settings), spec.scores.settings
-        ),
-        seed=stored.inputs.settings["seed"],
-        encoders=encoders,
-        beside=user_files,
-        features=features,
-    )
-
-
-def _compare_score(
-    result: VerifyResult, lineage: Lineage, inputs: ToScore, contents: Contents
-) -> None:
-    """Compute a score, and compare its numbers and rows with those that are stored."""
-    stored = lineage.score
-    version = lineage.spec.scores.version
-    again = lineage.spec.score(inputs)
-    left_out = {
-        "inputs.version",
-        *(f"components.{role}.code" for role in inputs.encoders),
-    }
-    if stored.inputs.version != version:
-        why = (
-            f"version {stored.inputs.version} of the scoring made it, and version {version} is "
-            "installed"
-        )
-        result.skip(lineage.score_path, f"{why}; differences may be due to that")
-        left_out |= {"inputs.settings.min_coverage", "inputs.settings.unread"}
-    result.checked["scores"] += 1
-    exact = not any(
-        isinstance(encoder, CheckpointComponent) for encoder in inputs.encoders.values()
-    )
-    # as its file would give it
-    score = Score.model_validate_json(canonical_json(again.score.to_dict()))
-    for path, what in _differences(result, stored, score, exact=exact).items():
-        if path not in left_out:
-            result.find(f"{lineage.score_path}: {path}", what, "numbers")
-    rows = stream_jsonl(contents.recorded(lineage.folder) / ROWS, Row)
-    _compare_rows(
-        result, lineage.rows_path, rows, again.rows, lambda row: row.unit, exact=exact
-    )
-
-
-def _compare_rows(
-    result: VerifyResult,
-    path: str,
-    stored: Iterable[R],
-    again: Iterable[R],
-    key: Callable[[R], str],
-    *,
-    exact: bool,
-) -> int:
-    """Find the first value of each row that differs, or rows that are only on one side.
-
-    One row of each side is in memory.
-
-    Returns:
-        How many rows are stored.
-    """
-    names = []
-    expected = []
-    found = {}
-    for one, other in zip_longest(stored, again):
-        if one is not None:
-            names.append(key(one))
-        if other is not None:
-            expected.append(key(other))
-        if one is None or other is None or names[-1] != expected[-1]:
-            continue
-        if differences := _differences(result, one, other, exact=exact):
-            value, what = next(iter(differences.items()))
-            more = (
-                f"; and {len(differences) - 1} more of this row"
-                if len(differences) > 1
-                else ""
-            )
-            found[f"{path}: {names[-1]}.{value}"] = f"{what}{more}"
-    if names != expected:
-        unmatched = first_few(sorted({*names} ^ {*expected}))
-        what = "its rows are in another order, or one is there twice"
-        if unmatched:
-            what = f"rows are missing or have no record: {unmatched}"
-        found = {path: what}
-    for place, what in found.items():
-        result.find(place, what, "numbers")
-    return len(names)
-
-
-def _differences(
-    result: VerifyResult, stored: Record, again: Record, *, exact: bool
-) -> dict[str, str]:
-    """Return path of every value that differs → both values."""
-    before = dict(_leaves(stored.to_dict()))
-    after = dict(_leaves(again.to_dict()))
-    differences = {}
-    for path in dict.fromkeys((*before, *after)):
-        one = before.get(path)
-        other = after.get(path)
-        result.checked["numbers"] += type(one) in (int, float)
-        if not exact and isinstance(one, float) and isinstance(other, float):
-            equal = math.isclose(one, other, rel_tol=_RELATIVE, abs_tol=_ABSOLUTE)
-        else:
-            in_both = path in before and path in after
-            equal = in_both and type(one) is type(other) and one == other
-        if not equal:
-            old = f"{one!r:.80}" if path in before else "nothing"
-            new = f"{other!r:.80}" if path in after else "nothing"
-            differences[path] = f"{old} is stored, the records give {new}"
-    return differences
-
-
-def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield every value in JSON, by its path with dots: ``metrics.gc_at_5``."""
-    if isinstance(value, list):
-        value = dict(enumerate(value))
-    if isinstance(value, dict):
-        for name, inner in value.items():
-            yield from _leaves(inner, f"{path}.{name}" if path else str(name))
-    else:
-        yield path, value
+    folders = {}
+    for stage in spec.stages[:-1]:
+        folders[stage.name] = contents.recorded(lineage.folders[stage.name])
+    again = rescore(spec, stored, folders, encoders, user_files, features)
+    judge = Judge(spec, stored.driftledger)
+    if any(isinstance(each, CheckpointComponent) for each in encoders.values()):
+        judge = Judge(spec, stored.driftledger, _RELATIVE, _ABSOLUTE)
+    path = lineage.folder.path
+    yield from score_lines(judge, stored, again.score, path)
+    yield from row_lines(judge, contents.recorded(lineage.folder), again.rows, path)
 
 
 class Regenerated(NamedTuple):
@@ -412,12 +295,12 @@ def _calls(
     lineage: Lineage, contents: Contents, components: Components, result: VerifyResult
 ) -> list[Recorded]:
     """Return the calls behind records that can be made again; note components that cannot."""
-    replay, again, played = _follow(lineage, contents, components, keeps_calls=True)
-    for _ in again:
+    played, roles = _play(lineage, contents, components, keeps_calls=True)
+    for _ in played.records:
         pass  # which asks for the calls
     path = lineage.collected[lineage.spec.collects.name].path
     here = []
-    for role, component in played.items():
+    for role, component in roles.items():
         if isinstance(component, str):
             served = lineage.score.served.get(role, {})
             result.skip(
@@ -434,7 +317,7 @@ def _calls(
             here.append(component)
     return [
         each._replace(place=f"{path}/{each.gave.file or f'{RECORDS}: {each.place}'}")
-        for each in replay.calls.values()
+        for each in played.replay.calls.values()
         if each.call.component in here
     ]
 

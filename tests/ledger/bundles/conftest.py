@@ -2,11 +2,8 @@
 
 import pytest
 
-from driftledger.ledger.bundle import write_bundle
-from tests.ledger.conftest import ledger, original
+from driftledger.ledger.bundles.writing import write_bundle
 from tests.support.bundles import Forger
-
-__all__ = ["ledger", "original"]
 
 
 @pytest.fixture(scope="session")

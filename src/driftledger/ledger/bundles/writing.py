@@ -1,5 +1,4 @@
-"""One file with everything behind a run, which :mod:`driftledger_check` checks without this
-package.
+"""One file with everything behind a run, which ``driftledger check`` checks anywhere.
 
 The same run gives the same bytes, from whichever clone and however often.
 """
@@ -14,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from driftledger import __version__
 from driftledger.collect.features import OF_FILES, FeatureStore, Modality, Number
 from driftledger.core.canonical import (
     Json,
@@ -24,14 +24,14 @@ from driftledger.core.canonical import (
 )
 from driftledger.core.errors import LedgerError, first_few
 from driftledger.core.files import read_regular
+from driftledger.ledger.bundles import archive, reading
+from driftledger.ledger.bundles.archive import BundleError
 from driftledger.ledger.lineage import Folder, Run
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.files import listing_bytes
 from driftledger.ledger.published import read_published
 from driftledger.ledger.verify.replay import recompute
 from driftledger.project.project import NOTED_SETTINGS, Project
-from driftledger_check import archive, bundle
-from driftledger_check.archive import BundleError
 
 
 @dataclass
@@ -75,8 +75,8 @@ class KeptFeatures(FeatureStore):
                 table = io.BytesIO()
                 np.save(table, np.stack(rows), allow_pickle=False)
                 text = "\n".join([*digests, ""])
-                members[f"{bundle.FEATURES}{encoder}.npy"] = table.getvalue()
-                members[f"{bundle.FEATURES}{encoder}.txt"] = text.encode()
+                members[f"{reading.FEATURES}{encoder}.npy"] = table.getvalue()
+                members[f"{reading.FEATURES}{encoder}.txt"] = text.encode()
         return members
 
 
@@ -124,7 +124,7 @@ def write_bundle(
     small = _evidence(project, run, named) | features.members()
     for folder in folders:
         listing = contents.output(folder.out, folder.md5)
-        small[bundle.LISTINGS + folder.md5] = listing_bytes(listing)
+        small[reading.LISTINGS + folder.md5] = listing_bytes(listing)
     held = Json()
     left_out = Json()
     members: dict[str, Callable[[], bytes]] = {}
@@ -133,21 +133,22 @@ def write_bundle(
             path = f"{folder.path}/{name}"
             file = contents.path(md5, path)
             assert file is not None  # all of it is here
-            digests = bundle.digests(read_regular(file))
+            digests = reading.digests(read_regular(file))
             if images or path.endswith((".json", ".jsonl")):
                 held[path] = digests
-                members[bundle.FILES + path] = partial(read_regular, file)
+                members[reading.FILES + path] = partial(read_regular, file)
             else:
                 left_out[path] = digests
     manifest = {
-        "schema": bundle.SCHEMA,
-        "kind": bundle.KIND,
+        "schema": reading.SCHEMA,
+        "driftledger": __version__,
+        "kind": reading.KIND,
         "run": named,
         "files": held,
         "left_out": left_out,
         "members": {name: sha256_bytes(data) for name, data in small.items()},
     }
-    small[bundle.MANIFEST] = canonical_json(manifest).encode()
+    small[reading.MANIFEST] = canonical_json(manifest).encode()
     for name, data in small.items():
         members[name] = partial(bytes, data)
     partial_file = out.with_name(out.name + ".partial")
@@ -190,8 +191,8 @@ def _evidence(project: Project, run: Run, named: Json) -> dict[str, bytes]:
         if published.fingerprint == run.fingerprint:
             content = published.to_dict()
             return {
-                bundle.EVIDENCE: canonical_json(evidence).encode(),
-                f"{bundle.LEDGER}{sha256_of(content)}.json": canonical_json(
+                reading.EVIDENCE: canonical_json(evidence).encode(),
+                f"{reading.LEDGER}{sha256_of(content)}.json": canonical_json(
                     content
                 ).encode(),
             }
@@ -202,7 +203,7 @@ def is_bundle(path: Path) -> bool:
     """Return True if a file has the form of a bundle."""
     try:
         with open_regular(path) as file:
-            bundle.Bundle(archive.Archive(file))
+            reading.Bundle(archive.Archive(file))
     except (BundleError, OSError):
         return False
     return True

@@ -1,0 +1,453 @@
+"""``driftledger check``: is everything in a bundle true, as far as that can be computed here?
+
+A bundle may be a stranger's. Nothing of it is run, and the components that it names are looked up
+among the embedded ones alone. What would take too much memory or time is *not checked*.
+"""
+
+import json
+import sys
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache
+from io import BytesIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+from PIL import Image
+
+from driftledger import __version__
+from driftledger.benchmarks.base import NEEDED_FOR, ROLES, Benchmark, Input, Metric
+from driftledger.benchmarks.records import (
+    CARD,
+    RECORDS,
+    CollectedCard,
+    results_of,
+    stream_records,
+)
+from driftledger.benchmarks.registry import benchmark, benchmark_names
+from driftledger.benchmarks.score import SCORE, Score
+from driftledger.benchmarks.scoring import Scored
+from driftledger.collect.features import OF_FILES, FeatureStore
+from driftledger.components.base import ComponentCard, Encoder, frechet_name_of
+from driftledger.components.checkpoints import CheckpointComponent
+from driftledger.core.canonical import sha256_bytes
+from driftledger.core.errors import DriftledgerError, MissingExtraError, StoreError
+from driftledger.core.files import read_json
+from driftledger.core.media import open_picture, png_bytes
+from driftledger.core.registry import provider_class, providers
+from driftledger.core.types import Float32, PromptUsage
+from driftledger.data.records import QUESTION_SET_CARD
+from driftledger.ledger.bundles.archive import Archive, BundleError
+from driftledger.ledger.bundles.reading import FILES, Bundle, Json, version_of
+from driftledger.ledger.bundles.report import NUMBERS, Report, plain
+from driftledger.ledger.findings import FROM_FEATURES, Line, Status
+from driftledger.ledger.links import (
+    check_files,
+    check_fingerprints,
+    check_ledger,
+    check_links,
+    folders_of,
+    guarded,
+)
+from driftledger.ledger.rescoring import (
+    Judge,
+    Value,
+    metric_name,
+    play,
+    record_lines,
+    rescore,
+    row_lines,
+    score_lines,
+    usage_lines,
+    version_key,
+)
+
+_CHECKS = {
+    "files": check_files,
+    "links": check_links,
+    "fingerprints": check_fingerprints,
+    "ledger": check_ledger,
+}
+PIXELS = 50_000_000
+"""The most pixels of a picture that is decoded: 150 MB."""
+ANSWER_CHARACTERS = 200_000
+"""The longest answer that is read: reading takes 2 µs a character."""
+GROUPS = 100
+"""The most groups of a dataset; each has numbers of its own."""
+DISTANCE_COST = 5e11
+"""The largest n·d·min(n, d) of features n×d whose distances are computed: two minutes."""
+_ROUNDING = 1.1e-8
+"""How far a number may be off, relative: one unit of the ninth digit, where it was rounded."""
+_EMBEDDED = ("driftledger.", "driftledger_demo.")
+"""The modules of encoders that are computed here."""
+_ENCODED = frozenset({Input.ENCODER, Input.TEXT_ENCODER})
+_LEFT_OUT = "the pictures were left out of the bundle"
+_TAKEN = (
+    "what an encoder gave that is not computed here is taken as it stands; driftledger verify "
+    "computes it again"
+)
+_SHAPED = {"extra", "flags", "absent", "details"}
+"""Parts of scores and rows without a metric of their own: an encoder may have shaped them."""
+
+
+class NotCheckedError(DriftledgerError):
+    """Raised for what cannot be computed here; the text is the reason."""
+
+
+def check(path: Path, *, trust_features: bool = False) -> Report:
+    """Check all of a bundle.
+
+    Args:
+        trust_features: accept headlines that are from the bundle's own features.
+
+    Raises:
+        BundleError: the file is not a bundle.
+        OSError: the file cannot be read, or the disk has no room for its files.
+    """
+    with (
+        path.open("rb") as file,
+        TemporaryDirectory(prefix="driftledger-") as top,
+        warnings.catch_warnings(action="ignore"),
+    ):
+        bundle = Bundle(Archive(file))
+        groups = {name: guarded(name, each, bundle) for name, each in _CHECKS.items()}
+        for lineage in bundle.lineages:
+            folder = lineage["folder"]["path"]
+            name = f"{NUMBERS}{folder.removeprefix('reports/scores/')}"
+            groups[name] = guarded(
+                f"{folder}/{SCORE}", check_score, bundle, lineage, Path(top)
+            )
+    return Report(path.name, groups, trusts_features=trust_features)
+
+
+def check_score(bundle: Bundle, lineage: Json, top: Path) -> Iterator[Line]:
+    """Compare every number of a score and its rows with the one that the records give.
+
+    Args:
+        top: a folder for the files behind the score.
+    """
+    path = lineage["folder"]["path"]
+    try:
+        files = open_score(bundle, lineage, top)
+        yield from guarded(path, _followed, files, lineage)
+        yield from guarded(path, usage_lines, files.folder, files.records, path)
+        again, judge = compute(bundle, files)
+        yield from score_lines(judge, files.stored, again.score, path)
+        yield from row_lines(judge, files.folder, again.rows, path)
+    except (NotCheckedError, MissingExtraError, MemoryError) as error:
+        reason = str(error) or "it takes more memory than there is"
+        for key in lineage["score"]["metrics"]:
+            yield Line(f"{path}/{SCORE}: metrics.{key}", "not checkable", reason)
+
+
+class ScoreFiles(NamedTuple):
+    """The files behind a score of a bundle, on disk."""
+
+    spec: Benchmark
+    stored: Score
+    folder: Path
+    """The score's own."""
+    folders: dict[str, Path]
+    """Stage → its folder, of the data and of every collect stage."""
+    left_out: set[str]
+    """SHA-256 of pictures that are not in the bundle."""
+
+    @property
+    def records(self) -> Path:
+        return self.folders[self.spec.collects.name]
+
+
+def open_score(bundle: Bundle, lineage: Json, top: Path) -> ScoreFiles:
+    """Write the files behind a score below ``top``, and read it.
+
+    Raises:
+        NotCheckedError: it cannot be computed here.
+        DriftledgerError, ValueError: it is no score.
+    """
+    content = lineage["score"]
+    if content["benchmark"] not in benchmark_names():
+        name = f"{content['benchmark']!r:.60}"
+        raise NotCheckedError(f"no benchmark {name} is installed here")
+    spec = benchmark(content["benchmark"])
+    left_out = set[str]()
+    for folder in folders_of(lineage):
+        left_out |= _unpack(bundle, folder["path"], top)
+    folders = {spec.data.name: top / lineage["data"]["path"]}
+    for stage, folder in lineage["collected"].items():
+        folders[stage] = top / folder["path"]
+    own = top / lineage["folder"]["path"]
+    wrote = version_of(content)
+    try:
+        stored = read_json(own / SCORE, Score)
+        for result in results_of(stream_records(folders[spec.collects.name])):
+            _bound_answer(result.text or "")
+    except StoreError as error:
+        if version_key(wrote) > version_key(__version__):
+            by = f"driftledger {wrote} wrote it, and {__version__} is installed"
+            raise NotCheckedError(f"{by}: {error}") from None
+        raise
+    data = bundle.folder(lineage["data"]["path"])
+    card = data.json("dataset.json" if data.has("dataset.json") else QUESTION_SET_CARD)
+    groups = len(card.get("groups", {}))
+    if groups > GROUPS:
+        raise NotCheckedError(
+            f"the data has {groups:,} groups, and up to {GROUPS} are computed"
+        )
+    if stored.inputs.beside:
+        raise NotCheckedError("a file of the user's went in, which no bundle holds")
+    return ScoreFiles(spec, stored, own, folders, left_out)
+
+
+def compute(bundle: Bundle, files: ScoreFiles) -> tuple[Scored, Judge]:
+    """Compute a score from its records, and say who judges its values.
+
+    Raises:
+        NotCheckedError: it cannot be computed here.
+    """
+    encoders: dict[str, Encoder] = {}
+    for role in ("encoder", "text_encoder"):
+        if role in files.stored.components:
+            encoders[role] = _encoder(files.stored.components[role], files.stored)
+    # embedded encoders see each picture alone, so that three are in memory
+    features = BundleFeatures(most_at_once=1, bundle=bundle, left_out=files.left_out)
+    again = rescore(files.spec, files.stored, files.folders, encoders, {}, features)
+    judge = StrangersJudge(
+        files.spec,
+        files.stored.driftledger,
+        _ROUNDING,
+        stored=files.stored,
+        encoders=encoders,
+        features=features,
+    )
+    return again, judge
+
+
+def _unpack(bundle: Bundle, folder: str, top: Path) -> set[str]:
+    """Write the files of a folder below ``top``, once.
+
+    A grey picture stands in for each that the bundle leaves out, so that what needs no picture is
+    computed.
+
+    Returns:
+        The SHA-256 of the pictures that are left out.
+    """
+    opened = bundle.folder(folder)
+    left_out = set()
+    for name, digests in opened.names.items():
+        is_here = opened.has(name)
+        if not is_here:
+            left_out.add(str(digests["sha256"]))
+        file = top / folder / name
+        if file.exists():
+            continue
+        data = b""
+        if is_here:
+            data = bundle.archive.read(f"{FILES}{folder}/{name}")
+        if file.suffix in (".png", ".jpg", ".webp"):
+            data = data or png_bytes(Image.new("RGB", (16, 16), "grey"))
+            _bound_pixels(f"{folder}/{name}", data)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(data)
+    return left_out
+
+
+def _bound_pixels(path: str, data: bytes) -> None:
+    with open_picture(BytesIO(data)) as image:
+        if image.width * image.height > PIXELS:
+            size = f"{image.width} × {image.height} pixels"
+            raise NotCheckedError(
+                f"{path} has {size}, and up to {PIXELS:,} are decoded"
+            )
+
+
+def _bound_answer(text: str) -> None:
+    if len(text) > ANSWER_CHARACTERS:
+        what = f"an answer has {len(text):,} characters"
+        raise NotCheckedError(f"{what}, and up to {ANSWER_CHARACTERS:,} are read")
+
+
+def _followed(files: ScoreFiles, lineage: Json) -> Iterator[Line]:
+    """Drive the protocol again, and compare its records with those that are stored."""
+    stage = files.spec.collects.name
+    path = f"{lineage['collected'][stage]['path']}/{RECORDS}"
+    card = read_json(files.records / CARD, CollectedCard)
+    if any(ROLES.get(role) == "encoder" for role in card.components):
+        yield Line(path, "not checkable", "an encoder chose which examples were shown")
+        return
+    played = play(files.spec, files.records, files.folders[files.spec.data.name], {})
+    yield from record_lines(played, path)
+
+
+@dataclass
+class GivenEncoder:
+    """An encoder that is not computed here: it gave what the bundle says."""
+
+    card: ComponentCard
+    reads: bool
+    """True if it has a text tower."""
+    frechet_name: str
+    batch_size: int = 4096
+
+    @property
+    def fingerprint(self) -> str:
+        return self.card.fingerprint
+
+    @property
+    def provider(self) -> str:
+        return self.card.provider
+
+    @property
+    def mark(self) -> str | None:
+        return self.card.mark
+
+    @property
+    def is_control(self) -> bool:
+        return self.card.is_control
+
+    @property
+    def spec(self) -> Json:
+        names = ("provider", "version", "settings", "identity")
+        return {name: getattr(self.card, name) for name in names}
+
+    def fitted(self, texts: Iterable[str]) -> "GivenEncoder":
+        return self
+
+    def read_texts(self, texts: Iterable[str]) -> list[PromptUsage]:
+        return [PromptUsage(0, 0) for _ in texts]  # no bundle says how much was read
+
+    def encode(self, batch: object) -> Float32:
+        raise NotCheckedError(
+            f"the bundle lacks features of {self.card.name}, which is not computed here"
+        )
+
+    encode_images = encode_sounds = encode_texts = encode
+
+
+def _encoder(card: ComponentCard, stored: Score) -> Encoder:
+    """Return an embedded encoder of the recorded version, or what stands in for another one.
+
+    An embedded one is tried although its identity, Pillow's version for instance, is another.
+    """
+    kind: type[Encoder] = Encoder
+    if providers("encoders").get(card.provider, "").startswith(_EMBEDDED):
+        with suppress(MissingExtraError, ImportError):
+            kind = cast(type[Encoder], provider_class("encoders", card.provider))
+            is_checkpoint = issubclass(kind, CheckpointComponent)
+            if not is_checkpoint and kind.version == card.version:
+                encoder = kind.model_validate(card.settings)
+                if encoder.fingerprint and encoder.read_texts(["a"]):
+                    return encoder  # its libraries are here
+    names = []
+    for key in stored.metrics:
+        if key.startswith(("fid", "frechet_")):
+            names.append(key.rpartition("_at_")[0] or key)
+    name = getattr(kind, "frechet_name", "") or frechet_name_of(card.provider)
+    reads = kind.encode_texts is not Encoder.encode_texts
+    if kind is Encoder:  # a stranger's own
+        name = names[0] if names else name
+        reads = bool({"clip_s_i", "clap_score"} & stored.metrics.keys())
+    return cast(Encoder, GivenEncoder(card, reads, name))
+
+
+@dataclass
+class BundleFeatures(FeatureStore):
+    """The features that encoders give here, or else those that the bundle says they gave."""
+
+    bundle: Bundle | None = None
+    left_out: set[str] = field(default_factory=set)
+    """SHA-256 of pictures that are not in the bundle."""
+    taken: set[str] = field(default_factory=set)
+    """Encoders of which features were taken from the bundle."""
+
+    def get(self, encoder: Any, seen: Any, batch: Any, make: Any) -> Any:
+        """Return features, as :meth:`FeatureStore.get` does."""
+        if self.left_out.isdisjoint(batch):
+            try:
+                return super().get(encoder, seen, batch, make)
+            except NotCheckedError as error:
+                reason = error
+        else:
+            reason = NotCheckedError(_LEFT_OUT)
+        assert self.bundle is not None
+        places, table = self.bundle.features(encoder) or ({}, np.empty((0, 0)))
+        digests = batch
+        if seen not in OF_FILES:
+            digests = [sha256_bytes(text.encode()) for text in batch]
+        if seen == "readings" or not places.keys() >= {*digests}:
+            raise reason
+        if table.size * min(table.shape) > DISTANCE_COST:
+            rows = f"{table.shape[0]:,} features of {table.shape[1]:,} numbers"
+            raise NotCheckedError(f"{rows} are more than is computed for a stranger")
+        self.taken.add(encoder)
+        return table[[places[digest] for digest in digests]]
+
+
+@dataclass
+class StrangersJudge(Judge):
+    """Judges values of a bundle, where encoders and pictures may not be here."""
+
+    stored: Score = field(kw_only=True)
+    encoders: Mapping[str, Encoder] = field(kw_only=True)
+    features: BundleFeatures = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        self._moved = set()
+        self._taken = set()
+        for role, encoder in self.encoders.items():
+            if encoder.fingerprint != self.stored.components[role].fingerprint:
+                self._moved.add(role)
+            if encoder.fingerprint in self.features.taken or isinstance(
+                encoder, GivenEncoder
+            ):
+                self._taken.add(role)
+        self._metric = cache(self.metric)
+
+    def status(self, value: Value) -> tuple[Status, str]:
+        """Return a status, as :meth:`Judge.status` does."""
+        name = metric_name(value.place)
+        metric = self._metric(name) if name else None
+        part = value.place[0]
+        has_text = not name and bool(_SHAPED & {*value.place})
+        if self.features.left_out and metric and _is_of_pixels(metric):
+            return "not checkable", _LEFT_OUT
+        needs = _ENCODED if metric is None else metric.needs
+        shapes = set[str]()
+        if part == "components":
+            shapes.add(value.place[1])
+        elif name or has_text:
+            shapes = {role for role in self.encoders if NEEDED_FOR[role] & needs}
+        status, what = super().status(value)
+        if status == "reproduced":
+            if name and shapes & self._taken:
+                return FROM_FEATURES, _TAKEN
+        elif shapes & self._moved or (self._taken and part == "flags"):
+            what = "another version of the encoder made it than is installed here"
+            return "not checkable", what
+        elif self.features.left_out and has_text:
+            return "not checkable", _LEFT_OUT
+        return status, what
+
+
+def _is_of_pixels(metric: Metric) -> bool:
+    """Return True for a metric that is computed from pixels, and through no encoder; a count is
+    not."""
+    is_seen = Input.DRAWN in metric.needs and not metric.needs & _ENCODED
+    return is_seen and metric.higher_is_better is not None
+
+
+def run(path: Path, *, as_json: bool = False, trust_features: bool = False) -> int:
+    """Check a bundle, print the result, and return the exit code."""
+    try:
+        report = check(path, trust_features=trust_features)
+    except (BundleError, OSError) as error:
+        why = (
+            f"cannot be read: {error.strerror}" if isinstance(error, OSError) else error
+        )
+        print(plain(f"{path} {why}"), file=sys.stderr)
+        return 2
+    print(json.dumps(report.to_dict(), indent=2) if as_json else report.as_text())
+    return report.code

@@ -1,0 +1,229 @@
+"""The content of a bundle: its scores, with the files behind them."""
+
+import io
+import re
+from collections.abc import Callable, Container, Mapping, Sequence
+from functools import cache
+from typing import Any, Protocol
+
+import numpy as np
+
+from driftledger.core.canonical import canonical_json, md5_bytes, sha256_bytes
+from driftledger.core.files import load_json
+from driftledger.core.types import Float32
+from driftledger.ledger.bundles.archive import Archive, BundleError, check_name
+
+KIND = "driftledger-bundle"
+SCHEMA = 2
+MANIFEST = "bundle.json"
+EVIDENCE = "evidence.json"
+FILES = "files/"
+LISTINGS = "listings/"
+FEATURES = "features/"
+LEDGER = "ledger/"
+DIR = ".dir"
+"""The ending of the MD5 of a folder's listing."""
+RESOLVED = "data/resolved.json"
+"""The file whose keys are in a stage's ``params``."""
+_BINARY = (".png", ".jpg", ".webp", ".wav", ".npy")
+TEXT_BYTES = 256_000_000
+"""The most bytes of text: a description of 2 kB for each of 100,000 records."""
+MOST_VALUES = 2**21
+"""The most values of one JSON text: an empty object takes 30 times its bytes."""
+MOST_SCORES = 300
+"""The most scores of a run; each is computed from all its records."""
+_VERSION = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6}){1,3}[a-z0-9.+]{0,20}")
+
+Json = Mapping[str, Any]
+Features = tuple[Mapping[str, int], Float32]
+"""SHA-256 of an image's file or of a text's UTF-8 → its row; n×d features, finite."""
+
+
+def load(data: bytes, *, in_one_form: bool = False) -> Any:
+    """Read JSON that can be read in one way only.
+
+    Args:
+        in_one_form: require the bytes to be canonical.
+
+    Raises:
+        ValueError: it is not such JSON.
+    """
+    value = load_json(data, TEXT_BYTES, values=MOST_VALUES)
+    if in_one_form and canonical_json(value).encode() != data:
+        raise ValueError("it is not canonical JSON")
+    return value
+
+
+def digests(data: bytes) -> dict[str, Any]:
+    """Describe a file as ``bundle.json`` does."""
+    return {"sha256": sha256_bytes(data), "md5": md5_bytes(data), "bytes": len(data)}
+
+
+def field(rows: Sequence[Json], key: str) -> list[Any]:
+    """List a field of all rows."""
+    return [row[key] for row in rows]
+
+
+class Folder:
+    """A folder behind a score. Reading a file that is not there raises KeyError."""
+
+    def __init__(
+        self,
+        path: str,
+        named: Mapping[str, Json],
+        held: Container[str],
+        read: Callable[[str], bytes],
+    ) -> None:
+        """Make a folder.
+
+        Args:
+            named: the digests of each file in it, also of those that were left out.
+            held: the files that ``read`` can read.
+        """
+        self.path = path
+        self.names = named
+        self._held = held
+        self._read = read
+        self.json = cache(self._json)
+        self.rows = cache(self._rows)
+
+    def _json(self, name: str) -> Any:
+        """Read a JSON file."""
+        return load(self._read(name))
+
+    def _rows(self, name: str) -> list[Any]:
+        """Read the lines of a JSONL file."""
+        return [load(line) for line in self._read(name).splitlines()]
+
+    def digests(self, name: str) -> Json:
+        """Return the digests of a file, which are known also if it was left out."""
+        return self.names[name]
+
+    def has(self, name: str) -> bool:
+        """Return True if the file can be read."""
+        return name in self._held
+
+
+class Source(Protocol):
+    """The files behind scores, in a bundle or in a checkout."""
+
+    @property
+    def evidence(self) -> Json:
+        """The evidence of the run, with its ``combination``."""
+
+    @property
+    def folder(self) -> Callable[[str], Folder]:
+        """A function that opens the folder of a path."""
+
+
+class Bundle:
+    """A bundle in the right form. The checks find out whether its content is true.
+
+    Raises:
+        BundleError: the archive is not a bundle.
+    """
+
+    def __init__(self, archive: Archive) -> None:
+        self.archive = archive
+        size = 0
+        for name, size_of_member in archive.sizes.items():
+            if not name.endswith(_BINARY):
+                size += size_of_member
+        if size > TEXT_BYTES:
+            most = f"no more than {TEXT_BYTES:,} are read"
+            raise BundleError(f"has {size:,} bytes of text, and {most}")
+        self.features = cache(self._features)
+        self.folder = cache(self._folder)
+        try:
+            self._read_manifest()
+        except BundleError:
+            raise
+        except (KeyError, TypeError, ValueError) as error:
+            why = f"{type(error).__name__}: {error!s:.200}"
+            raise BundleError(f"does not hold what it must: {why}") from None
+        twice = self.files.keys() & self.left_out.keys()
+        if twice:
+            raise BundleError(f"both holds {min(twice)} and leaves it out")
+
+    def _read_manifest(self) -> None:
+        """Read ``bundle.json``, ``evidence.json`` and the scores."""
+        manifest = load(self.archive.read(MANIFEST), in_one_form=True)
+        self.evidence = load(self.archive.read(EVIDENCE), in_one_form=True)
+        if (manifest["schema"], manifest["kind"]) != (SCHEMA, KIND):
+            kind = (
+                f"{str(manifest['kind'])[:40]!r}, schema {str(manifest['schema'])[:40]}"
+            )
+            raise BundleError(f"is of {kind}; this driftledger knows schema {SCHEMA}")
+        self.version = version_of(manifest)
+        self.run = dict(manifest["run"])
+        self.members = dict(manifest["members"])
+        self.files = dict(manifest["files"])
+        self.left_out = dict(manifest["left_out"])
+        self.named: dict[str, Json] = self.files | self.left_out
+        """Path in the project → digests."""
+        for path in self.named:
+            check_name(path)
+        self.lineages: list[dict[str, Any]] = self.evidence["lineages"]
+        paths = {lineage["folder"]["path"] for lineage in self.lineages}
+        if not 0 < len(self.lineages) == len(paths) <= MOST_SCORES:
+            raise BundleError(
+                f"holds no score, one of them twice, or more than {MOST_SCORES}"
+            )
+        for lineage in self.lineages:
+            lineage["score"] = self.folder(lineage["folder"]["path"]).json("score.json")
+
+    def _folder(self, path: str) -> Folder:
+        """Open the folder of a path."""
+        start = f"{path}/"
+        named = {}
+        for name, of_file in self.named.items():
+            if name.startswith(start):
+                named[name.removeprefix(start)] = of_file
+        held = {name for name in named if start + name in self.files}
+        return Folder(
+            path,
+            named,
+            held=held,
+            read=lambda name: self.archive.read(f"{FILES}{start}{name}"),
+        )
+
+    def _features(self, encoder: str) -> Features | None:
+        """Read ``features/<fingerprint>.txt`` and ``.npy``; ValueError if they do not fit."""
+        name = f"{FEATURES}{encoder}"
+        if f"{name}.npy" not in self.archive.sizes:
+            return None
+        rows = self.archive.read(f"{name}.txt").decode("ascii").splitlines()
+        file = io.BytesIO(self.archive.read(f"{name}.npy"))
+        table = np.lib.format.read_array(file, allow_pickle=False)
+        has_rows = table.shape[:-1] == (len(rows),)
+        if table.dtype != np.float32 or not has_rows or not np.isfinite(table).all():
+            form = (
+                "a table of finite float32, a row for each line of its list of digests"
+            )
+            raise ValueError(f"it is not {form}")
+        return {digest: row for row, digest in enumerate(rows)}, table
+
+
+def version_of(content: Json) -> str:
+    """Return the version of driftledger that wrote a file; empty where none is named.
+
+    Raises:
+        ValueError: it is not a version.
+    """
+    version = content.get("driftledger", "")
+    if version and not _VERSION.fullmatch(version):
+        raise ValueError(f"{version!r:.40} is not a version of driftledger")
+    return str(version)
+
+
+def noted_of(lineage: Json, folder: Mapping[str, str]) -> Json:
+    """Return what a folder depends on by its stage: settings, versions, components."""
+    place = folder["path"].removeprefix(f"{folder['out']}/")
+    for entry in lineage["stages"].values():
+        if any(out["path"] == folder["out"] for out in entry["outs"]):
+            for value in entry["params"].get(RESOLVED, {}).values():
+                if isinstance(value, dict) and isinstance(
+                    noted := value.get(place), dict
+                ):
+                    return noted
+    return {}

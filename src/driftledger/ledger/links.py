@@ -1,0 +1,730 @@
+"""Checks that the files behind scores agree: bytes, lock entries, records, fingerprints.
+
+``check`` follows these links in a bundle, and ``verify`` those of :func:`check_lineage` in a
+checkout.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from driftledger.core.canonical import canonical_json, sha256_of
+from driftledger.ledger.bundles.reading import (
+    DIR,
+    EVIDENCE,
+    FEATURES,
+    FILES,
+    LEDGER,
+    LISTINGS,
+    MANIFEST,
+    Bundle,
+    Folder,
+    Json,
+    Source,
+    digests,
+    field,
+    load,
+    noted_of,
+)
+from driftledger.ledger.findings import Line
+
+Lines = Iterator[Line]
+
+_RECORDS = "records.jsonl"
+_CARD = "components.json"
+_SCORE = "score.json"
+_ROWS = "rows.jsonl"
+_CALLS = "usage.jsonl"
+_QUESTION_EXTRAS = ("schema", "image", "source", "notes")
+"""Fields that the digest of a question set is not over."""
+_DEFAULTS = {"repeats": 1}
+"""Setting → its value in a protocol that does not name it."""
+_COMBINATION = ("model", "generator", "encoder")
+
+
+def same(
+    where: str,
+    stored: object,
+    expected: object,
+    source: str,
+) -> Line:
+    """Compare a stored value with the one that ``source`` gives."""
+    if stored == expected and type(stored) is type(expected):
+        return Line(where, "reproduced")
+    return Line(
+        where,
+        "differs",
+        f"it is {stored!s:.80}, and {source} gives {expected!s:.80}",
+    )
+
+
+def compare(
+    where: str,
+    stored: Json,
+    expected: Json,
+    source: str,
+) -> Lines:
+    """Compare each entry that ``source`` gives with the stored one."""
+    for key, value in expected.items():
+        yield same(
+            f"{where}{key}",
+            stored.get(key),
+            value,
+            source,
+        )
+
+
+def differs(where: str, what: str) -> Line:
+    """Report a difference."""
+    return Line(where, "differs", what)
+
+
+def guarded(
+    where: str, check: Callable[..., Iterable[Line]], *arguments: Any
+) -> list[Line]:
+    """List the lines of a check; one that cannot read what it needs is a difference."""
+    lines: list[Line] = []
+    try:
+        lines.extend(check(*arguments))
+    except (
+        Exception
+    ) as error:  # a stranger's file may cause any; it must not be a crash
+        why = f"{type(error).__name__}: {error!s:.200}"
+        lines.append(differs(where, f"it cannot be followed: {why}"))
+    return lines
+
+
+def check_files(bundle: Bundle) -> Lines:
+    """Check that ``bundle.json`` names every member with its hash, and no other file."""
+    archive = bundle.archive
+    held = {FILES + path: named for path, named in bundle.files.items()}
+    known = {EVIDENCE}
+    for lineage in bundle.lineages:
+        for folder in folders_of(lineage):
+            known.add(f"{LISTINGS}{folder['md5']}")
+        for card in lineage["score"]["components"].values():
+            features = f"{FEATURES}{card['fingerprint']}"
+            known |= {f"{features}.npy", f"{features}.txt"}
+    known.update(_published(bundle)[:1])
+    for name in archive.sizes:
+        if name == MANIFEST:
+            continue
+        actual = digests(archive.read(name))  # BundleError if its checksum is another
+        if name in held:
+            yield same(name, held[name], actual, "the member")
+        elif name in bundle.members and name in known:
+            yield same(
+                name,
+                bundle.members[name],
+                actual["sha256"],
+                "the member",
+            )
+        else:
+            yield differs(name, "nothing names it: it was put in")
+    for name in sorted((held.keys() | bundle.members.keys()) - archive.sizes.keys()):
+        yield differs(name, f"{MANIFEST} names it, and it is not there")
+    for path in bundle.left_out:
+        yield Line(FILES + path, "not checkable", "only its hashes are in the bundle")
+
+
+def _published(bundle: Bundle) -> list[str]:
+    """List the published files in the bundle; there should be one."""
+    return [name for name in bundle.archive.sizes if name.startswith(LEDGER)]
+
+
+def folders_of(lineage: Json) -> list[dict[str, str]]:
+    """List the folders behind a score, its own first."""
+    return [
+        lineage["folder"],
+        lineage["data"],
+        *lineage["collected"].values(),
+    ]
+
+
+def check_links(bundle: Bundle) -> Lines:
+    """Check that files, folders, lock entries, records, images and sounds fit together."""
+    run = {key: bundle.evidence[key] for key in ("name", "combination", "fingerprint")}
+    yield same(
+        f"{MANIFEST}: run",
+        dict(bundle.run),
+        run,
+        EVIDENCE,
+    )
+    yield from guarded(EVIDENCE, _stages, bundle)
+    seen = set()
+    paths = set[str]()
+    for lineage in bundle.lineages:
+        for folder in folders_of(lineage):
+            yield from _written(lineage, folder)
+            if str(folder) not in seen:
+                yield from guarded(
+                    folder["path"],
+                    _listed,
+                    bundle,
+                    lineage,
+                    folder,
+                )
+            seen.add(str(folder))
+        yield from check_lineage(bundle, lineage, paths)
+        paths.update(field(folders_of(lineage), "path"))
+    for path in bundle.named:
+        if paths.isdisjoint(path[: slash.start()] for slash in re.finditer("/", path)):
+            yield differs(path, "nothing behind the run has this file: it was put in")
+
+
+def check_lineage(
+    source: Source,
+    lineage: Json,
+    checked: Container[str],
+) -> Lines:
+    """Check that a score, its records and its data belong together.
+
+    Args:
+        checked: the paths of folders that have been checked.
+    """
+    path = f"{lineage['folder']['path']}/{_SCORE}"
+    data = lineage["data"]["path"]
+    yield from guarded(path, _score, source, lineage)
+    if data not in checked:
+        yield from guarded(data, _data, source.folder(data))
+    for stage, folder in lineage["collected"].items():
+        records = source.folder(folder["path"])
+        if folder["path"] not in checked:
+            yield from guarded(
+                folder["path"],
+                _collected,
+                source,
+                lineage,
+                stage,
+            )
+            yield from guarded(folder["path"], check_calls, records)
+        yield from guarded(
+            folder["path"],
+            _card,
+            source,
+            lineage,
+            stage,
+        )
+
+
+def _stages(bundle: Bundle) -> Lines:
+    """Check that a stage has one entry in DVC's lock, whichever score it is behind."""
+    entries: dict[str, Any] = {}
+    for lineage in bundle.lineages:
+        for stage, entry in lineage["stages"].items():
+            where = f"{EVIDENCE}: {lineage['folder']['path']}: {stage}"
+            first = entries.setdefault(stage, entry)
+            yield same(
+                where,
+                sha256_of(entry),
+                sha256_of(first),
+                "another score",
+            )
+
+
+def _entries(
+    lineage: Json,
+    use: str,
+    out: str,
+) -> list[Json]:
+    """List what the stages behind a score have of an output, as ``outs`` or ``deps``."""
+    stages = lineage["stages"].values()
+    return [entry for stage in stages for entry in stage[use] if entry["path"] == out]
+
+
+def _written(lineage: Json, folder: Mapping[str, str]) -> Lines:
+    """Check that a stage wrote a folder, and that the other stages read what was written."""
+    path = folder["path"]
+    out = folder["out"]
+    md5 = folder["md5"]
+    written = set(field(_entries(lineage, "outs", out), "md5"))
+    read = set(field(_entries(lineage, "deps", out), "md5"))
+    if path != out and not path.startswith(f"{out}/"):
+        yield differs(path, f"it is not in {out}, which {EVIDENCE} has for it")
+    if md5 not in written:
+        yield differs(path, f"no stage in {EVIDENCE} wrote {out} with md5 {md5}")
+    for other in (written | read) - {md5}:
+        stage = f"a stage in {EVIDENCE} has {out} with md5 {other}"
+        yield differs(path, f"{stage}, and the score with {md5}")
+
+
+def _listed(
+    bundle: Bundle,
+    lineage: Json,
+    folder: Mapping[str, str],
+) -> Lines:
+    """Check that the files of a folder are those of DVC's listing of its output."""
+    path = folder["path"]
+    out = folder["out"]
+    data = bundle.archive.read(f"{LISTINGS}{folder['md5']}")
+    yield same(
+        f"{path}: md5",
+        folder["md5"],
+        digests(data)["md5"] + DIR,
+        "the listing",
+    )
+    files = {row["relpath"]: row["md5"] for row in load(data)}
+    if folder is lineage["folder"]:
+        yield from _forgotten(bundle, lineage, files)
+    for entry in _entries(lineage, "outs", out):
+        yield same(
+            f"{out}: nfiles",
+            entry.get("nfiles"),
+            len(files),
+            "the listing",
+        )
+    listed = {}
+    start = f"{path}/".removeprefix(f"{out}/")
+    for name, md5 in files.items():
+        if name.startswith(start):
+            listed[name.removeprefix(start)] = md5
+    opened = bundle.folder(path)
+    for name in sorted(listed.keys() | opened.names.keys()):
+        actual = opened.names[name]["md5"] if name in opened.names else None
+        yield same(
+            f"{path}/{name}: md5",
+            listed.get(name),
+            actual,
+            "the file",
+        )
+
+
+def _forgotten(
+    bundle: Bundle,
+    lineage: Json,
+    listing: Iterable[str],
+) -> Lines:
+    """Find the scores of the run that the bundle leaves out.
+
+    Scores of another generator or encoder are not of the run; others, those of questions
+    for instance, are of every run of the model.
+    """
+    out = lineage["folder"]["out"]
+    generator_and_encoder = dict(
+        zip(_COMBINATION, bundle.evidence["combination"], strict=True)
+    )
+    for name in listing:
+        path = f"{out}/{name}"
+        if path in bundle.files or not name.endswith(f"/{_SCORE}"):
+            continue
+        folder = path.removesuffix(f"/{_SCORE}")
+        noted = noted_of(lineage, {"out": out, "path": folder})
+        ending = ""
+        for role in ("generator", "encoder"):
+            if isinstance(noted.get(role), str):
+                ending += f"/{generator_and_encoder[role]}"
+        if folder.endswith(ending):
+            yield differs(path, "the bundle leaves out this score of the run")
+
+
+def check_fingerprints(bundle: Bundle) -> Lines:
+    """Check the fingerprints of the run, of components and of features."""
+    where = f"{EVIDENCE}: fingerprint"
+    yield same(
+        where,
+        bundle.run["fingerprint"],
+        run_fingerprint(bundle),
+        "its scores",
+    )
+    fingerprints = set[str]()
+    for lineage in bundle.lineages:
+        yield from check_components(lineage)
+        fingerprints.update(_fingerprints(lineage["score"]).values())
+    for fingerprint in sorted(fingerprints):
+        yield from guarded(
+            f"{FEATURES}{fingerprint}.npy",
+            _features,
+            bundle,
+            fingerprint,
+        )
+
+
+def check_components(lineage: Json) -> Lines:
+    """Check that the fingerprint of each component of a score is that of its card."""
+    for role, card in lineage["score"]["components"].items():
+        where = f"{lineage['folder']['path']}/{_SCORE}: components.{role}"
+        spec = {
+            key: card[key] for key in ("provider", "version", "settings", "identity")
+        }
+        yield same(
+            where,
+            card["fingerprint"],
+            sha256_of(spec),
+            "the card",
+        )
+
+
+def _features(bundle: Bundle, fingerprint: str) -> Lines:
+    if bundle.features(fingerprint) is not None:
+        yield Line(f"{FEATURES}{fingerprint}.npy: form", "reproduced")
+
+
+def _fingerprints(score: Json) -> dict[str, str]:
+    return {role: card["fingerprint"] for role, card in score["components"].items()}
+
+
+def run_fingerprint(bundle: Bundle) -> str:
+    """Hash a combination and the inputs of its scores: data, records, settings, components."""
+    scores = {}
+    for lineage in bundle.lineages:
+        score = lineage["score"]
+        scores[lineage["folder"]["path"]] = {
+            "benchmark": score["benchmark"],
+            "keys": score["keys"],
+            "inputs": score["inputs"],
+            "components": _fingerprints(score),
+        }
+    return sha256_of(
+        {
+            "combination": bundle.evidence["combination"],
+            "scores": scores,
+        }
+    )
+
+
+def check_ledger(bundle: Bundle) -> Lines:
+    """Check that the published file has the hash in its name, and exactly these scores."""
+    files = _published(bundle)
+    if len(files) != 1:
+        yield differs(
+            LEDGER, f"the bundle has {len(files)} published files of its run, not one"
+        )
+        return
+    [name] = files
+    published = load(bundle.archive.read(name))
+    yield same(
+        name,
+        name,
+        f"{LEDGER}{sha256_of(published)}.json",
+        "its content",
+    )
+    for key in ("fingerprint", "combination"):
+        yield same(
+            f"{name}: {key}",
+            published[key],
+            bundle.evidence[key],
+            EVIDENCE,
+        )
+    scores = {score["path"]: score for score in published["scores"]}
+    for lineage in bundle.lineages:
+        path = lineage["folder"]["path"]
+        noted = scores.pop(path, {})
+        folder = bundle.folder(path)
+        components = {
+            card["role"]: card["fingerprint"] for card in noted.get("components", ())
+        }
+        noted = {**noted, "components": components}
+        inputs = sha256_of(lineage["score"]["inputs"])
+        table = (
+            ("score", folder.digests(_SCORE)["sha256"], _SCORE),
+            ("rows", folder.digests(_ROWS)["sha256"], _ROWS),
+            ("inputs", inputs, _SCORE),
+            ("components", _fingerprints(lineage["score"]), _SCORE),
+        )
+        for key, expected, source in table:
+            yield same(
+                f"{name}: {path}: {key}",
+                noted.get(key),
+                expected,
+                source,
+            )
+    for path in scores:
+        yield differs(f"{name}: {path}", "the bundle leaves out this score of the run")
+
+
+def _score(source: Source, lineage: Json) -> Lines:
+    """Check the place of a score, its combination, and the settings of its stages."""
+    score = lineage["score"]
+    folder = lineage["folder"]["path"]
+    path = f"{folder}/{_SCORE}"
+    keys = score["keys"]
+    words = sorted([score["benchmark"], *keys.values()])
+    yield same(
+        f"{path}: keys",
+        words,
+        sorted(folder.split("/")[2:]),
+        "its path",
+    )
+    run = dict(zip(_COMBINATION, source.evidence["combination"], strict=True))
+    yield from compare(
+        f"{path}: keys.",
+        run | keys,
+        run,
+        "the run",
+    )
+    for role, card in score["components"].items():
+        name = card["name"]
+        yield same(
+            f"{path}: components.{role}.name",
+            name,
+            keys.get(role, name),
+            "its key",
+        )
+    version = noted_of(lineage, lineage["folder"]).get("version")
+    stored_version = score["inputs"].get("version", 1)
+    yield same(f"{path}: inputs.version", stored_version, version, "its stage")
+    for behind in folders_of(lineage):
+        yield from _noted(
+            path,
+            score,
+            behind["path"],
+            noted_of(lineage, behind),
+        )
+
+
+def _noted(
+    path: str,
+    score: Json,
+    folder: str,
+    noted: Json,
+) -> Lines:
+    """Check that a stage ran with the components and the settings that the score names."""
+    cards = score["components"]
+    stage = f"the stage of {folder}"
+    for key, value in noted.items():
+        if key in cards:
+            card = cards[key]
+            fingerprint = value.get(card["name"]) if isinstance(value, dict) else value
+            yield same(
+                f"{path}: components.{key}",
+                card["fingerprint"],
+                fingerprint,
+                stage,
+            )
+        elif not isinstance(value, dict):
+            for part in ("protocol", "settings", "beside"):
+                settings = score["inputs"].get(part, {})
+                if part == "protocol" and "generator" in noted:
+                    settings = _DEFAULTS | settings
+                if (
+                    key in settings
+                ):  # 1e-05 is a number to DVC's YAML, and text to others
+                    where = f"{path}: inputs.{part}.{key}"
+                    yield same(
+                        where,
+                        str(settings[key]),
+                        str(value),
+                        stage,
+                    )
+
+
+def _data(folder: Folder) -> Lines:
+    """Check that a dataset or question set has the files and the digest of its list."""
+    if folder.has("samples.jsonl"):
+        card = "dataset.json"
+        listing = folder.rows("samples.jsonl")
+        counted = "samples"
+        parts = ("id", "category", "label", "split", "sha256")
+        digest = sha256_of([[row.get(part) for part in parts] for row in listing])
+        media = dict(
+            zip(
+                field(listing, "file"),
+                field(listing, "sha256"),
+                strict=True,
+            )
+        )
+    else:
+        card = "question_set.json"
+        listing = folder.rows("questions.jsonl")
+        counted = "questions"
+        digest = sha256_of([_without_extras(row) for row in listing])
+        media = dict(
+            zip(
+                field(listing, "image"),
+                field(listing, "image_sha256"),
+                strict=True,
+            )
+        )
+        for row in listing:
+            media |= {image["file"]: image["sha256"] for image in row.get("images", ())}
+    categories = Counter(row.get("category") for row in listing)
+    del categories[None]
+    expected = {
+        "digest": digest,
+        counted: len(listing),
+        "categories": dict(categories),
+        "leaks": _leaks(listing),
+    }
+    stored = {"leaks": {}, **folder.json(card)}
+    yield from compare(
+        f"{folder.path}/{card}: ",
+        stored,
+        expected,
+        "its list",
+    )
+    yield from _duplicates(folder, field(listing, "id"))
+    yield from _media(folder, media)
+
+
+def _without_extras(question: Json) -> dict[str, Any]:
+    return {
+        key: value for key, value in question.items() if key not in _QUESTION_EXTRAS
+    }
+
+
+def _leaks(listing: Sequence[Json]) -> dict[str, str]:
+    """Map test samples that are in the support set as well to the first one there."""
+    support: dict[str, str] = {}
+    for row in listing:
+        if row.get("split") == "support":
+            support.setdefault(row["sha256"], row["id"])
+    leaks = {}
+    for row in listing:
+        if row.get("split") == "test" and row["sha256"] in support:
+            leaks[row["id"]] = support[row["sha256"]]
+    return leaks
+
+
+def _media(folder: Folder, media: Mapping[str, str]) -> Lines:
+    """Check that every image is the one in its record, and that no other file is there."""
+    for name, sha256 in media.items():
+        actual = folder.names.get(name, {"sha256": "no such file"})["sha256"]
+        yield same(
+            f"{folder.path}/{name}",
+            sha256,
+            actual,
+            "the file",
+        )
+    for name in folder.names:
+        if name not in media and not name.endswith((".json", ".jsonl")):
+            yield differs(f"{folder.path}/{name}", "no record has this file")
+
+
+def _collected(
+    source: Source,
+    lineage: Json,
+    stage: str,
+) -> Lines:
+    """Check that the records of a stage are of the data, and have their files."""
+    folder = source.folder(lineage["collected"][stage]["path"])
+    data = source.folder(lineage["data"]["path"])
+    records = folder.rows(_RECORDS)
+    listing = data.rows(
+        "samples.jsonl" if data.has("samples.jsonl") else "questions.jsonl"
+    )
+    known = {row["id"]: row.get("sha256") for row in listing}
+    where = f"{folder.path}/{_RECORDS}"
+    files = {}
+    unknown = set()
+    images: dict[Any, str] = {}  # unit, t and repeat → the SHA-256 of the image there
+    for record in records:
+        if record["step"] and record["unit"] not in known:
+            unknown.add(str(record["unit"]))
+        for result in record["results"]:
+            if result.get("file") is not None:
+                files[result["file"]] = result["sha256"]
+                images[_place(record)] = result["sha256"]
+    yield from _media(folder, files)
+    for unit in sorted(unknown):
+        yield differs(where, f"{data.path} has none that is called {unit:.80}")
+    places = [canonical_json(_place(record)) for record in records]
+    yield from _duplicates(folder, places)
+    for record in records:
+        extra = record.get("extra", {})
+        if "parent_sha256" in extra:
+            unit, t, repeat = _place(record)
+            parent = known[unit] if t == 1 else images.get((unit, t - 1, repeat))
+            again = f", repeat {repeat}" if repeat else ""
+            place = f"{where}: {unit}, t = {t}{again}: parent_sha256"
+            yield same(place, extra["parent_sha256"], parent, "the file before")
+
+
+def check_calls(folder: Folder) -> Lines:
+    """Check that every answered call of a role is noted once, and no other call."""
+    if _CALLS not in folder.names:
+        return
+    calls = folder.rows(_CALLS)
+    roles = set(field(calls, "role"))
+    answered = set()
+    for record in folder.rows(_RECORDS):
+        for result in record["results"]:
+            if result["outcome"] != "failed" and result["role"] in roles:
+                answered.add((result["role"], result["key"]))
+    noted = {(call["role"], call["key"]) for call in calls}
+    keys = sorted(key for _, key in noted)
+    fits = noted <= answered and keys == sorted({key for _, key in answered})
+    where = f"{folder.path}/{_CALLS}"
+    if fits and len(calls) == len(noted):
+        yield Line(where, "reproduced")
+    else:
+        yield differs(
+            where, f"its calls are not those that {_RECORDS} has answers of, each once"
+        )
+
+
+def _place(record: Json) -> tuple[str, int, int]:
+    return (
+        record["unit"],
+        record["step"],
+        record.get("repeat", 0),
+    )
+
+
+def _duplicates(folder: Folder, units: Iterable[str]) -> Lines:
+    for unit, count in Counter(units).items():
+        if count > 1:
+            yield differs(folder.path, f"{count} of its records are of {unit:.120}")
+
+
+def _card(
+    source: Source,
+    lineage: Json,
+    stage: str,
+) -> Lines:
+    """Check that a score and the card of a collect stage agree, and both with the data."""
+    score = lineage["score"]
+    inputs = score["inputs"]
+    path = f"{lineage['folder']['path']}/{_SCORE}"
+    folder = source.folder(lineage["collected"][stage]["path"])
+    data = source.folder(lineage["data"]["path"])
+    card = folder.json(_CARD)
+    where = f"{folder.path}/{_CARD}"
+    records = {stage: folder.digests(_RECORDS)["sha256"]}
+    records_file = f"{folder.path}/{_RECORDS}"
+    yield from compare(
+        f"{path}: inputs.records.",
+        inputs["records"],
+        records,
+        records_file,
+    )
+    data_card = "dataset.json" if data.has("dataset.json") else "question_set.json"
+    digest = {"data_digest": data.json(data_card)["digest"]}
+    yield from compare(
+        f"{path}: inputs.",
+        inputs,
+        digest,
+        data.path,
+    )
+    yield from compare(
+        f"{where}: ",
+        card,
+        digest,
+        data.path,
+    )
+    written_for = [card["benchmark"], card["stage"]]
+    yield same(
+        f"{where}: stage",
+        written_for,
+        [score["benchmark"], stage],
+        EVIDENCE,
+    )
+    for key, value in card["keys"].items():
+        yield same(
+            f"{where}: keys.{key}",
+            value,
+            score["keys"].get(key, value),
+            path,
+        )
+    yield from compare(
+        f"{path}: components.",
+        score["components"],
+        card["components"],
+        where,
+    )
+    yield from compare(
+        f"{path}: inputs.protocol.",
+        inputs["protocol"],
+        card["protocol"],
+        where,
+    )

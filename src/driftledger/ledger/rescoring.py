@@ -1,0 +1,325 @@
+"""A score, computed again from its records: by ``verify`` in a checkout, by ``check`` in a bundle.
+
+First the records are followed: the protocol that made them has to give the same ones again from
+the results that they hold. Then the score is computed from them by the function that ``score``
+calls, and every value is compared with the one that is stored.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from driftledger import __version__
+from driftledger.benchmarks.base import Benchmark, Metric
+from driftledger.benchmarks.collecting import Replay
+from driftledger.benchmarks.records import (
+    CARD,
+    CollectedCard,
+    CollectedRecord,
+    Folders,
+    stream_records,
+)
+from driftledger.benchmarks.score import ROWS, SCORE, Row, Score, base_key
+from driftledger.benchmarks.scoring import Scored, ToScore
+from driftledger.benchmarks.settings import recorded
+from driftledger.benchmarks.usage import USAGE, read_usage, usage_behind
+from driftledger.collect.features import FeatureStore
+from driftledger.components.base import Component, Encoder
+from driftledger.core.canonical import Json, canonical_json
+from driftledger.core.files import Record, read_json, stream_jsonl
+from driftledger.ledger.findings import Line, Status
+
+Place = tuple[str, ...]
+"""The way to a value: ``("metrics", "gc_at_5")``, ``("rows", "cat", "values", "gc", "0")``."""
+
+CORRECTIONS: Mapping[tuple[str, str], str] = {}
+"""Benchmark and metric → the version since which it has other values, as CHANGELOG says."""
+
+_ABSENT: Any = ...
+_UNCOMPARED = {("driftledger",), ("inputs", "version")}
+"""Who made a score, which no record shows."""
+
+R = TypeVar("R", bound=Record)
+
+
+class Played(NamedTuple):
+    """A protocol that is driven once more by the results that its records hold."""
+
+    replay: Replay
+    records: Iterable[CollectedRecord]
+    """The records that come of it, in their order."""
+
+
+def play(
+    spec: Benchmark,
+    folder: Path,
+    data: Path,
+    components: Mapping[str, Component],
+    *,
+    keeps_calls: bool = False,
+) -> Played:
+    """Drive the protocol behind a folder of records once more; nothing is called.
+
+    Args:
+        components: role → the recorded version, of those that are here.
+    """
+    replay = Replay(folder, keeps_calls=keeps_calls)
+    card = read_json(folder / CARD, CollectedCard)
+    collecting = spec.as_recorded(card, data, components)
+    return Played(replay, collecting.collect(collecting, replay))
+
+
+def rescore(
+    spec: Benchmark,
+    stored: Score,
+    folders: Folders,
+    encoders: Mapping[str, Encoder],
+    beside: Folders,
+    features: FeatureStore | None,
+) -> Scored:
+    """Make a score from records, features and settings, as the stored one was made.
+
+    Args:
+        folders: stage → its folder, of the data and of every collect stage.
+        encoders: role → the encoder that plays it.
+        beside: setting → the user's file that went in.
+    """
+    settings = stored.inputs.settings
+    return spec.score(
+        ToScore(
+            keys=stored.keys,
+            folders=folders,
+            section=recorded(spec.settings, settings, spec.scores.settings),
+            seed=settings["seed"],
+            encoders=encoders,
+            beside=beside,
+            features=features,
+        )
+    )
+
+
+class Value(NamedTuple):
+    """A value of a score, of a row or of a record, as it is stored and as it is made again."""
+
+    place: Place
+    stored: Any
+    again: Any
+
+    @property
+    def is_equal(self) -> bool:
+        return type(self.stored) is type(self.again) and bool(self.stored == self.again)
+
+    @property
+    def are_numbers(self) -> bool:
+        return {type(self.stored), type(self.again)} <= {int, float}
+
+    @property
+    def what(self) -> str:
+        """The difference, in words."""
+        old = "nothing" if self.stored is _ABSENT else f"{self.stored!r:.80}"
+        new = "nothing" if self.again is _ABSENT else f"{self.again!r:.80}"
+        return f"{old} is stored, the records give {new}"
+
+
+def compare(stored: Json, again: Json, start: Place = ()) -> Iterator[Value]:
+    """Yield every value that stands on either side."""
+    before = dict(_leaves(stored, start))
+    after = dict(_leaves(again, start))
+    for place in dict.fromkeys((*before, *after)):
+        yield Value(place, before.get(place, _ABSENT), after.get(place, _ABSENT))
+
+
+@dataclass
+class Judge:
+    """Says of each value of a score whether it is reproduced."""
+
+    spec: Benchmark
+    wrote: str
+    """The version of driftledger that wrote the score; empty for one before versions were noted."""
+    relative: float = 0.0
+    absolute: float = 0.0
+    """How far a number with a fraction may be off."""
+
+    def status(self, value: Value) -> tuple[Status, str]:
+        """Return whether a value is reproduced, and the difference or the reason if it is not."""
+        if value.is_equal or self._is_near(value):
+            return "reproduced", ""
+        name = metric_name(value.place)
+        if name and value.again is _ABSENT and self.metric(name) is None:
+            what = f"this version of {self.spec.name} has no metric {name!r:.60}"
+            return "not checkable", what
+        wrote = version_key(self.wrote)
+        if wrote == version_key(__version__):
+            return "differs", value.what
+        since = CORRECTIONS.get((self.spec.name, name), "")
+        if version_key(since) > wrote:
+            what = f"corrected since {since}"
+            if self.wrote:
+                what += f"; 'uvx driftledger=={self.wrote} check FILE' computes it as it was"
+            return "not checkable", what
+        if value.are_numbers or (name and value.again is _ABSENT):
+            return "differs", value.what
+        by = f"driftledger {self.wrote}" if self.wrote else "an earlier driftledger"
+        what = f"{by} wrote it, and {__version__} is installed: {value.what}"
+        return "not checkable", what
+
+    def _is_near(self, value: Value) -> bool:
+        if not isinstance(value.stored, float) or not isinstance(value.again, float):
+            return False
+        return math.isclose(
+            value.stored, value.again, rel_tol=self.relative, abs_tol=self.absolute
+        )
+
+    def metric(self, name: str) -> Metric | None:
+        """Return the metric of a key in a score or in a row."""
+        for metric in self.spec.metrics:
+            if name in (metric.row, metric.key):
+                return metric
+        return self.spec.metric(name) or self.spec.metric(f"{name}_at_1")
+
+
+def version_key(version: str) -> tuple[int, ...]:
+    """Return what versions are ordered by; that of an unnamed one is the lowest.
+
+    >>> version_key("1.10.0rc1") > version_key("1.9.2") > version_key("")
+    True
+    """
+    parts = []
+    for part in version.split("."):
+        digits = part[: len(part) - len(part.lstrip("0123456789"))]
+        parts.append(int(digits or -1))
+    return tuple(parts)
+
+
+def metric_name(place: Place) -> str:
+    """Return the metric's key at a place of a score or a row; empty where none stands."""
+    if place[0] == "rows":
+        if "values" not in place[:-1]:
+            return ""
+        return place[place.index("values") + 1]
+    at = {"metrics": 1, "groups": 3, "curves": 1}.get(place[0])
+    return base_key(place[at]) if at is not None and len(place) > at else ""
+
+
+def _leaves(value: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
+    """Yield every value in JSON by its place."""
+    if isinstance(value, list):
+        value = {str(at): item for at, item in enumerate(value)}
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _leaves(inner, (*place, str(name)))
+    else:
+        yield place, value
+
+
+def record_lines(played: Played, path: str) -> Iterator[Line]:
+    """Compare the records of a folder with those that their protocol gives, one by one.
+
+    Args:
+        path: what lines call the file.
+    """
+    followed = 0
+    stored = stream_records(played.replay.folder)
+    for pair in _paired(stored, played.records, lambda record: record.place):
+        if isinstance(pair, str):
+            yield Line(path, "differs", pair)
+            break
+        one, other = pair
+        values = compare(one.to_dict(), other.to_dict(), start=(one.place,))
+        differing = [value for value in values if not value.is_equal]
+        if differing:
+            yield _first_of(path, [(value.place, value.what) for value in differing])
+        else:
+            followed += 1
+    yield Line(path, "reproduced", values=followed)
+
+
+def score_lines(judge: Judge, stored: Score, again: Score, path: str) -> Iterator[Line]:
+    """Compare a score with the one that its records give.
+
+    Args:
+        path: what lines call its folder.
+    """
+    # as its file would give it
+    made = Score.model_validate_json(canonical_json(again.to_dict()))
+    for value in compare(stored.to_dict(), made.to_dict()):
+        if value.place not in _UNCOMPARED:
+            where = f"{path}/{SCORE}: {'.'.join(value.place)}"
+            yield Line(where, *judge.status(value))
+
+
+def row_lines(
+    judge: Judge, folder: Path, again: Iterable[Row], path: str
+) -> Iterator[Line]:
+    """Compare the rows of a score's folder with those that its records give, one by one.
+
+    A row that differs has a line with its first difference. Values that are reproduced, or are not
+    checked for one reason, have a line together.
+
+    Args:
+        path: what lines call the folder.
+    """
+    file = f"{path}/{ROWS}"
+    alike: dict[tuple[Status, str], Line] = {}
+    stored = stream_jsonl(folder / ROWS, Row)
+    for pair in _paired(stored, again, lambda row: row.unit):
+        if isinstance(pair, str):
+            yield Line(file, "differs", pair)
+            break
+        one, other = pair
+        differing: list[tuple[Place, str]] = []
+        start = ("rows", one.unit)
+        for value in compare(one.to_dict(), other.to_dict(), start):
+            status, what = judge.status(value)
+            if status == "differs":
+                differing.append((value.place[1:], what))
+                continue
+            where = f"{file}: {'.'.join(value.place[1:])}"
+            first = alike.get((status, what), Line(where, status, what, values=0))
+            alike[status, what] = first._replace(values=first.values + 1)
+        if differing:
+            yield _first_of(file, differing)
+    yield from alike.values()
+
+
+def _first_of(path: str, differing: Sequence[tuple[Place, str]]) -> Line:
+    """Return one line about the values of a record or row that differ."""
+    place, what = differing[0]
+    if len(differing) > 1:
+        what += f"; and {len(differing) - 1} more of this line"
+    return Line(f"{path}: {'.'.join(place)}", "differs", what, values=len(differing))
+
+
+def _paired(
+    stored: Iterable[R], again: Iterable[R], name: Callable[[R], str]
+) -> Iterator[tuple[R, R] | str]:
+    """Yield pairs of lines that are about the same thing; at the first that are not, a sentence."""
+    for one, other in zip_longest(stored, again):
+        before = one and name(one)
+        after = other and name(other)
+        if one is None or other is None or before != after:
+            what = "lines are missing, there twice or in another order"
+            yield f"{what}: {before!r:.80} is stored where the records give {after!r:.80}"
+            return
+        yield one, other
+
+
+def usage_lines(folder: Path, records: Path, path: str) -> Iterator[Line]:
+    """Compare what the calls behind a score took with what is noted beside their records.
+
+    Args:
+        path: what lines call the score's folder.
+    """
+    stored = read_usage(folder)
+    if stored is None:
+        return
+    again = usage_behind(records)
+    for value in compare(stored.to_dict(), again.to_dict() if again else {}):
+        where = f"{path}/{USAGE}: {'.'.join(value.place)}"
+        if value.is_equal:
+            yield Line(where, "reproduced")
+        else:
+            yield Line(where, "differs", value.what)

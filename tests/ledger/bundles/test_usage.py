@@ -1,0 +1,19 @@
+"""Forged totals of what calls took, and forged calls."""
+
+from driftledger.ledger.bundles.reading import Folder
+from driftledger.ledger.links import check_calls
+from driftledger.ledger.rescoring import usage_lines
+from tests.benchmarks.test_usage import write_usage
+from tests.support.cases import cases, each_case
+
+
+@each_case(cases(__file__, "usage"))
+def test_forged_usage_is_found(case, tmp_path):
+    write_usage(case, tmp_path)
+    names = {file.name: {} for file in tmp_path.iterdir()}
+    source = Folder(
+        "scored", names, names, lambda name: (tmp_path / name).read_bytes()
+    )
+    lines = [*check_calls(source), *usage_lines(tmp_path, tmp_path, "scored")]
+    differing = [line.where for line in lines if line.status == "differs"]
+    assert differing == case["differs"]

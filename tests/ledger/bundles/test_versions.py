@@ -1,0 +1,185 @@
+"""Bundles of other versions of driftledger, of foreign benchmarks, and those that ask for much."""
+
+import io
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from driftledger import __version__
+from driftledger.core.canonical import sha256_of
+from driftledger.core.media import png_bytes
+from driftledger.ledger import rescoring
+from driftledger.ledger.bundles import checking
+from driftledger.ledger.bundles.checking import run
+from driftledger.ledger.bundles.reading import FEATURES, FILES, MANIFEST
+from tests.ledger.bundles.test_bundle import (
+    RECORDS,
+    SCORE,
+    foreign,
+)
+from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL
+from tests.support.cases import cases, each_case
+
+FIDELITY = f"reports/scores/{MODEL}/fidelity/my_images/painter/layout"
+
+
+def test_a_score_a_published_run_and_a_bundle_name_their_version(forger):
+    for name, data in forger.members.items():
+        if (
+            name == MANIFEST
+            or name.endswith("/score.json")
+            or name.startswith("ledger/")
+        ):
+            assert json.loads(data)["driftledger"] == __version__, name
+
+
+@each_case(cases(__file__, "versions"))
+def test_a_bundle_of_another_version(forger, tmp_path, case, monkeypatch, capsys):
+    """What is known is checked, whatever version a bundle claims."""
+    monkeypatch.setattr(
+        rescoring,
+        "CORRECTIONS",
+        {tuple(names): since for *names, since in case.get("corrections", ())},
+    )
+
+    def change(score):
+        score.pop("driftledger")
+        if case["wrote"]:
+            score["driftledger"] = case["wrote"]
+        score["metrics"] |= case.get("metrics", {})
+        score |= case.get("fields", {})
+        for name in case.get("removes", ()):
+            del score["metrics"][name]
+
+    forger.json(FILES + SCORE, change)
+    forger.follow()
+    code = run(forger.write(tmp_path / "x.zip"))
+    printed = capsys.readouterr().out
+    assert case["says"] in printed
+    assert code == case["code"], printed
+
+
+def long_answer(forger):
+    for number in (0, 1):
+        forger.row(
+            RECORDS, lambda row: row["results"][0].update(text="a " * 100_001), number
+        )
+
+
+def large_picture(forger):
+    png = png_bytes(Image.new("L", (10_001, 5_001)))
+    name = min(
+        name for name in forger.members if name.startswith(f"{FILES}{CHAINS}/images")
+    )
+    forger.members[name] = png
+
+
+def other_format(forger):
+    """A picture that Pillow would give to a program."""
+    name = min(
+        name for name in forger.members if name.startswith(f"{FILES}{CHAINS}/images")
+    )
+    forger.members[name] = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n"
+
+
+def many_groups(forger):
+    groups = {str(number): ["round"] for number in range(101)}
+    card = f"{FILES}data/datasets/my_images/dataset.json"
+    forger.json(card, lambda card: card.update(groups=groups))
+
+
+def wide_features(forger):
+    fingerprint = foreign(forger, GENCEPTION, "encoder")
+    text = f"{FEATURES}{fingerprint}.txt"
+    table = io.BytesIO()
+    np.save(table, np.ones((len(forger.members[text].splitlines()), 2**20), np.float32))
+    forger.members[f"{FEATURES}{fingerprint}.npy"] = table.getvalue()
+
+
+LARGE = [
+    (long_answer, "an answer has 200,002 characters, and up to 200,000 are read"),
+    (large_picture, "has 10001 × 5001 pixels, and up to 50,000,000 are decoded"),
+    (other_format, "it is no PNG, JPEG or WebP that can be read"),
+    (many_groups, "the data has 101 groups, and up to 100 are computed"),
+    (wide_features, "numbers are more than is computed for a stranger"),
+]
+
+
+@pytest.mark.parametrize(("forge", "says"), LARGE, ids=[f.__name__ for f, _ in LARGE])
+def test_what_would_take_too_much_is_not_computed(
+    forger, tmp_path, forge, says, monkeypatch, capsys
+):
+    monkeypatch.setattr(checking, "DISTANCE_COST", 1e8)
+    forge(forger)
+    forger.follow()
+    assert run(forger.write(tmp_path / "x.zip")) in (1, 3)
+    assert says in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_an_embedded_encoder_of_another_pillow_is_tried(forger, tmp_path, same):
+    """What it reproduces is reproduced; a number that it does not give is not checked."""
+
+    def other(score):
+        card = score["components"]["encoder"]
+        card["identity"]["pillow"] = "1.0"
+        names = ("provider", "version", "settings", "identity")
+        spec = {name: card[name] for name in names}
+        card["fingerprint"] = sha256_of(spec)
+        if not same:
+            score["groups"]["category"]["round"]["gc_at_2"] = 0.99
+
+    forger.json(FILES + SCORE, other)
+    forger.follow()
+    report = forger.check(tmp_path)
+    lines = report.groups[f"numbers of {GENCEPTION.removeprefix('reports/scores/')}"]
+    statuses = {line.where.partition(": ")[2]: line.status for line in lines}
+    assert statuses["groups.category.round.gc_at_2"] == (
+        "reproduced" if same else "not checkable"
+    )
+    assert statuses["components.encoder.identity.pillow"] == "not checkable"
+    assert statuses["metrics.gc_at_2"] == "reproduced"
+    assert "differs" not in statuses.values()
+
+
+NEEDED = (
+    "PIL annotated_doc annotated_types filelock numpy platformdirs pydantic pydantic_core ruamel "
+    "shellingham typer typing_extensions typing_inspection"
+)
+"""What ``driftledger check`` imports of others, in docs/trust.md by the names of distributions."""
+EMBEDDED_WORDS = "safetensors tokenizers"
+ALONE = """
+import json, sys
+from importlib.metadata import packages_distributions
+others = packages_distributions()
+refused = others.keys() - {*sys.argv.pop(1).split(), "driftledger", "driftledger_demo"}
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in refused:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Finder())
+from driftledger.cli import main
+try:
+    main()
+except SystemExit as end:
+    loaded = {name.partition(".")[0] for name in sys.modules}
+    ours = {"_distutils_hack", "driftledger", "driftledger_demo"}
+    print(json.dumps([end.code, sorted((loaded & others.keys()) - ours)]))
+"""
+
+
+@pytest.mark.parametrize(
+    "installed", [NEEDED, f"{NEEDED} {EMBEDDED_WORDS}"], ids=["least", "words"]
+)
+def test_check_needs_few_libraries_and_runs_no_other(score_zip, installed):
+    """As after ``pip install --no-deps driftledger`` and these: no DVC, MLflow or torch."""
+    command = [sys.executable, "-c", ALONE, installed, "check", str(score_zip)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    ended, loaded = json.loads(done.stdout.splitlines()[-1])
+    assert ended == 0, done.stdout
+    assert {*loaded} == {*installed.split()}
