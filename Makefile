@@ -81,10 +81,9 @@ requirements: $(VENV)/uv ## pin the newest versions that pyproject.toml allows
 		--no-emit-index-url --no-emit-find-links --constraint requirements-dev.txt --extra test-all \
 		pyproject.toml -o requirements-all.txt
 
-dist: $(VENV)/uv ## build what an upload would hold, the checker's own distribution too; install each by pip and by uv
+dist: $(VENV)/uv ## build what an upload would hold, and install it by pip and by uv
 	rm -rf dist
 	$(VENV)/bin/uv build --quiet --out-dir dist
-	$(VENV)/bin/uv build --quiet --out-dir dist src/driftledger_check
 	$(VENV)/bin/uv run --quiet --isolated --no-project --with twine twine check --strict dist/*.whl dist/*.tar.gz
 	.ci/try_dist $(abspath $(VENV))/bin/uv $(abspath $(VENV))/bin/python dist
 

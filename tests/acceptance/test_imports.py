@@ -13,7 +13,7 @@ import pytest
 from tests.acceptance.places import REPOSITORY
 
 SOURCE = REPOSITORY / "src"
-PACKAGES = ("driftledger", "driftledger_demo", "driftledger_check")
+PACKAGES = ("driftledger", "driftledger_demo")
 PUBLIC_OF_DVC = {"dvc", "dvc.api", "dvc.exceptions"}
 PRIVATE_OF_MLFLOW = "mlflow.store"
 
@@ -65,11 +65,7 @@ def top(name):
     ("package", "never"),
     [
         ("driftledger", {"driftledger_demo", "lab", "tests"}),
-        (
-            "driftledger_check",
-            {"driftledger", "driftledger_demo", "lab", "tests"},
-        ),
-        ("driftledger_demo", {"driftledger_check", "lab", "tests"}),
+        ("driftledger_demo", {"lab", "tests"}),
     ],
 )
 def test_packages_are_apart(package, never):

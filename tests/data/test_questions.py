@@ -27,8 +27,8 @@ from driftledger.core.strict import explain
 from driftledger.data.question_sets.base import SourceQuestion
 from driftledger.data.question_sets.table import QuestionTable
 from driftledger.data.records import QuestionEntry, QuestionSetCard, read_questions
-from driftledger_check.bundle import Folder
-from driftledger_check.links import _data
+from driftledger.ledger.bundles.reading import OpenedFolder
+from driftledger.ledger.links import data_lines
 from tests.data.question_sets.sources import (
     BEYOND,
     MME,
@@ -732,8 +732,10 @@ def test_the_images_of_a_question(case, tmp_path):
     names = {}
     for image in (built / "images").iterdir():
         names[f"images/{image.name}"] = {"sha256": sha256_bytes(image.read_bytes())}
-    in_check = Folder("", names, [], read=lambda name: (built / name).read_bytes())
-    assert {line.status for line in _data(in_check)} == {"reproduced"}
+    in_check = OpenedFolder(
+        "", names, [], read=lambda name: (built / name).read_bytes()
+    )
+    assert {line.status for line in data_lines(in_check)} == {"reproduced"}
     media = entry.media(built)
     reds = ["abc"[medium.open().getpixel((0, 0))[0]] for medium in media]
     assert "".join(reds) == case["shows"]

@@ -17,10 +17,10 @@ from driftledger.core.files import (
     load_yaml,
     read_jsonl,
 )
+from driftledger.ledger.bundles.reading import load
 from driftledger.ledger.lock import parse_lock
 from driftledger.ledger.objects.files import parse_listing
 from driftledger.project.settings import load_settings
-from driftledger_check import strict_json
 from tests.support.cases import cases
 
 _TOLD = """
@@ -105,7 +105,7 @@ def test_yaml(tmp_path):
     assert memory < 300
 
 
-LOADERS = {"json": load_json, "checker": strict_json.loads, "yaml": load_yaml}
+LOADERS = {"json": load_json, "bundle": load, "yaml": load_yaml}
 
 
 def text_of(parts):

@@ -419,24 +419,6 @@ def test_every_rule_is_tried():
 
 
 @pytest.mark.parametrize(
-    ("name", "earlier", "today"),
-    [
-        ("genception", {}, {"unread": "left_out"}),
-        ("mme", {"unread": "wrong"}, {"unread": "worst"}),
-    ],
-)
-def test_what_an_unread_reply_counted_as_in_earlier_versions_is_known(
-    tmp_path, name, earlier, today
-):
-    a = built(tmp_path, "a", changed(name, {"settings": earlier}))
-    b = built(tmp_path, "b", changed(name, {"settings": today}))
-    unread = [each.score.inputs.settings.get("unread") for each in (a, b)]
-    assert unread == [earlier.get("unread"), today["unread"]]
-    found = compared(tmp_path, a, b)
-    assert (found.comparable, found.reasons) == (True, [])
-
-
-@pytest.mark.parametrize(
     ("some", "counted", "total", "fair"),
     [
         (95, 95, 100, True),

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from driftledger import __version__
 from driftledger.benchmarks.records import read_records, results_of
+from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.usage import CALLS, USAGE, CallUsage, usage_behind
 from driftledger.collect.call import Draw
 from driftledger.commands.verify import Verified, verify
@@ -18,20 +20,20 @@ from driftledger.components.base import Component
 from driftledger.components.predictions import Predictions
 from driftledger.components.transformers import Transformers
 from driftledger.core.canonical import sha256_bytes, sha256_file
-from driftledger.core.files import Record, write_json, write_jsonl
+from driftledger.core.files import write_json, write_jsonl
 from driftledger.core.types import Subject, Usage
+from driftledger.ledger.bundles.reading import FILES
 from driftledger.ledger.bundles.writing import write_bundle
-from driftledger.ledger.findings import VerifyResult
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.published import check_published, read_published
+from driftledger.ledger.rescoring import ComparedValue, Judge, compare
 from driftledger.ledger.verify import replay
 from driftledger.ledger.verify.components import Components
 from driftledger.ledger.verify.files import check_hashes
 from driftledger.ledger.verify.replay import draw_lots, regenerate
 from driftledger.reports.report import check_report
-from driftledger_check.cli import check
 from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL, SCORES, SETS
-from tests.support.bundles import differing
+from tests.support.bundles import Forger, differing
 from tests.support.cases import each_case, lines
 from tests.support.params import default_params
 from tests.support.terminal import printed
@@ -114,20 +116,17 @@ def test_an_untouched_project_holds(original):
     assert checked["scores"] == 6
     assert checked["calls"] == 8
     assert min(checked[name] for name in ("files", "links", "runs"))
-    numbers: list[str] = []
-    for pattern in (
-        "reports/scores/**/score.json",
-        "reports/scores/**/rows.jsonl",
-        "data/records/**/records.jsonl",
-    ):
-        for path in original.root.glob(pattern):
-            for text in (
-                path.read_text().splitlines()
-                if path.suffix == ".jsonl"
-                else [path.read_text()]
-            ):
-                json.loads(text, parse_int=numbers.append, parse_float=numbers.append)
-    assert checked["numbers"] == len(numbers)
+    values = records = 0
+    for path in original.root.glob("reports/scores/**/score.json"):
+        score = json.loads(path.read_text())
+        del score["driftledger"], score["inputs"]["version"]  # which no record shows
+        values += len([*compare(score, {})])
+        for row in (path.parent / "rows.jsonl").read_text().splitlines():
+            values += len([*compare(json.loads(row), {})])
+    for path in original.root.glob("data/records/**/records.jsonl"):
+        records += len(path.read_text().splitlines())
+    assert checked["values"] == values
+    assert checked["records followed"] == records
     assert original.git("status", "--porcelain") == ""
 
 
@@ -331,19 +330,6 @@ def test_another_version_of_the_scoring_is_said(ledger):
     assert f"bytes {GENCEPTION}/score.json: inputs.version" in places(result)
 
 
-def test_a_score_of_a_version_without_todays_settings_is_computed_again(ledger):
-    def earlier(score):
-        score["inputs"]["version"] = 1
-        for name in ("min_coverage", "unread"):
-            del score["inputs"]["settings"][name]
-
-    ledger.edit(f"{GENCEPTION}/score.json", earlier)
-    ledger.relock()
-    result = ledger.check(GENCEPTION)
-    assert result.checked["scores"] == 1
-    assert [each.where for each in result.findings if each.kind == "numbers"] == []
-
-
 def test_files_that_only_the_cache_has_are_read_there(ledger):
     shutil.rmtree(ledger.root / "data/records")
     shutil.rmtree(ledger.root / "data/datasets")
@@ -511,25 +497,15 @@ def test_what_cannot_be_had_says_why(original, case):
     assert sentence in found
 
 
-class Number(Record):
-    value: float
-
-
 @pytest.mark.parametrize(
     ("off", "exact", "differs"),
     [(1e-6, True, True), (1e-6, False, False), (1e-3, False, True)],
 )
 def test_numbers_of_weights_may_be_off_by_their_last_digits(off, exact, differs):
-    differences = replay._differences(
-        VerifyResult(), Number(value=1), Number(value=1 + off), exact=exact
-    )
-    assert bool(differences) is differs
-
-
-def usage_in_bundle(ledger, out):
-    """List what differs of usage in a bundle; the lock's numbers of files are not repaired."""
-    write_bundle(ledger.project, ledger.evidence(), out)
-    return [line for line in differing(check(out)) if f"/{USAGE}: " in line]
+    bounds = (0.0, 0.0) if exact else (replay._RELATIVE, replay._ABSOLUTE)
+    judge = Judge(benchmark("genception"), __version__, *bounds)
+    value = ComparedValue(("metrics", "gc_at_1"), 1.0, 1.0 + off)
+    assert (judge.status(value)[0] == "differs") is differs
 
 
 def test_forged_usage_is_found_in_a_checkout_and_in_a_bundle(ledger, tmp_path):
@@ -545,12 +521,17 @@ def test_forged_usage_is_found_in_a_checkout_and_in_a_bundle(ledger, tmp_path):
     ledger.relock()
     assert ledger.check(GENCEPTION).findings == []
     assert ledger.evidence().fingerprint == fingerprint
-    assert usage_in_bundle(ledger, tmp_path / "true.zip") == []
+    write_bundle(ledger.project, ledger.evidence(), tmp_path / "true.zip")
+    forger = Forger(tmp_path / "true.zip")
+    forger.follow()  # the lock's numbers of files, too
+    assert differing(forger.check(tmp_path)) == []
 
     forged = f"{GENCEPTION}/{USAGE}"
     ledger.edit(forged, lambda usage: usage["roles"]["model"].update(cost=0.5))
     ledger.relock()
     [finding] = ledger.check(GENCEPTION).findings
     assert finding.where == f"{forged}: roles.model.cost"
-    [where] = usage_in_bundle(ledger, tmp_path / "forged.zip")
+    forger.json(FILES + forged, lambda usage: usage["roles"]["model"].update(cost=0.5))
+    forger.follow()
+    [where] = differing(forger.check(tmp_path))
     assert where.startswith(f"{forged}: roles.model.cost")

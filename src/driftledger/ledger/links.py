@@ -19,9 +19,9 @@ from driftledger.ledger.bundles.reading import (
     LISTINGS,
     MANIFEST,
     Bundle,
-    Folder,
     Json,
-    Source,
+    OpenedFolder,
+    ScoreSource,
     digests,
     field,
     load,
@@ -174,7 +174,7 @@ def check_links(bundle: Bundle) -> Lines:
 
 
 def check_lineage(
-    source: Source,
+    source: ScoreSource,
     lineage: Json,
     checked: Container[str],
 ) -> Lines:
@@ -187,7 +187,7 @@ def check_lineage(
     data = lineage["data"]["path"]
     yield from guarded(path, _score, source, lineage)
     if data not in checked:
-        yield from guarded(data, _data, source.folder(data))
+        yield from guarded(data, data_lines, source.folder(data))
     for stage, folder in lineage["collected"].items():
         records = source.folder(folder["path"])
         if folder["path"] not in checked:
@@ -433,7 +433,7 @@ def check_ledger(bundle: Bundle) -> Lines:
         yield differs(f"{name}: {path}", "the bundle leaves out this score of the run")
 
 
-def _score(source: Source, lineage: Json) -> Lines:
+def _score(source: ScoreSource, lineage: Json) -> Lines:
     """Check the place of a score, its combination, and the settings of its stages."""
     score = lineage["score"]
     folder = lineage["folder"]["path"]
@@ -509,7 +509,7 @@ def _noted(
                     )
 
 
-def _data(folder: Folder) -> Lines:
+def data_lines(folder: OpenedFolder) -> Lines:
     """Check that a dataset or question set has the files and the digest of its list."""
     if folder.has("samples.jsonl"):
         card = "dataset.json"
@@ -576,7 +576,7 @@ def _leaks(listing: Sequence[Json]) -> dict[str, str]:
     return leaks
 
 
-def _media(folder: Folder, media: Mapping[str, str]) -> Lines:
+def _media(folder: OpenedFolder, media: Mapping[str, str]) -> Lines:
     """Check that every image is the one in its record, and that no other file is there."""
     for name, sha256 in media.items():
         actual = folder.names.get(name, {"sha256": "no such file"})["sha256"]
@@ -592,7 +592,7 @@ def _media(folder: Folder, media: Mapping[str, str]) -> Lines:
 
 
 def _collected(
-    source: Source,
+    source: ScoreSource,
     lineage: Json,
     stage: str,
 ) -> Lines:
@@ -630,7 +630,7 @@ def _collected(
             yield same(place, extra["parent_sha256"], parent, "the file before")
 
 
-def check_calls(folder: Folder) -> Lines:
+def check_calls(folder: OpenedFolder) -> Lines:
     """Check that every answered call of a role is noted once, and no other call."""
     if _CALLS not in folder.names:
         return
@@ -661,14 +661,14 @@ def _place(record: Json) -> tuple[str, int, int]:
     )
 
 
-def _duplicates(folder: Folder, units: Iterable[str]) -> Lines:
+def _duplicates(folder: OpenedFolder, units: Iterable[str]) -> Lines:
     for unit, count in Counter(units).items():
         if count > 1:
             yield differs(folder.path, f"{count} of its records are of {unit:.120}")
 
 
 def _card(
-    source: Source,
+    source: ScoreSource,
     lineage: Json,
     stage: str,
 ) -> Lines:

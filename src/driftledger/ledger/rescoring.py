@@ -25,11 +25,17 @@ from driftledger.benchmarks.records import (
 from driftledger.benchmarks.score import ROWS, SCORE, Row, Score, base_key
 from driftledger.benchmarks.scoring import Scored, ToScore
 from driftledger.benchmarks.settings import recorded
-from driftledger.benchmarks.usage import USAGE, read_usage, usage_behind
+from driftledger.benchmarks.usage import USAGE, usage_behind
 from driftledger.collect.features import FeatureStore
 from driftledger.components.base import Component, Encoder
 from driftledger.core.canonical import Json, canonical_json
-from driftledger.core.files import Record, read_json, stream_jsonl
+from driftledger.core.files import (
+    Record,
+    load_json,
+    read_json,
+    read_regular,
+    stream_jsonl,
+)
 from driftledger.ledger.findings import Line, Status
 
 Place = tuple[str, ...]
@@ -101,7 +107,7 @@ def rescore(
     )
 
 
-class Value(NamedTuple):
+class ComparedValue(NamedTuple):
     """A value of a score, of a row or of a record, as it is stored and as it is made again."""
 
     place: Place
@@ -124,12 +130,14 @@ class Value(NamedTuple):
         return f"{old} is stored, the records give {new}"
 
 
-def compare(stored: Json, again: Json, start: Place = ()) -> Iterator[Value]:
+def compare(stored: Json, again: Json, start: Place = ()) -> Iterator[ComparedValue]:
     """Yield every value that stands on either side."""
     before = dict(_leaves(stored, start))
     after = dict(_leaves(again, start))
     for place in dict.fromkeys((*before, *after)):
-        yield Value(place, before.get(place, _ABSENT), after.get(place, _ABSENT))
+        yield ComparedValue(
+            place, before.get(place, _ABSENT), after.get(place, _ABSENT)
+        )
 
 
 @dataclass
@@ -143,7 +151,7 @@ class Judge:
     absolute: float = 0.0
     """How far a number with a fraction may be off."""
 
-    def status(self, value: Value) -> tuple[Status, str]:
+    def status(self, value: ComparedValue) -> tuple[Status, str]:
         """Return whether a value is reproduced, and the difference or the reason if it is not."""
         if value.is_equal or self._is_near(value):
             return "reproduced", ""
@@ -166,7 +174,7 @@ class Judge:
         what = f"{by} wrote it, and {__version__} is installed: {value.what}"
         return "not checkable", what
 
-    def _is_near(self, value: Value) -> bool:
+    def _is_near(self, value: ComparedValue) -> bool:
         if not isinstance(value.stored, float) or not isinstance(value.again, float):
             return False
         return math.isclose(
@@ -313,11 +321,11 @@ def usage_lines(folder: Path, records: Path, path: str) -> Iterator[Line]:
     Args:
         path: what lines call the score's folder.
     """
-    stored = read_usage(folder)
-    if stored is None:
+    if not (folder / USAGE).is_file():
         return
+    stored = load_json(read_regular(folder / USAGE))
     again = usage_behind(records)
-    for value in compare(stored.to_dict(), again.to_dict() if again else {}):
+    for value in compare(stored, again.to_dict() if again else {}):
         where = f"{path}/{USAGE}: {'.'.join(value.place)}"
         if value.is_equal:
             yield Line(where, "reproduced")

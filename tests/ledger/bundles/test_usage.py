@@ -1,7 +1,7 @@
 """Forged totals of what calls took, and forged calls."""
 
-from driftledger.ledger.bundles.reading import Folder
-from driftledger.ledger.links import check_calls
+from driftledger.ledger.bundles.reading import OpenedFolder
+from driftledger.ledger.links import check_calls, guarded
 from driftledger.ledger.rescoring import usage_lines
 from tests.benchmarks.test_usage import write_usage
 from tests.support.cases import cases, each_case
@@ -11,9 +11,10 @@ from tests.support.cases import cases, each_case
 def test_forged_usage_is_found(case, tmp_path):
     write_usage(case, tmp_path)
     names = {file.name: {} for file in tmp_path.iterdir()}
-    source = Folder(
+    source = OpenedFolder(
         "scored", names, names, lambda name: (tmp_path / name).read_bytes()
     )
-    lines = [*check_calls(source), *usage_lines(tmp_path, tmp_path, "scored")]
+    totals = guarded("scored/usage.json", usage_lines, tmp_path, tmp_path, "scored")
+    lines = [*check_calls(source), *totals]
     differing = [line.where for line in lines if line.status == "differs"]
     assert differing == case["differs"]

@@ -54,8 +54,8 @@ from driftledger.ledger.links import (
     guarded,
 )
 from driftledger.ledger.rescoring import (
+    ComparedValue,
     Judge,
-    Value,
     metric_name,
     play,
     record_lines,
@@ -406,7 +406,7 @@ class StrangersJudge(Judge):
                 self._taken.add(role)
         self._metric = cache(self.metric)
 
-    def status(self, value: Value) -> tuple[Status, str]:
+    def status(self, value: ComparedValue) -> tuple[Status, str]:
         """Return a status, as :meth:`Judge.status` does."""
         name = metric_name(value.place)
         metric = self._metric(name) if name else None

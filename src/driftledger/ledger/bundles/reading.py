@@ -64,7 +64,7 @@ def field(rows: Sequence[Json], key: str) -> list[Any]:
     return [row[key] for row in rows]
 
 
-class Folder:
+class OpenedFolder:
     """A folder behind a score. Reading a file that is not there raises KeyError."""
 
     def __init__(
@@ -104,7 +104,7 @@ class Folder:
         return name in self._held
 
 
-class Source(Protocol):
+class ScoreSource(Protocol):
     """The files behind scores, in a bundle or in a checkout."""
 
     @property
@@ -112,7 +112,7 @@ class Source(Protocol):
         """The evidence of the run, with its ``combination``."""
 
     @property
-    def folder(self) -> Callable[[str], Folder]:
+    def folder(self) -> Callable[[str], OpenedFolder]:
         """A function that opens the folder of a path."""
 
 
@@ -172,7 +172,7 @@ class Bundle:
         for lineage in self.lineages:
             lineage["score"] = self.folder(lineage["folder"]["path"]).json("score.json")
 
-    def _folder(self, path: str) -> Folder:
+    def _folder(self, path: str) -> OpenedFolder:
         """Open the folder of a path."""
         start = f"{path}/"
         named = {}
@@ -180,7 +180,7 @@ class Bundle:
             if name.startswith(start):
                 named[name.removeprefix(start)] = of_file
         held = {name for name in named if start + name in self.files}
-        return Folder(
+        return OpenedFolder(
             path,
             named,
             held=held,

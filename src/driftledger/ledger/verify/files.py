@@ -108,13 +108,13 @@ class _Source(NamedTuple):
     """A run of a checkout, as a bundle has one."""
 
     evidence: Json
-    folders: Mapping[str, reading.Folder]
+    folders: Mapping[str, reading.OpenedFolder]
 
-    def folder(self, path: str) -> reading.Folder:
+    def folder(self, path: str) -> reading.OpenedFolder:
         return self.folders[path]
 
 
-def _opened(contents: Contents, folder: Folder) -> reading.Folder:
+def _opened(contents: Contents, folder: Folder) -> reading.OpenedFolder:
     """Read a folder of which every file is here."""
 
     def read(name: str) -> bytes:
@@ -122,7 +122,7 @@ def _opened(contents: Contents, folder: Folder) -> reading.Folder:
         return b"" if file is None else read_regular(file)
 
     named = {name: reading.digests(read(name)) for name in contents.manifest(folder)}
-    return reading.Folder(folder.path, named, named, read)
+    return reading.OpenedFolder(folder.path, named, named, read)
 
 
 def _check_folder(

@@ -120,11 +120,11 @@ def recompute(
             folder = contents.recorded(lineage.folder)
             records = contents.recorded(lineage.collected[stage])
             lines = usage_lines(folder, records, lineage.folder.path)
-            result.add(lines, "numbers", "numbers")
+            result.add(lines, "values", "numbers")
         with _reading(lineage, "score", result):
             result.add(
                 _score_lines(project, lineage, contents, components, features),
-                "numbers",
+                "values",
                 "numbers",
             )
             result.checked["scores"] += 1
@@ -214,6 +214,11 @@ def _score_lines(
     if any(isinstance(each, CheckpointComponent) for each in encoders.values()):
         judge = Judge(spec, stored.driftledger, _RELATIVE, _ABSOLUTE)
     path = lineage.folder.path
+    version = spec.scores.version
+    if stored.inputs.version != version:
+        made = f"version {stored.inputs.version} of the scoring made it, and version {version}"
+        why = f"{made} is installed; differences may be due to that"
+        yield Line(lineage.score_path, "not checkable", why, values=0)
     yield from score_lines(judge, stored, again.score, path)
     yield from row_lines(judge, contents.recorded(lineage.folder), again.rows, path)
 
