@@ -45,6 +45,8 @@ STEPS = (
     Step("`driftledger run`, nothing to do", 4, RUN),
     Step("`dvc repro`, nothing to do", None, "dvc repro"),
     Step("`driftledger verify RUN`", 4, f"driftledger verify {TARGET}"),
+    Step("`driftledger bundle RUN`", None, f"driftledger bundle {TARGET} -o score.zip"),
+    Step("`driftledger check` of that bundle", None, "driftledger check score.zip"),
     Step("`driftledger plan`", 1.5, "driftledger plan"),
     Step("`driftledger report`", 5, "driftledger report"),
     Step("`driftledger run` after T is one less", 18, ONE_LESS),
@@ -86,7 +88,7 @@ class Side(NamedTuple):
 def of_commands(sides: list[Side]) -> Iterator[Row]:
     for step in STEPS:
         *before, now = [side.measure(step) for side in sides]
-        beside = f"{now.seconds:.3g} s by the clock"
+        beside = f"{now.seconds:.3g} s by the clock, {now.memory:.0f} MiB"
         for each in before:
             beside += f"; before {each.cpu:.3g} s of CPU"
         yield row(step.what, now.cpu, "s of CPU", step.goal, beside)

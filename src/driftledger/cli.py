@@ -757,8 +757,8 @@ def check(
 ) -> None:
     """Check a bundle without its repository.
 
-    Exit codes: 0 every headline is reproduced, 1 something differs, 2 not a bundle, 3 a headline is
-    not checked or is from the bundle's own features.
+    Exit codes: 0 every headline is reproduced, 1 something differs, 2 not a bundle, 3 something is
+    not checked or a headline is from the bundle's own features.
     """
     from driftledger.ledger.bundles.checking import run
 
