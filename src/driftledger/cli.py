@@ -729,7 +729,7 @@ def bundle(
 
     'driftledger check' reads it, also without this checkout.
     """
-    from driftledger.ledger.bundle import write_bundle
+    from driftledger.ledger.bundles.writing import write_bundle
     from driftledger.ledger.sources import Sources, find_run
 
     project = reading(context, trust)

@@ -166,7 +166,8 @@ def _of_run(target: RunTarget, unread: str, git: Git | None) -> Answer:
     versions: dict[str, dict[str, None]] = {}
     flags: dict[str, None] = {}
     data: dict[str, None] = {}
-    for lineage in run.lineages if number is None else [number.lineage]:
+    lineages = run.lineages if number is None else [number.lineage]
+    for lineage in lineages:
         score = lineage.score
         key = number.key if number else ""
         for role in lineage.spec.roles_of(score, key):
@@ -195,7 +196,8 @@ def _of_run(target: RunTarget, unread: str, git: Git | None) -> Answer:
     code = run.code.named(git)
     if run.code.commit is None:
         code += f": {unread}"
-    pairs.append(("code", code))
+    by = dict.fromkeys(each.score.driftledger or "before 1.0.0" for each in lineages)
+    pairs.append(("code", f"{code}; driftledger {', '.join(by)}"))
     pairs.append(("checked", _CHECKED[target.source]))
     if flags:
         pairs.append(("to know", "; ".join(flags)))

@@ -171,6 +171,9 @@ def tags_of(run: Run) -> dict[str, str]:
     tags = {
         FINGERPRINT: run.fingerprint,
         NOTE: _note(run),
+        "driftledger.version": ", ".join(
+            dict.fromkeys(each.score.driftledger for each in run.lineages)
+        ),
         "git.commit": code.commit or "none",
         "git.dirty": str(code.dirty).lower(),
         "mlflow.runType": "genai_evaluate",  # lists it under "Evaluation runs"
