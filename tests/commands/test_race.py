@@ -91,7 +91,7 @@ def test_a_race_that_is_decided_writes_one_line_and_its_looks(make, capsys):
     assert len(after) == len(before) + 1
     assert contents(project.root) == built  # no round is in the project
     assert 0 < calls_of(project) < planned
-    assert "looks after 32, 40 images" in capsys.readouterr().err
+    assert "looks after 32, 40 samples" in capsys.readouterr().err
 
 
 def test_a_second_race_sees_the_same_and_asks_nobody(make):
@@ -124,7 +124,7 @@ def test_few_images_are_said_to_decide_nothing(first, cannot, make, capsys):
     project = make("regions_fine", "blind", first=first)
     race(project)
     said = capsys.readouterr().err.splitlines()[0]
-    assert ("21 images cannot decide before all" in said) is cannot
+    assert ("21 samples cannot decide before all" in said) is cannot
     assert read_json(project.root / RACE, Race).samples == first or 32
 
 

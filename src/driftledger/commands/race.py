@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from driftledger.benchmarks.registry import benchmark
+from driftledger.benchmarks.registry import benchmark, benchmark_names
 from driftledger.benchmarks.score import Score
 from driftledger.commands.collect import collect, restore, tasks_of
 from driftledger.commands.stages import data, score
@@ -89,10 +89,7 @@ def race(project: Project) -> None:
     sizes = [*sizes_of(categories, card.sample_seed)]
     counts = Counter(categories.values())
     least = smallest_difference(len(counts) * min(counts.values()), course.alpha)
-    prospect = f"looks after {', '.join(map(str, sizes))} images"
-    if len(sizes) == 1 or least > 1:
-        prospect = f"{sizes[-1]} images cannot decide before all are asked about"
-    say(f"race: {prospect}; they tell no difference below {least:.2f} apart")
+    say(f"race: {prospect_of(sizes, least)}")
     with project.store() as store:
         for task in tasks_of(project):
             restore(task, store)
@@ -102,7 +99,7 @@ def race(project: Project) -> None:
         models = tuple(score.model for score in scores)
         rows_of = rows_reader(there)
         rows = {score.model: rows_of(score) for score in scores}
-        key = spec.shown_key(spec.metrics[0], scores)
+        key = spec.shown_key(spec.metrics[0], scores) or ""
         course = course.model_copy(update={"metric": key})
         course = course.look(rows, card.sample_seed)
         if not course.undecided:
@@ -111,15 +108,27 @@ def race(project: Project) -> None:
     write_json(project.root / RACE, course)
     if course.undecided:
         say(
-            f"race: all {size} images do not decide between {first_few(course.undecided)}; the "
+            f"race: all {size} samples do not decide between {first_few(course.undecided)}; the "
             "letters beside the scores say what they show if looked at once"
         )
     else:
-        say(f"race: decided after {size} of {sizes[-1]} images")
+        say(f"race: decided after {size} of {sizes[-1]} samples")
     if size < sizes[-1]:
         write_text(project.root / PARAMS, text)
         where = f"datasets.{name}.first"
         say(f"{PARAMS}: {where} is {size} now; take it out to ask about all")
+
+
+def prospect_of(sizes: Sequence[int], least: float) -> str:
+    """Say after how many samples a race looks, and what it cannot decide.
+
+    Args:
+        least: the smallest difference that all samples can show.
+    """
+    when = f"looks after {', '.join(map(str, sizes))} samples"
+    if len(sizes) == 1 or least > 1:
+        when = f"{sizes[-1]} samples cannot decide before all are asked about"
+    return f"{when}; they show no difference below {least:.2f}"
 
 
 def sizes_of(categories: Mapping[str, str], seed: int) -> Iterator[int]:
@@ -148,10 +157,8 @@ def _with_first(
     text = read_regular(project.root / PARAMS).decode()
     entries = {"datasets": {name: {**entry, "first": size}}}
     text, settings = laid_over(project.root, text, {}, UNTIL, entries)
-    selected: dict[str, Sequence[str]] = {"question_sets": (), "models": models}
-    for spec in settings.benchmarks:
-        selected[spec.name] = ()
-    selected[BENCHMARK] = (name,)
+    selected: dict[str, Sequence[str]] = dict.fromkeys(benchmark_names(), ())
+    selected |= {BENCHMARK: (name,), "models": models, "question_sets": ()}
     for key in keys:
         selected[f"{key}s"] = (keys[key],)
     run = settings.run.model_copy(update=selected)
