@@ -11,6 +11,7 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from math import isfinite
 from pathlib import Path
 from threading import get_ident
@@ -315,10 +316,25 @@ def read_regular(
         return file.read(size)  # of so many bytes, room is made at once
 
 
+_leaves_out_unknown = ContextVar("leaves_out_unknown", default=False)
+
+
+@contextmanager
+def known_fields_alone() -> Iterator[None]:
+    """Read records that a later version wrote by the fields that this version knows."""
+    before = _leaves_out_unknown.set(True)
+    try:
+        yield
+    finally:
+        _leaves_out_unknown.reset(before)
+
+
 def parse_json(data: bytes, kind: type[R], where: str) -> R:
     """Read a record from bytes, which errors call ``where``; errors as in :func:`read_json`."""
     unfit = f"{where} is not a {kind.__name__} of schema {kind.SCHEMA}"
     try:
+        if _leaves_out_unknown.get():
+            return kind.model_validate(load_json(data), extra="ignore")
         return kind.model_validate(load_json(data))
     except ValidationError as error:
         raise StoreError(explain(error, unfit)) from None

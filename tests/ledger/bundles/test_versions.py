@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from driftledger import __version__
-from driftledger.core.canonical import sha256_of
+from driftledger.core.canonical import sha256_bytes, sha256_of
 from driftledger.core.media import png_bytes
 from driftledger.ledger import rescoring
 from driftledger.ledger.bundles import checking
@@ -46,7 +46,11 @@ def test_a_bundle_of_another_version(forger, tmp_path, case, monkeypatch, capsys
         {tuple(names): since for *names, since in case.get("corrections", ())},
     )
 
+    forger.row(RECORDS, lambda row: row["results"][0].update(case.get("result", {})))
+    records = sha256_bytes(forger.members[FILES + RECORDS])
+
     def change(score):
+        score["inputs"]["records"] = {"chain": records}
         score.pop("driftledger")
         if case["wrote"]:
             score["driftledger"] = case["wrote"]

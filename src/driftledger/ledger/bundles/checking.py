@@ -7,10 +7,10 @@ among the embedded ones alone. What would take too much memory or time is *not c
 import json
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -25,18 +25,19 @@ from driftledger.benchmarks.records import (
     CARD,
     RECORDS,
     CollectedCard,
+    read_records,
     results_of,
     stream_records,
 )
 from driftledger.benchmarks.registry import benchmark, benchmark_names
-from driftledger.benchmarks.score import SCORE, Score
+from driftledger.benchmarks.score import ROWS, SCORE, Row, Score
 from driftledger.benchmarks.scoring import Scored
 from driftledger.collect.features import OF_FILES, FeatureStore
 from driftledger.components.base import ComponentCard, Encoder, frechet_name_of
 from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import DriftledgerError, MissingExtraError, StoreError
-from driftledger.core.files import read_json
+from driftledger.core.files import known_fields_alone, read_json, read_jsonl
 from driftledger.core.media import open_picture, png_bytes
 from driftledger.core.registry import provider_class, providers
 from driftledger.core.types import Float32, PromptUsage
@@ -131,13 +132,18 @@ def check_score(bundle: Bundle, lineage: Json, top: Path) -> Iterator[Line]:
         top: a folder for the files behind the score.
     """
     path = lineage["folder"]["path"]
+    wrote = version_of(lineage["score"])
+    is_later = version_key(wrote) > version_key(__version__)
     try:
-        files = open_score(bundle, lineage, top)
-        yield from guarded(path, _followed, files, lineage)
-        yield from guarded(path, usage_lines, files.folder, files.records, path)
-        again, judge = compute(bundle, files)
-        yield from score_lines(judge, files.stored, again.score, path)
-        yield from row_lines(judge, files.folder, again.rows, path)
+        with known_fields_alone() if is_later else nullcontext():
+            files = open_score(bundle, lineage, top)
+            yield from guarded(path, _followed, files, lineage)
+            yield from guarded(path, usage_lines, files.folder, files.records, path)
+            again, judge = compute(bundle, files)
+            yield from score_lines(judge, files.stored, again.score, path)
+            yield from row_lines(judge, files.folder, again.rows, path)
+        if is_later:
+            yield from _unknown(files, path, wrote)
     except (NotCheckedError, MissingExtraError, MemoryError) as error:
         reason = str(error) or "it takes more memory than there is"
         for key in lineage["score"]["metrics"]:
@@ -166,7 +172,7 @@ def open_score(bundle: Bundle, lineage: Json, top: Path) -> ScoreFiles:
 
     Raises:
         NotCheckedError: it cannot be computed here.
-        DriftledgerError, ValueError: it is no score.
+        StoreError, ValueError: it is no score.
     """
     content = lineage["score"]
     if content["benchmark"] not in benchmark_names():
@@ -180,16 +186,9 @@ def open_score(bundle: Bundle, lineage: Json, top: Path) -> ScoreFiles:
     for stage, folder in lineage["collected"].items():
         folders[stage] = top / folder["path"]
     own = top / lineage["folder"]["path"]
-    wrote = version_of(content)
-    try:
-        stored = read_json(own / SCORE, Score)
-        for result in results_of(stream_records(folders[spec.collects.name])):
-            _bound_answer(result.text or "")
-    except StoreError as error:
-        if version_key(wrote) > version_key(__version__):
-            by = f"driftledger {wrote} wrote it, and {__version__} is installed"
-            raise NotCheckedError(f"{by}: {error}") from None
-        raise
+    stored = read_json(own / SCORE, Score)
+    for result in results_of(stream_records(folders[spec.collects.name])):
+        _bound_answer(result.text or "")
     data = bundle.folder(lineage["data"]["path"])
     card = data.json("dataset.json" if data.has("dataset.json") else QUESTION_SET_CARD)
     groups = len(card.get("groups", {}))
@@ -262,6 +261,23 @@ def _bound_pixels(path: str, data: bytes) -> None:
             raise NotCheckedError(
                 f"{path} has {size}, and up to {PIXELS:,} are decoded"
             )
+
+
+def _unknown(files: ScoreFiles, path: str, wrote: str) -> Iterator[Line]:
+    """Name the files of a later version that hold what this version does not know."""
+    readers: dict[str, Callable[[], object]] = {
+        SCORE: partial(read_json, files.folder / SCORE, Score),
+        ROWS: partial(read_jsonl, files.folder / ROWS, Row),
+        RECORDS: partial(read_records, files.records),
+    }
+    for name, read in readers.items():
+        try:
+            read()
+        except StoreError as error:
+            what = (
+                f"driftledger {wrote} wrote it, and {__version__} is installed: {error}"
+            )
+            yield Line(f"{path}/{SCORE}: {name}", "not checkable", what)
 
 
 def _bound_answer(text: str) -> None:
