@@ -3,9 +3,7 @@ questions."""
 
 import io
 import json
-import tempfile
 from functools import partial
-from pathlib import Path
 from typing import ClassVar
 
 from PIL import Image
@@ -108,14 +106,6 @@ def source(row, number=0, **changes):
 def build_set(name, provider, target):
     """Build a set by the rules of its protocol."""
     build_questions(name, provider, RULES[provider.protocol], target)
-
-
-def check(name, protocol, questions):
-    """Build a set of these questions, and keep nothing."""
-    with tempfile.TemporaryDirectory() as folder:
-        build_set(
-            name, Given(protocol=protocol, given=tuple(questions)), Path(folder) / "set"
-        )
 
 
 class Given(QuestionProvider):
