@@ -6,8 +6,9 @@ import shutil
 import struct
 import zlib
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -29,10 +30,11 @@ from driftledger.core.paths import STATE
 from driftledger.project.project import RESOLVED, Project
 from driftledger_demo.encoders.layout import LayoutEncoder
 from tests.conftest import draw
+from tests.support.cases import cases, each_case
 from tests.support.evaluation import build
 from tests.support.openai_server import ChatAnswer, OpenAIServer, described
 from tests.support.params import default_params
-from tests.support.small import Params, changed, write_params
+from tests.support.small import changed, write_params
 
 MODEL, GENERATOR = "models.tells", "generators.draws"
 WORDS = 1024
@@ -45,29 +47,37 @@ def longest(body):
     return ChatAnswer(" ".join([*words, *["word"] * (WORDS - len(words))]))
 
 
+def put(params, values):
+    """Set values by their dotted names."""
+    for name, value in values.items():
+        *above, last = name.split(".")
+        reduce(getitem, above, params)[last] = value
+
+
+def edited(root, values):
+    return changed(root, lambda params: put(params, values))
+
+
 def params_of(base_url):
-    params = default_params()
     service = {"base_url": base_url, "api_key_env": None, "prices": PRICES}
-    nothing: Params = {name: [] for name in ("question_sets", *benchmark_names())}
-    params["run"] |= nothing | {
-        "datasets": ["photos"],
-        "genception": ["photos"],
-        "models": ["tells"],
+    tells = {"provider": "openai", "model": "tells", "max_tokens": WORDS}
+    draws = {"provider": "openai_images", "model": "draws"}
+    params = default_params()
+    for name in ("question_sets", *benchmark_names()):
+        params["run"][name] = []
+    values = {
+        "run.datasets": ["photos"],
+        "run.genception": ["photos"],
+        "run.models": ["tells"],
+        "run.generators": ["draws"],
+        "datasets": {"photos": {"provider": "image_folder", "path": "photos"}},
+        MODEL: tells | service,
+        GENERATOR: draws | {"extra": {"quality": "medium"}} | service,
+        "genception.iterations": 2,
+        "genception.cross_check": [],
+        "genception.text_encoder": None,
     }
-    params["run"] |= {"generators": ["draws"]}
-    params["datasets"] = {"photos": {"provider": "image_folder", "path": "photos"}}
-    params["models"]["tells"] = {
-        "provider": "openai",
-        "model": "tells",
-        "max_tokens": WORDS,
-    } | service
-    params["generators"]["draws"] = {
-        "provider": "openai_images",
-        "model": "draws",
-        "extra": {"quality": "medium"},
-    }
-    params["generators"]["draws"] |= service
-    params["genception"] |= {"iterations": 2, "cross_check": [], "text_encoder": None}
+    put(params, values)
     return params
 
 
@@ -130,127 +140,73 @@ def moved_away(root):
     (root / "photos").rename(root / "away")
 
 
-def setting(section, **values):
-    return lambda root: changed(root, lambda params: params[section].update(values))
-
-
-def entry(section, name, **values):
-    return lambda root: changed(
-        root, lambda params: params[section][name].update(values)
-    )
-
-
-@dataclass(frozen=True)
-class Edit:
-    edit: Callable[[Path], object]
-    planned: tuple[int, int]
-    """Descriptions and drawings."""
-    made: tuple[int, int]
-    missing: tuple[str, ...] = ()
-
-
-EDITS = {
-    "nothing": Edit(lambda root: None, (0, 0), (0, 0)),
-    "iterations 2 → 3": Edit(setting("genception", iterations=3), (3, 3), (3, 3)),
-    "iterations 2 → 5": Edit(setting("genception", iterations=5), (9, 9), (9, 9)),
-    "describe_prompt": Edit(
-        setting("genception", describe_prompt="What is it?"), (6, 6), (6, 6)
-    ),
-    # The first descriptions stay.
-    "generate_prompt": Edit(
-        setting("genception", generate_prompt="Draw {description}"), (3, 6), (3, 6)
-    ),
-    # This server draws equal prompts alike, so that what follows a drawing is stored, which nobody
-    # can know before.
-    "repeats 1 → 3": Edit(setting("genception", repeats=3), (6, 12), (0, 12)),
-    "an image twice": Edit(copied, (1, 2), (0, 2)),
-    "temperature": Edit(entry("models", "tells", temperature=1.0), (6, 6), (6, 0)),
-    "per_category": Edit(entry("datasets", "photos", per_category=1), (0, 0), (0, 0)),
-    "fidelity": Edit(setting("run", fidelity=["photos"]), (3, 3), (3, 3)),
-    "a new model": Edit(setting("run", models=["tells", "blind"]), (0, 6), (0, 6)),
-    "the folder moved away": Edit(moved_away, (0, 0), (0, 0)),
-    "two broken images": Edit(
-        broken,
-        (0, 0),
-        (0, 0),
-        ("square/cut.png cannot be", "square/short.png cannot be"),
-    ),
-    "a huge image": Edit(
-        huge,
-        (0, 0),
-        (0, 0),
-        ("square/huge.png has more pixels than Pillow reads; make it smaller",),
-    ),
+FOLDERS = {
+    "an image twice": copied,
+    "two broken images": broken,
+    "a huge image": huge,
+    "moved away": moved_away,
+    "no store": lambda root: shutil.rmtree(root / STATE),
 }
+"""What a case does to the folder."""
 
 
-@pytest.mark.parametrize("case", EDITS.values(), ids=EDITS)
+@each_case(cases(__file__, "plan"))
 def test_after_an_edit_no_more_is_made_than_planned(case, root, server):
+    """``planned`` and ``made`` are descriptions and drawings."""
     before = (root / RESOLVED).read_bytes()
-    case.edit(root)
+    if "folder" in case:
+        FOLDERS[case["folder"]](root)
+    edited(root, case.get("set", {}))
     project = Project(root, own_code=True)
     preview = plan(project)
-    calls = preview.calls[MODEL], preview.calls[GENERATOR]
-    assert (calls[0].to_make, calls[1].to_make) == case.planned
+    calls = [preview.calls[name] for name in (MODEL, GENERATOR)]
+    assert [each.to_make for each in calls] == case["planned"]
     assert (root / RESOLVED).read_bytes() == before
-    assert all(
-        any(each in sentence for sentence in preview.missing) for each in case.missing
-    )
-    assert len(preview.missing) == bool(case.missing)
+    missing = case.get("missing", [])
+    assert all(any(each in line for line in preview.missing) for each in missing)
+    assert len(preview.missing) == bool(missing)
+    for name, cost in case.get("likely", {}).items():
+        assert preview.calls[name].likely_cost == pytest.approx(cost)
+    if "between" in case:
+        low, high = case["between"]
+        assert low < calls[0].likely_cost < high
 
     def run():
         build(project)
         collect(project)
 
-    if case.missing:
+    if missing:
         with pytest.raises(DataError, match="photos: "):
             run()
         return
-    assert made_by(server, run) == case.made
+    assert made_by(server, run) == tuple(case["made"])
     most = sum(each.most_cost or 0.0 for each in calls)
     spent = 0.0
     with project.store(writes=False) as store:
         for each in calls:
             spent += store.spent(each.component.fingerprint).cost - each.spent.cost
     assert 0 <= spent <= most
-    assert set(case.made) == {0} or spent > 0
+    assert set(case["made"]) == {0} or spent > 0
     assert {each.to_make for each in plan(project).calls.values()} == {0}
 
 
 def test_a_checkout_of_others_is_counted_as_it_was_resolved(root, server):
-    setting("genception", iterations=3)(root)
+    edited(root, {"genception.iterations": 3})
     assert plan(Project(root)).calls[MODEL].to_make == 0
     assert plan(Project(root)).notes == []
     shutil.rmtree(root / "data/datasets")
     assert plan(Project(root, own_code=True)).calls[MODEL].to_make == 3
 
 
-def test_the_likely_price_goes_by_what_is_stored(root):
-    """Each stored description took 90 tokens and gave 1,024; before any call, 300 are assumed of
-    each text."""
-    setting("genception", iterations=3)(root)
-    calls = plan(Project(root, own_code=True)).calls
-    assert calls[MODEL].likely_cost == pytest.approx(3 * (90 * 10 + 1024 * 100) / 1e6)
-    # another version: as long as the replies of the first
-    entry("models", "tells", temperature=1.0)(root)
-    likely = plan(Project(root, own_code=True)).calls[MODEL].likely_cost
-    assert likely is not None
-    assert 9 * 1024 * 100 / 1e6 < likely < 9 * (4000 * 10 + 1024 * 100) / 1e6
-    shutil.rmtree(root / STATE)
-    entry("datasets", "photos", per_category=1)(root)
-    drawings = plan(Project(root, own_code=True)).calls[GENERATOR]
-    assert drawings.to_make == 6
-    assert drawings.likely_cost == pytest.approx(6 * (300 * 10 + 1056 * 100) / 1e6)
-    entry("generators", "draws", image_size="1024x1536")(root)
-    drawings = plan(Project(root, own_code=True)).calls[GENERATOR]
-    assert drawings.likely_cost == pytest.approx(6 * (300 * 10 + 1584 * 100) / 1e6)
-
-
 def test_what_to_know_before_the_first_call(root, monkeypatch):
     """Drawings of the control are half of all: the descriptions of the other model are stored."""
-    setting("run", models=["tells", "blind"])(root)
-    setting("genception", generate_prompt="Draw {description}", iterations=1)(root)
-    entry("generators", "draws", limits={"concurrency": 4})(root)
+    values = {
+        "run.models": ["tells", "blind"],
+        "genception.generate_prompt": "Draw {description}",
+        "genception.iterations": 1,
+        f"{GENERATOR}.limits": {"concurrency": 4},
+    }
+    edited(root, values)
     first, *others = plan(Project(root, own_code=True)).notes
     cost = 3 * (1037 * 10 + 16 * 100) / 1e6
     assert first == (
@@ -273,10 +229,10 @@ def test_what_to_know_before_the_first_call(root, monkeypatch):
 
 def test_both_prices_of_batches_and_how_long_they_take(root):
     """Of three chains, the third and the fourth of the descriptions follow one another."""
-    setting("genception", iterations=4)(root)
+    edited(root, {"genception.iterations": 4})
     most = plan(Project(root, own_code=True)).calls[MODEL].most_cost
     assert most is not None
-    entry("models", "tells", batch=True)(root)
+    edited(root, {f"{MODEL}.batch": True})
     preview = plan(Project(root, own_code=True))
     assert preview.calls[MODEL].to_make == 6
     assert preview.calls[MODEL].most_cost == pytest.approx(most / 2)
@@ -308,7 +264,7 @@ def test_data_under_a_run_stay_as_it_reads_them(root):
 
 def test_a_full_disk_is_missing_room(root, monkeypatch):
     """Three images with 1024 pixels a side, of 1.5 bytes a pixel, are 4.7 MB."""
-    setting("genception", iterations=3)(root)
+    edited(root, {"genception.iterations": 3})
     project = Project(root, own_code=True)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=5_000_000))
     assert plan(project).missing == []
@@ -331,27 +287,19 @@ def test_all_that_is_missing_is_named_at_once_by_plan_and_by_run(
     for name in [*os.environ]:
         if name.lower().endswith("_proxy"):
             monkeypatch.delenv(name)
-    here = {"base_url": server.base_url, "api_key_env": "NO_SUCH_KEY", "prices": PRICES}
-    weights = {"provider": "transformers", "path": "weights/nowhere"}
-
-    def select(params):
-        params["models"] |= {
-            "keyless": {"provider": "openai", "model": "m"} | here,
-            "weights": weights,
-        }
-        params["generators"]["draws"]["base_url"] = "http://127.0.0.1:9/v1"
-        params["encoders"]["gone"] = {"provider": "dinov2", "path": "weights/gone"}
-        params["datasets"]["others"] = {"provider": "image_folder", "path": "others"}
-        params["run"] |= {
-            "models": ["tells", "keyless", "weights"],
-            "encoders": ["gone"],
-        }
-        params["run"] |= {
-            "datasets": ["photos", "others"],
-            "genception": ["photos", "others"],
-        }
-
-    project = changed(root, select)
+    keyless = {"provider": "openai", "model": "m", "api_key_env": "NO_SUCH_KEY"}
+    values = {
+        "models.keyless": keyless | {"base_url": server.base_url, "prices": PRICES},
+        "models.weights": {"provider": "transformers", "path": "weights/nowhere"},
+        f"{GENERATOR}.base_url": "http://127.0.0.1:9/v1",
+        "encoders.gone": {"provider": "dinov2", "path": "weights/gone"},
+        "datasets.others": {"provider": "image_folder", "path": "others"},
+        "run.models": ["tells", "keyless", "weights"],
+        "run.encoders": ["gone"],
+        "run.datasets": ["photos", "others"],
+        "run.genception": ["photos", "others"],
+    }
+    project = edited(root, values)
     preview = plan(project)
     assert sorted(each.partition(":")[0] for each in preview.missing) == [
         "datasets.others",
