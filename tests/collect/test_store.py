@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -39,6 +40,7 @@ from driftledger.core.types import (
 )
 from driftledger.project.project import Project
 from tests.conftest import draw
+from tests.support.cases import cases, each_case
 from tests.support.fakes import LetterEncoder
 from tests.support.full_disk import no_file_longer_than
 from tests.support.locked import held
@@ -48,6 +50,10 @@ from tests.support.stores import found, stored_rows
 
 def key(number):
     return sha256_of(number)
+
+
+def keys(*numbers):
+    return [key(number) for number in numbers]
 
 
 OWNER = int.from_bytes(hashlib.sha256(b"f" * 64).digest()[:8], "big", signed=True)
@@ -68,46 +74,48 @@ def finished(number, text="a cat", *, png=None, **changes):
     return Made(key(number), Subject(f"s{number}", 1, "d")), result
 
 
+def filled(folder, *items):
+    """Store these, and close the store."""
+    with CallStore(folder) as store:
+        store.put(items)
+
+
+def spoil(folder, script):
+    """Change the database of a closed store."""
+    with closing(sqlite3.connect(folder / DATABASE)) as db:
+        db.executescript(script)
+
+
+def png_of(folder, number=1):
+    return draw(folder / f"{number}.png", number).read_bytes()
+
+
 def test_a_result_is_found_again_with_all_that_it_holds(tmp_path):
-    png = draw(tmp_path / "image.png", 1).read_bytes()
+    png = png_of(tmp_path)
+    holds = {"png": png, "served_model": "m-1", "note": "alone"}
     reading = PromptUsage(80, 77)
-    item = finished(
-        1,
-        png=png,
-        served_model="m-1",
-        note="alone",
-        reading=reading,
-        error="\x00 \U0001f600",
-    )
+    item = finished(1, **holds, reading=reading, error="\x00 \U0001f600")
     with CallStore(tmp_path / "store") as store:
         [put] = store.put([item])
     with CallStore(tmp_path / "store", writes=False) as store:
-        stored = store.find(item[0].key)
+        stored = store.find(key(1))
         assert stored == replace(put, usage=None)
         assert stored is not None
         assert stored.medium is not None
         assert stored.medium.path.read_bytes() == png
         assert store.find(key(2)) is None
-    row = stored_rows(tmp_path / "store")[item[0].key]
-    assert (row["component"], row["dataset"], row["sample"], row["t"]) == (
-        OWNER,
-        "d",
-        "s1",
-        1,
-    )
-    assert (row["seconds"], row["input_tokens"], row["output_tokens"], row["cost"]) == (
-        0.5,
-        10,
-        2,
-        0.25,
-    )
+    row = stored_rows(tmp_path / "store")[key(1)]
+    of_subject = [row[name] for name in ("component", "dataset", "sample", "t")]
+    assert of_subject == [OWNER, "d", "s1", 1]
+    names = ("seconds", "input_tokens", "output_tokens", "cost")
+    assert [row[name] for name in names] == [0.5, 10, 2, 0.25]
 
 
 def test_a_paid_image_is_on_the_disk_before_its_call(tmp_path, monkeypatch):
     synced: list[int] = []
     monkeypatch.setattr(os, "fsync", synced.append)
     with CallStore(tmp_path / "store") as store:
-        store.put([finished(1, png=draw(tmp_path / "image.png", 1).read_bytes())])
+        store.put([finished(1, png=png_of(tmp_path))])
     assert len(synced) == 3  # it, its folder, and the folder of that
 
 
@@ -143,7 +151,7 @@ def test_a_call_that_cannot_be_stored_costs_no_other_of_its_group(tmp_path):
         with pytest.raises(OverflowError):
             puts[3].result()
         assert puts[5].result() == [items[5][1]]
-        assert set(stored_rows(tmp_path)) == {key(number) for number in (0, 1, 2, 4, 5)}
+        assert set(stored_rows(tmp_path)) == {*keys(0, 1, 2, 4, 5)}
         assert store.spent("f").attempts == 5
 
 
@@ -190,13 +198,13 @@ def test_threads_that_look_at_once_find_each_its_own(tmp_path):
 
 @pytest.mark.parametrize("damage", ["missing", "altered"])
 def test_a_lost_image_makes_a_call_missing_until_it_is_made_again(tmp_path, damage):
-    png = draw(tmp_path / "image.png", 1).read_bytes()
+    png = png_of(tmp_path)
     with CallStore(tmp_path / "store") as store:
         [result] = store.put([finished(1, png=png)])
         assert result.medium is not None
-        result.medium.path.write_bytes(
-            b""
-        ) if damage == "altered" else result.medium.path.unlink()
+        result.medium.path.unlink()
+        if damage == "altered":
+            result.medium.path.write_bytes(b"")
         assert store.find(key(1)) is None
         store.put([finished(1, "a dog", png=png)])
         stored = store.find(key(1))
@@ -207,22 +215,20 @@ def test_a_lost_image_makes_a_call_missing_until_it_is_made_again(tmp_path, dama
 def test_known_results_are_restored_unless_they_are_stored(tmp_path):
     path = draw(tmp_path / "records" / "1.png", 1)
     image = Medium(path, sha256_file(path))
-    recorded = Result(medium=image)
+    results = [
+        Result(text="recorded"),
+        Result(medium=image),
+        Result(outcome=Outcome.FAILED, error="timeout"),
+    ]
     known = [
-        (key(1), "f" * 64, Subject("s1", 1, "d"), Result(text="recorded")),
-        (key(2), "f" * 64, Subject("s2", 1, "d"), recorded),
-        (
-            key(3),
-            None,
-            Subject("s3", 1, "d"),
-            Result(outcome=Outcome.FAILED, error="timeout"),
-        ),
+        (key(number), "f" * 64, Subject(f"s{number}", 1, "d"), result)
+        for number, result in enumerate(results, 1)
     ]
     with CallStore(tmp_path / "store") as store:
         store.put([finished(1, "asked")])
         assert store.restore(known) == 1
         path.unlink()
-        stored = found(store, [key(number) for number in (1, 2, 3)])
+        stored = found(store, keys(1, 2, 3))
     assert stored[key(1)].text == "asked"
     restored = stored[key(2)].medium
     assert restored is not None
@@ -231,10 +237,8 @@ def test_known_results_are_restored_unless_they_are_stored(tmp_path):
 
 
 def test_an_image_is_kept_once_however_often_it_is_written(tmp_path):
-    records, png = (
-        tmp_path / "records" / "1.png",
-        draw(tmp_path / "image.png", 1).read_bytes(),
-    )
+    records = tmp_path / "records" / "1.png"
+    png = png_of(tmp_path)
     with CallStore(tmp_path / "store") as store:
         [result] = store.put([finished(1, png=png)])
         assert result.medium is not None
@@ -315,17 +319,6 @@ def test_a_store_that_is_only_read_is_not_made(tmp_path):
     assert not (tmp_path / "store").exists()
 
 
-def test_a_store_of_another_version_is_named(tmp_path):
-    for version in (4, 9):
-        with closing(sqlite3.connect(tmp_path / DATABASE)) as db:
-            db.execute(f"PRAGMA user_version = {version}")
-        for writes in (True, False):
-            with pytest.raises(
-                StoreError, match=f"is of version {version}, and version 5 is read here"
-            ):
-                CallStore(tmp_path, writes=writes)
-
-
 EARLIER = """CREATE TABLE texts (id INTEGER PRIMARY KEY, text BLOB NOT NULL);
 ALTER TABLE calls ADD COLUMN request INTEGER;
 ALTER TABLE calls ADD COLUMN images BLOB;
@@ -348,114 +341,116 @@ def test_a_store_with_columns_of_before_is_used_as_it_is(tmp_path):
 
 
 def test_a_changed_row_is_not_believed(tmp_path, capsys):
-    with CallStore(tmp_path) as store:
-        store.put([finished(1), finished(2)])
-    with closing(sqlite3.connect(tmp_path / DATABASE)) as db:
-        db.execute(
-            "UPDATE calls SET result = replace(CAST(result AS TEXT), 'cat', 'dog') WHERE rowid = 1"
-        )
-        db.execute("UPDATE calls SET image = ? WHERE rowid = 2", (bytes(32),))
-        db.commit()
+    filled(tmp_path, finished(1), finished(2))
+    spoil(
+        tmp_path,
+        "UPDATE calls SET result = replace(CAST(result AS TEXT), 'cat', 'dog') WHERE rowid = 1;"
+        "UPDATE calls SET image = zeroblob(32) WHERE rowid = 2",
+    )
     with CallStore(tmp_path) as store, CallStore(tmp_path / "other") as other:
-        assert found(store, [key(1), key(2), key(1)]) == {}
-        assert (
-            capsys.readouterr().err.count(
-                "is not as it was stored, and counts as missing"
-            )
-            == 2
-        )
+        assert found(store, keys(1, 2, 1)) == {}
+        said = capsys.readouterr().err
+        assert said.count("is not as it was stored, and counts as missing") == 2
         assert other.merge(store) == (0, 0)
         store.put([finished(1)])
-        assert set(found(store, [key(1), key(2)])) == {key(1)}
+        assert set(found(store, keys(1, 2))) == {key(1)}
 
 
-DAMAGES: dict[str, Callable[[bytearray], object]] = {
-    "cut in half": lambda data: data.__delitem__(slice(len(data) // 2, None)),
-    "a page of zeros in the middle": lambda data: data.__setitem__(
-        slice(-81920, -77824), bytes(4096)
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "cut in half": lambda data: data[: len(data) // 2],
+    "a page of zeros in the middle": lambda data: (
+        data[:-81920] + bytes(4096) + data[-77824:]
     ),
-    "a page of noise near the end": lambda data: data.__setitem__(
-        slice(-8192, -4096), b"\xa5" * 4096
+    "a page of noise near the end": lambda data: (
+        data[:-8192] + b"\xa5" * 4096 + data[-4096:]
     ),
-    "no header": lambda data: data.__setitem__(slice(0, 100), b"x" * 100),
-    "something else": lambda data: data.__setitem__(
-        slice(None), b"not a database" * 100
-    ),
+    "no header": lambda data: b"x" * 100 + data[100:],
+    "something else": lambda data: b"not a database" * 100,
 }
+MANY = keys(*range(300))
+
+
+@pytest.fixture
+def many(tmp_path):
+    """A folder with a store of 300 calls."""
+    answers = (finished(number, f"answer {number} " * 30) for number in range(300))
+    filled(tmp_path, *answers)
+    return tmp_path
 
 
 @pytest.mark.parametrize("name", DAMAGES)
-def test_a_damaged_store_is_set_aside_and_a_new_one_restored(tmp_path, name):
-    with CallStore(tmp_path) as store:
-        store.put([finished(number, f"answer {number} " * 30) for number in range(300)])
-    data = bytearray((tmp_path / DATABASE).read_bytes())
-    DAMAGES[name](data)
-    (tmp_path / DATABASE).write_bytes(data)
-    digests = [key(number) for number in range(300)]
+def test_a_damaged_store_is_set_aside_and_a_new_one_restored(many, name):
+    data = DAMAGES[name]((many / DATABASE).read_bytes())
+    (many / DATABASE).write_bytes(data)
     sentence = r"was damaged .*is kept as calls\.db\.damaged-1; run again"
-    with pytest.raises(StoreError, match=sentence), CallStore(tmp_path) as store:
-        found(store, digests)
-    assert (tmp_path / f"{DATABASE}.damaged-1").read_bytes() == data
+    with pytest.raises(StoreError, match=sentence), CallStore(many) as store:
+        found(store, MANY)
+    assert (many / f"{DATABASE}.damaged-1").read_bytes() == data
     recorded = Result(text="recorded")
-    with CallStore(tmp_path) as store:
+    known = [(MANY[0], "f" * 64, Subject("s0", 1, "d"), recorded)]
+    with CallStore(many) as store:
         assert store.count() == 0
-        assert (
-            store.restore([(digests[0], "f" * 64, Subject("s0", 1, "d"), recorded)])
-            == 1
-        )
-        assert found(store, digests) == {digests[0]: recorded}
+        assert store.restore(known) == 1
+        assert found(store, MANY) == {MANY[0]: recorded}
 
 
-def test_a_store_that_is_found_damaged_keeps_what_arrives_later(tmp_path):
-    with CallStore(tmp_path) as store:
-        store.put([finished(number, f"answer {number} " * 30) for number in range(300)])
-    with CallStore(tmp_path) as store:
-        file = tmp_path / DATABASE
-        file.write_bytes(
-            file.read_bytes()[:4096] + b"\xa5" * (file.stat().st_size - 4096)
-        )
+def test_a_store_that_is_found_damaged_keeps_what_arrives_later(many):
+    with CallStore(many) as store:
+        data = (many / DATABASE).read_bytes()
+        noise = b"\xa5" * (len(data) - 4096)
+        (many / DATABASE).write_bytes(data[:4096] + noise)
         with pytest.raises(StoreError, match="was damaged"):
-            found(store, [key(number) for number in range(300)])
+            found(store, MANY)
         store.put([finished(1, "late")])
-    with CallStore(tmp_path) as store:
-        [result] = found(store, [key(number) for number in range(300)]).values()
+    with CallStore(many) as store:
+        [result] = found(store, MANY).values()
         assert result.text == "late"
 
 
-def test_a_reader_says_that_a_store_is_damaged_and_leaves_it(tmp_path):
-    (tmp_path / DATABASE).write_bytes(b"not a database" * 100)
-    with pytest.raises(
-        StoreError, match=r"is damaged .*'driftledger run' sets it aside"
-    ):
-        CallStore(tmp_path, writes=False)
-    assert [path.name for path in tmp_path.iterdir()] == [DATABASE]
+@each_case(cases(__file__, "spoilt"))
+def test_what_is_wrong_with_a_store_is_said_once(case, tmp_path, capsys):
+    """The store has three calls; two of them have images."""
+    folder = tmp_path / "store"
+    pictures = [finished(number, png=png_of(tmp_path, number)) for number in (1, 2)]
+    filled(folder, *pictures, finished(3))
+    if "lost" in case:
+        shutil.rmtree(folder / case["lost"])
+    if "content" in case:
+        (folder / DATABASE).write_text(case["content"])
+    if "script" in case:
+        spoil(folder, case["script"])
+    files = {*folder.iterdir()}
+    raised = []
+    try:
+        with CallStore(folder, writes=case["writes"]) as store:
+            for _ in range(2):
+                found(store, keys(1, 2, 3))
+    except StoreError as error:
+        raised.append(str(error))
+    assert bool(raised) == case.get("raises", False)
+    lines = capsys.readouterr().err.splitlines() + raised
+    assert len(lines) == ("says" in case)
+    assert re.search(case.get("says", "").format(folder), "".join(lines))
+    assert case["writes"] or {*folder.iterdir()} == files
 
 
 def test_merging_unites_and_the_first_answer_stays(tmp_path):
-    png = draw(tmp_path / "image.png", 1).read_bytes()
+    png = png_of(tmp_path)
     for name, text, more in (("a", "first", 2), ("b", "second", 3)):
+        items = [finished(1, text), finished(more, png=png)]
         with CallStore(tmp_path / name) as store:
-            store.put(
-                [finished(1, text), finished(more, png=png)],
-                {"f" * 64: Spent(more, 0.25)},
-            )
+            store.put(items, {"f" * 64: Spent(more, 0.25)})
+    merged = []
     with CallStore(tmp_path / "all") as store:
-        for name, counts in (
-            ("a", (2, 0)),
-            ("b", (1, 1)),
-            ("b", (0, 1)),
-            ("a", (0, 0)),
-        ):
+        for name in "abba":
             with CallStore(tmp_path / name, writes=False) as other:
-                assert store.merge(other) == counts
-        stored = found(store, [key(number) for number in (1, 2, 3)])
-        assert [stored[key(number)].text for number in (1, 2, 3)] == [
-            "first",
-            "a cat",
-            "a cat",
-        ]
-        assert all(stored[key(number)].medium for number in (2, 3))
+                merged.append(store.merge(other))
+        stored = found(store, keys(1, 2, 3))
         assert store.spent("f" * 64) == Spent(5, 0.5)
+        assert all(stored[each].medium for each in keys(2, 3))
+    assert merged == [(2, 0), (1, 1), (0, 1), (0, 0)]
+    texts = [stored[each].text for each in keys(1, 2, 3)]
+    assert texts == ["first", "a cat", "a cat"]
 
 
 def test_merging_says_how_many_calls_have_another_answer(tmp_path):
@@ -471,45 +466,9 @@ def test_merging_says_how_many_calls_have_another_answer(tmp_path):
     )
 
 
-@pytest.mark.parametrize(
-    ("lost", "sentence"),
-    [
-        ("images", "2 stored calls in {} have lost their images and are made again"),
-        ("database", "the call store {} holds no calls, although images lie beside it"),
-        ("rows", "the call store {} holds no calls, although images lie beside it"),
-        ("nothing", ""),
-    ],
-)
-@pytest.mark.parametrize("writes", [True, False])
-def test_a_store_says_once_what_is_lost(lost, sentence, writes, tmp_path, capsys):
-    pictures = [
-        draw(tmp_path / f"{number}.png", number).read_bytes() for number in (1, 2)
-    ]
-    with CallStore(tmp_path / "store") as store:
-        store.put(
-            [finished(1, png=pictures[0]), finished(2, png=pictures[1]), finished(3)]
-        )
-    database = tmp_path / "store" / DATABASE
-    if lost == "images":
-        shutil.rmtree(tmp_path / "store" / "objects")
-    elif lost == "database":
-        database.write_bytes(b"")
-    elif lost == "rows":
-        with closing(sqlite3.connect(database)) as db:
-            db.execute("DELETE FROM calls")
-            db.commit()
-    with CallStore(tmp_path / "store", writes=writes) as store:
-        for _ in range(2):
-            found(store, [key(number) for number in (1, 2, 3)])
-    lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == bool(sentence)
-    assert "".join(lines).startswith(sentence.format(tmp_path / "store"))
-
-
 @pytest.mark.parametrize("writes", [True, False])
 def test_a_locked_database_is_waited_for(writes, tmp_path, capsys):
-    with CallStore(tmp_path) as store:
-        store.put([finished(1)])
+    filled(tmp_path, finished(1))
     with held(tmp_path / DATABASE, 2.5), CallStore(tmp_path, writes=writes) as store:
         assert store.find(key(1)) is not None
     assert (
@@ -522,16 +481,11 @@ def test_a_database_that_stays_locked_is_a_sentence(tmp_path, monkeypatch):
         store.put([finished(1)])
         monkeypatch.setattr(databases, "WAIT", 0.2)
         store._db.execute("PRAGMA busy_timeout = 200")
+        locked = r"calls\.db is locked by another program; end that one"
         with held(tmp_path / DATABASE, 60):
-            with pytest.raises(
-                StoreError,
-                match=r"calls\.db is locked by another program; end that one",
-            ):
+            with pytest.raises(StoreError, match=locked):
                 store.put([finished(2)])
-            with pytest.raises(
-                StoreError,
-                match=r"calls\.db is locked by another program; end that one",
-            ):
+            with pytest.raises(StoreError, match=locked):
                 CallStore(tmp_path, writes=False)
         assert store.find(key(1)) is not None
 
@@ -544,14 +498,9 @@ def test_what_another_store_has_is_found_through_this_one(tmp_path):
         CallStore(tmp_path / "shard", fallback=main) as shard,
     ):
         shard.put([finished(2)], {"f" * 64: Spent(1, 0.5)})
-        assert set(found(shard, [key(number) for number in (1, 2, 3)])) == {
-            key(1),
-            key(2),
-        }
-        assert (shard.spent("f" * 64), main.spent("f" * 64)) == (
-            Spent(1, 0.5),
-            Spent(4, 1.0),
-        )
+        assert set(found(shard, keys(1, 2, 3))) == {*keys(1, 2)}
+        assert shard.spent("f" * 64) == Spent(1, 0.5)
+        assert main.spent("f" * 64) == Spent(4, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -576,18 +525,13 @@ class BrokenEncoder(LetterEncoder):
     provider: ClassVar[str] = "broken"
 
     def encode_images(self, images):
-        return np.array(
-            [
-                [1, np.nan if image.getpixel((0, 0)) == (255, 0, 0) else 1]
-                for image in images
-            ],
-            np.float32,
-        )
+        return self.features(image.getpixel((0, 0))[0] == 255 for image in images)
 
     def encode_texts(self, texts):
-        return np.array(
-            [[1, np.nan if text.startswith("b") else 1] for text in texts], np.float32
-        )
+        return self.features(text.startswith("b") for text in texts)
+
+    def features(self, broken):
+        return np.array([[1, np.nan if each else 1] for each in broken], np.float32)
 
 
 def test_features_that_are_not_finite_name_the_encoder_and_what_it_was_given(tmp_path):
@@ -596,14 +540,9 @@ def test_features_that_are_not_finite_name_the_encoder_and_what_it_was_given(tmp
         Image.new("RGB", (2, 2), name).save(tmp_path / f"{name}.png")
         media.append(Medium(tmp_path / f"{name}.png", name))
     encoder, store = BrokenEncoder(), FeatureStore()
+    sentence = "^encoder broken gives features of '{}' that are not finite"
     for _ in range(2):  # as well where the store has them
-        with pytest.raises(
-            ComponentError,
-            match=r"^encoder broken gives features of '.*red\.png' that are not finite",
-        ):
+        with pytest.raises(ComponentError, match=sentence.format(r".*red\.png")):
             encode_media(encoder, media, store)
-        with pytest.raises(
-            ComponentError,
-            match=r"^encoder broken gives features of 'blue' that are not finite",
-        ):
+        with pytest.raises(ComponentError, match=sentence.format("blue")):
             encode_texts(encoder, ["a", "blue"], store)
