@@ -15,6 +15,7 @@ from driftledger.reports.scores import blocks_of
 from driftledger.reports.tables import misplaced
 from driftledger.reports.tables import tables_of as table_list
 from tests.reports.test_tables import control
+from tests.support.cases import cases, each_case
 from tests.support.ledgers import (
     component,
     fidelity_score,
@@ -25,8 +26,12 @@ from tests.support.ledgers import (
 from tests.support.tables import tables_of
 
 SETTINGS = {"confidence": 0.95, "ssim_side": 256, "seed": 7, "ratings": None}
-HIGH, LOW = ([base + 0.1 * n for n in range(9)] for base in (50.0, 40.0))
+HIGH = [50.0 + 0.1 * n for n in range(9)]
+HALF = [45.0 + 0.1 * n for n in range(9)]
+LOW = [40.0 + 0.1 * n for n in range(9)]
 CLOSE = [49.99 + 0.1 * n + (0.2 if n % 2 else -0.2) for n in range(9)]
+VALUES = {"high": HIGH, "half": HALF, "low": LOW, "close": CLOSE}
+"""What cases call by a name."""
 SPEC = benchmark("fidelity")
 
 Scored = tuple[Score, list[Row]]
@@ -52,7 +57,7 @@ def ranks(made, number):
     """Model → rank and letters, where it has a rank."""
     cells = made.cells(number)
     return {
-        model: (cell.rank, cell.letters) for model, cell in cells.items() if cell.rank
+        model: [cell.rank, cell.letters] for model, cell in cells.items() if cell.rank
     }
 
 
@@ -73,35 +78,25 @@ def block(*some, ceiling=""):
     return made
 
 
-CASES = {
-    "told apart": ((LOW, HIGH), {"m0": (2, "b"), "m1": (1, "a")}, {"m1"}),
-    "one group above": (
-        (LOW, HIGH, CLOSE),
-        {"m0": (3, "b"), "m1": (1, "a"), "m2": (1, "a")},
-        {"m1", "m2"},
-    ),
-    "all alike": ((HIGH, CLOSE), {"m0": (1, "a"), "m1": (1, "a")}, set()),
-}
-"""Values of models → rank and letters by model, and the best group."""
-
-
-@pytest.mark.parametrize(("values", "expected", "best"), CASES.values(), ids=CASES)
-def test_ranks_and_letters(values, expected, best):
-    made = block(*(scored(f"m{n}", each) for n, each in enumerate(values)))
-    tested = made.tested("ssim")
-    assert tested is not None
-    assert {
-        m: (tested.groups.ranks[m], tested.groups.letters[m])
-        for m in tested.groups.ranks
-    } == expected
-    assert tested.groups.best == best
-    assert ranks(made, "ssim") == expected
-    assert {model for model, cell in made.cells("ssim").items() if cell.bold} == best
+@each_case(cases(__file__, "ranks"))
+def test_ranks_and_letters(case):
+    """Models with these values, their ranks and letters, and the best group."""
+    made = block(
+        *(scored(name, VALUES[case["models"][name]]) for name in case["models"])
+    )
+    groups = made.tested("ssim").groups
+    assert {m: [groups.ranks[m], groups.letters[m]] for m in groups.ranks} == case[
+        "ranks"
+    ]
+    assert ranks(made, "ssim") == case["ranks"]
+    assert sorted(groups.best) == case["best"]
+    cells = made.cells("ssim")
+    assert sorted(model for model in cells if cells[model].bold) == case["best"]
 
 
 def test_a_model_beside_controls_alone_has_no_letter():
     made = block(scored("high", HIGH), scored("blind", LOW, "blind"))
-    assert ranks(made, "ssim") == {"high": (1, "")}
+    assert ranks(made, "ssim") == {"high": [1, ""]}
 
 
 def test_controls_do_not_compete_and_are_placed_beside_each_model():
@@ -117,59 +112,31 @@ def test_controls_do_not_compete_and_are_placed_beside_each_model():
     ]
     assert [score.model for score in made.order()] == ["high", "low", "blind"]
     untested = replace(made, rows_of=lambda score: ())
-    assert ranks(untested, "ssim") == {"low": (2, ""), "high": (1, "")}
+    assert ranks(untested, "ssim") == {"low": [2, ""], "high": [1, ""]}
 
 
-HALF = [45.0 + 0.1 * n for n in range(9)]
-ENDS = "SSIM: of the range, blind is 0 and truth, the ceiling, is 1."
-LEVEL = (
-    "SSIM: saturated: no test shows near at 1.00 (0.98–1.01) to be below the ceiling; other "
-    "samples, more of them or a better generator may set them apart."
-)
-NO_RANGE = "SSIM has no range: truth, the ceiling, is not shown to be above a control."
-RANGES = {
-    "half way": (
-        {"half": HALF},
-        LOW,
-        {"blind": 0.0, "half": 0.5, "truth": 1.0},
-        [ENDS],
-    ),
-    # of 9 images, five are 0.21 below and four 0.19 above: −0.29 / 9 of a range of 10
-    "saturated": (
-        {"near": CLOSE, "half": HALF},
-        LOW,
-        {"blind": 0.0, "half": 0.5, "near": 1 - 0.29 / 90, "truth": 1.0},
-        [ENDS, LEVEL],
-    ),
-    "a control as good": ({"half": HALF}, CLOSE, {}, [NO_RANGE]),
-    "no control": ({"half": HALF}, None, {}, [NO_RANGE]),
-}
-"""Values of models and of a control → shares, and what is said; the ceiling has those of HIGH."""
-
-
-@pytest.mark.parametrize(
-    ("models", "control", "shares", "remarks"), RANGES.values(), ids=RANGES
-)
-def test_models_stand_between_a_control_and_the_ceiling(
-    models, control, shares, remarks
-):
-    some = [scored(name, values) for name, values in (models | {"truth": HIGH}).items()]
-    if control:
-        some.append(scored("blind", control, "blind"))
+@each_case(cases(__file__, "ranges"))
+def test_models_stand_between_a_control_and_the_ceiling(case):
+    """Values of models and of a control, their shares, and what is said; the ceiling has those of
+    HIGH."""
+    models = case["models"]
+    some = [scored(name, VALUES[models[name]]) for name in models]
+    some.append(scored("truth", HIGH))
+    if "control" in case:
+        some.append(scored("blind", VALUES[case["control"]], "blind"))
     made = block(*some, ceiling="truth")
     found = range_of(made, "ssim", "SSIM")
-    assert {
-        model: share[SHARE] for model, share in found.shares.items()
-    } == pytest.approx(shares)
-    assert found.remarks == remarks
+    shares = {model: share[SHARE] for model, share in found.shares.items()}
+    assert shares == pytest.approx(case["shares"])
+    assert found.remarks == case["remarks"]
     first, *_ = table_list(made)
     assert ("SSIM of the range" in first.head) is bool(shares)
-    assert set(remarks) <= set(first.notes)
+    assert set(found.remarks) <= set(first.notes)
     plain = block(*some)
     assert range_of(plain, "ssim") == range_of(made, "coverage") == Range()
-    assert [made.cells("ssim")[m].letters for m in models] == [
-        plain.cells("ssim")[m].letters for m in models
-    ], "a ceiling changes no other number"
+    for model in models:  # a ceiling changes no other number
+        letters = plain.cells("ssim")[model].letters
+        assert made.cells("ssim")[model].letters == letters
 
 
 def test_letters_are_in_tables_and_figures():
@@ -190,47 +157,27 @@ def test_letters_are_in_tables_and_figures():
     assert "models that share a letter cannot be told apart" in bars.note
 
 
-@pytest.mark.parametrize(
-    ("values", "repeats", "gc", "expected"),
-    [
-        ([None, 0.2, 0.4, 0.6], [], 0.35, (0.3, 0.45)),
-        (
-            [None, 0.5, -0.1, 0.2],
-            [],
-            0.275,
-            (0.125, 0.275),
-        ),  # what is below 0 is the worst
-        ([0.2, 0.4, 0.4, 0.6], [], 0.4, None),
-        (
-            [0.2, 0.4, 0.4, 0.6],
-            [0.2, None],
-            0.4,
-            (0.375, 0.45),
-        ),  # the first of two repeats came
-        (
-            [None, None, 0.4, 0.4],
-            [],
-            0.4,
-            None,
-        ),  # a category that ends sooner lacks nothing
-    ],
-)
-def test_what_failed_is_bounded(values, repeats, gc, expected):
+@each_case(cases(__file__, "bounds"))
+def test_what_failed_is_bounded(case):
     """Two chains of the category a, and two of b; the repeats are of the first."""
-    rows = []
-    for n, value in enumerate(values):
-        made = row(f"u{n}", {"gc": [1.0, value]}, "aabb"[n])
-        many = [RepeatRow(outcome="ok", values={"gc": [1.0, each]}) for each in repeats]
-        rows.append(made.model_copy(update={"repeats": [] if n else many}))
-    score = genception_score(metrics={"gc_at_2": gc}, scored=3, total=4, coverage=0.75)
+    rows = [
+        row(f"u{n}", {"gc": [1.0, value]}, "aabb"[n])
+        for n, value in enumerate(case["values"])
+    ]
+    repeats = [
+        RepeatRow(outcome="ok", values={"gc": [1.0, value]})
+        for value in case.get("repeats", [])
+    ]
+    rows[0] = rows[0].model_copy(update={"repeats": repeats})
+    plain = {"scored": 3, "total": 4, "coverage": 0.75}
+    score = genception_score(metrics={"gc_at_2": case["gc"]}, **plain)
     [made] = blocks_of(benchmark("genception"), [score], lambda score: rows)
-    assert made.bounds(score, "gc_at_2") == (expected and pytest.approx(expected))
+    bounds = made.bounds(score, "gc_at_2")
+    assert (bounds and list(bounds)) == pytest.approx(case["bounds"])
     table, *_ = tables_of([score], lambda score: rows)
-    shown = f"0.750 ({expected[0]:.3f} to {expected[1]:.3f})" if expected else "0.750"
-    assert str(table.rows[0][-1]) == shown
-    assert any("worth as much as the best" in note for note in table.notes) is bool(
-        expected
-    )
+    assert str(table.rows[0][-1]) == case["shown"]
+    noted = any("worth as much as the best" in note for note in table.notes)
+    assert noted is (case["bounds"] is not None)
 
 
 def test_groups_have_their_own_rows():
@@ -280,19 +227,20 @@ def test_the_best_covered_model_decides_who_is_ranked():
 
 def test_a_model_below_min_coverage_has_no_rank_and_decides_for_no_one():
     """All replies of m80 are counted, so that more of them are in the denominators than of m92."""
-    scores = list[Score]()
-    for name, some, counted in (("m80", 80, 100), ("m92", 92, 92), ("m90", 90, 90)):
-        score = genception_score(
-            model=name, scored=some, counted=counted, total=100, coverage=some / 100
+    plain = genception_score(total=100)
+    settings = plain.inputs.settings | {"min_coverage": 0.9}
+    inputs = plain.inputs.model_copy(update={"settings": settings})
+    scores = [
+        genception_score(
+            model=f"m{n}",
+            scored=n,
+            counted=counted,
+            total=100,
+            coverage=n / 100,
+            inputs=inputs,
         )
-        settings = score.inputs.settings | {"min_coverage": 0.9}
-        scores.append(
-            score.model_copy(
-                update={
-                    "inputs": score.inputs.model_copy(update={"settings": settings})
-                }
-            )
-        )
+        for n, counted in ((80, 100), (92, 92), (90, 90))
+    ]
     [made] = blocks_of(benchmark("genception"), scores)
     reason = (
         "coverage of m80: 80/100 (100 counted) could be scored, and genception.min_coverage asks "
