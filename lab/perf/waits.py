@@ -37,7 +37,7 @@ ONE_LESS = "sed -i 's/iterations: 5/iterations: 4/' params.yaml && driftledger r
 OTHER = (
     "sed -i '0,/confidence: [0-9.]*/s//confidence: 0.9/' params.yaml && driftledger run"
 )
-ENTRY = "newcomer: { provider: regions, detail: coarse, refuses: true }"
+ENTRY = "newcomer: { provider: regions, detail: coarse, batch_size: 8 }"
 NEW = f"sed -i 's/random\\]/random, newcomer]/; s/^models:/&\\n  {ENTRY}/' params.yaml"
 STEPS = (
     Step("ten photographs: `driftledger init` and `run`", 8, FIRST, "ten"),

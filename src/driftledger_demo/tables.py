@@ -3,11 +3,6 @@
 from typing import Any
 
 
-def rows(lines: str, between: str = " | ") -> list[list[str]]:
-    """Return the cells of each line."""
-    return [line.split(between) for line in lines.strip().splitlines()]
-
-
 def numbers(lines: str) -> dict[str, Any]:
     """Return the whole numbers in each line, as a tuple, under the name before its colon.
 
@@ -15,6 +10,7 @@ def numbers(lines: str) -> dict[str, Any]:
     {'pale': (92, 22)}
     """
     table = {}
-    for name, cells in rows(lines, ": "):
+    for line in lines.strip().splitlines():
+        name, _, cells = line.partition(": ")
         table[name] = tuple(map(int, cells.replace(",", " ").split()))
     return table

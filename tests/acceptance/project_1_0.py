@@ -19,6 +19,8 @@ from tests.acceptance.service import Service, send
 
 FILE = GOLDEN / "project_1_0.tar.xz"
 SOURCES = REPOSITORY / "tests/cases/acceptance/project_1_0"
+SCENES = REPOSITORY / "src/driftledger_demo/data/drawings/images"
+"""What its questions are about: the embedded describers' answers to shipped ones are recorded."""
 PORT = 18754
 RUN = "eyes/hands/layout"
 BUNDLE = "score.zip"
@@ -52,6 +54,9 @@ def make(folder: Path) -> None:
         draw(path, number, (40, 30))
     project = init(folder, "--preset", "default", "--images", "project/photos")
     shutil.copytree(SOURCES, project.root, dirs_exist_ok=True)
+    (project.root / "scenes").mkdir()
+    for name in ("0000.png", "0001.png"):
+        shutil.copy(SCENES / name, project.root / "scenes")
     project.params(select)
     project.commit("questions and settings")
     project.env["EYES_KEY"] = "sk-eyes"

@@ -99,28 +99,25 @@ def test_questions_alone_lead_to_a_checked_score(tmp_path):
                 f"no.\t{answer}\tposters"
             )
     (project.root / "my.tsv").write_text("\n".join(rows), encoding="utf-8")
-    models = ("--model", "regions_fine", "--model", "random")
+    models = ("--model", "blind", "--model", "random")
     project.run(
         "driftledger", "init", "--questions", "my.tsv", "--benchmark", "mme", *models
     )
     assert re.search(
-        r"^models\.regions_fine +8$", project.run("driftledger", "plan").stdout, re.M
+        r"^models\.blind +8$", project.run("driftledger", "plan").stdout, re.M
     )
     project.commit("Select models")
     assert (
-        "next: driftledger audit regions_fine:score"
+        "next: driftledger audit blind:score"
         in project.run("driftledger", "run").stdout
     )
+    assert "8/8 scored" in project.run("driftledger", "audit", "blind:score").stdout
     assert (
-        "8/8 scored" in project.run("driftledger", "audit", "regions_fine:score").stdout
-    )
-    assert (
-        "mme on my"
-        in project.run("driftledger", "compare", "regions_fine", "random").stdout
+        "mme on my" in project.run("driftledger", "compare", "blind", "random").stdout
     )
     assert "2 runs: all holds" in project.run("driftledger", "verify").stdout
     assert "reports/leaderboard.md" in project.run("driftledger", "report").stdout
-    project.run("driftledger", "bundle", "regions_fine", "-o", "score.zip")
+    project.run("driftledger", "bundle", "blind", "-o", "score.zip")
     assert re.search(
         r"[1-9]\d* reproduced, .* 0 differ",
         project.run("driftledger", "check", "score.zip").stdout,

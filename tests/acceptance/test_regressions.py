@@ -52,6 +52,10 @@ for arguments in json.load(sys.stdin):
 """Lists of arguments of ``compare`` → what each prints, and its exit code."""
 
 
+FINE = "detail: fine\n    knowledge: true\n    refuses: true"
+"""The reader's settings as they are written."""
+
+
 def _make(folder):
     project = init(folder, "--preset", "default")
     project.params(_questions_alone)
@@ -63,7 +67,7 @@ def _make(folder):
     text = file.read_text()
     for branch, change in (
         ("typo", text + "# a remark\n"),
-        ("coarser", text.replace("detail: fine", "detail: coarse")),
+        ("coarser", text.replace(FINE, "detail: coarse")),
     ):
         assert change != text
         project.git("switch", "--quiet", "--create", branch, "main")
@@ -79,8 +83,8 @@ def _questions_alone(params):
     params["genception"]["cross_check"] = []
     questions = {"provider": "scene_photos", "protocol": "mme", "count": 60}
     params["question_sets"] = {"scenes_mme": questions}
-    reader = {"provider": "regions", "detail": "fine", "knowledge": True}
-    params["models"] = {"reader": reader}
+    reader = {"detail": "fine", "knowledge": True, "refuses": True}
+    params["models"] = {"reader": {"provider": "regions", **reader}}
 
 
 def _job(upstream, folder, lines):

@@ -447,7 +447,7 @@ def test_shards_make_what_one_process_makes(project, tmp_path, monkeypatch):
     assert set(to_make(project).values()) == {0}
     with project.store() as store:
         assert stored(store) == calls
-    for component in (WordCounter, Rubric):
+    for component in (WordCounter, Regions, Rubric):
         monkeypatch.setattr(component, "respond", asks_nobody)
     said = collect_shard(Project(project.root), "1/5", into)
     assert "there was nothing to make; when" in said

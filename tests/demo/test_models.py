@@ -1,6 +1,6 @@
 """Controls and the judge: what they say, which a table holds."""
 
-from collections.abc import Callable
+import re
 from functools import partial
 from pathlib import Path
 
@@ -10,9 +10,10 @@ from PIL import Image, ImageDraw
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from driftledger.benchmarks._questions.parsing.refusal import is_refusal
-from driftledger.components.base import Component, Model
+from driftledger.components.base import Component
 from driftledger.components.contract import check_component
-from driftledger.core.errors import DataError
+from driftledger.core import code_digest
+from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.registry import provider_class, providers
 from driftledger.core.types import Conversation, Medium, Outcome, PromptUsage, Turn
 from driftledger.project.catalogue import CatalogueEntry, catalogue
@@ -21,8 +22,11 @@ from driftledger_demo.encoders.words import Words
 from driftledger_demo.generators.painter import MOST_SHAPES, Painter, read
 from driftledger_demo.models.controls import AlwaysRefuse, Blind, RandomChoice
 from driftledger_demo.models.regions import Regions
+from driftledger_demo.models.regions import model as describing
 from driftledger_demo.models.rubric import Rubric, grade
-from driftledger_demo.vision.question import CANNOT
+from driftledger_demo.question import CANNOT
+from lab.answers import record, shipped_questions
+from tests.conftest import REPOSITORY
 from tests.support.growth import grows_linearly
 
 CHOICE = "Which?\nA. a cat\nB. I do not know the answer.\nC. a dog"
@@ -168,64 +172,44 @@ def test_a_prediction_keeps_to_its_row(prediction, graded):
     )
 
 
-# What the describer answers, from hand-drawn pictures and from the shipped photographs.
+# What the describers answer, which is recorded, and what they describe, which they look at.
 
 
-FINE = Regions(detail="fine", knowledge=True, refuses=True)
-
-Ask = Callable[[Model, str], str]
-
-
-@pytest.fixture
-def ask(tmp_path):
-    """Ask about a red circle at the top left and a blue square at the bottom right of a white
-    picture."""
-    image = Image.new("RGB", (300, 300), (252, 252, 252))
-    ImageDraw.Draw(image).ellipse((20, 20, 70, 70), fill=(215, 30, 40))
-    ImageDraw.Draw(image).rectangle((220, 220, 290, 290), fill=(30, 70, 200))
-    image.save(tmp_path / "drawn.png")
-
-    def answer(model, text):
-        [reply] = model.respond(
-            [Conversation.ask(text, Medium(tmp_path / "drawn.png", ""))]
-        )
-        return reply.text
-
-    return answer
+DESCRIBERS = {
+    name: Regions.model_validate(entry.model_extra)
+    for name, entry in catalogue("models").items()
+    if isinstance(entry, CatalogueEntry) and entry.provider == "regions"
+}
+FINE = DESCRIBERS["regions_fine"]
 
 
-@pytest.mark.parametrize(
-    ("question", "answer"),
-    [
-        ("What colour is the circle?", "red"),
-        ("What shape is the object at the bottom right of the image?", "square"),
-        ("Where in the image is the red circle?", "top left"),
-        ("How many objects are there in the image?", "2"),
-        ("How many red objects are there in the image?", "1"),
-        ("Tell me: Which colour does the circle have?", "red"),
-        ("Is there a square in the image? Please answer yes or no.", "Yes"),
-        ("Is there a heart in the image? Please answer yes or no.", "No"),
-        ("Is the red circle above the blue square? Please answer yes or no.", "Yes"),
-        ("Is the circle blue? Please answer yes or no.", "No"),
-        ("What colour is the hat of the woman in the image?", CANNOT),
-        ("What is behind the red circle?", CANNOT),
-        (
-            "Which is the largest object in the image?\nA. The red circle\nB. The blue square\nC. "
-            "I do not know.",
-            "B",
-        ),
-        (
-            "Who drew the circle?\nA. Anna\nB. The image does not show this.\nC. Tom",
-            "B",
-        ),
-        ("Who drew the circle?\nA. Anna\nB. Tom", CANNOT),
-    ],
-)
-def test_answers(ask, question, answer):
-    assert ask(FINE, question) == answer
+@pytest.fixture(scope="module")
+def questions(tmp_path_factory):
+    asked = [*shipped_questions(tmp_path_factory.mktemp("pictures"))]
+    assert len(asked) == 2 * (5 * 414 + 120 + 240)
+    return asked
 
 
-# What the describer says of hand-drawn pictures, and what the painter makes of it.
+@pytest.mark.parametrize("name", DESCRIBERS)
+def test_every_shipped_question_has_a_recorded_answer(name, questions, monkeypatch):
+    monkeypatch.setattr(describing, "_description", lambda *_: "It shows shapes.")
+    asked = [Conversation.ask(each.prompt, each.picture) for each in questions]
+    replies = DESCRIBERS[name].respond(asked)
+    assert {(reply.outcome, bool(reply.text)) for reply in replies} == {
+        (Outcome.OK, True)
+    }
+    orders = {reply.text for reply in replies[:5]}
+    assert len(orders) > 1
+
+
+@pytest.mark.slow
+def test_what_is_recorded_is_what_the_program_answers():
+    try:
+        recorded = record(REPOSITORY)
+    except ConfigError:
+        pytest.skip("a shallow clone")
+    shipped = Path(describing.__file__).with_name("answers.json")
+    assert shipped.read_text(encoding="utf-8") == recorded
 
 
 def red_circle_on_blue():
@@ -234,9 +218,56 @@ def red_circle_on_blue():
     return image
 
 
-def test_the_limit_counts_words(tmp_path):
-    red_circle_on_blue().save(tmp_path / "shown.png")
-    ask = partial(Conversation.ask, "Describe it.", Medium(tmp_path / "shown.png", ""))
+@pytest.fixture
+def drawn(tmp_path):
+    red_circle_on_blue().save(tmp_path / "drawn.png")
+    return Medium(tmp_path / "drawn.png", "")
+
+
+@pytest.mark.parametrize("of", ["picture", "wording", "settings"])
+def test_another_question_is_a_failed_call(of, questions, drawn):
+    model = FINE.model_copy(update={"refuses": False}) if of == "settings" else FINE
+    prompt, picture = questions[0].prompt, questions[0].picture
+    if of == "picture":
+        picture = drawn
+    if of == "wording":
+        prompt = prompt.replace("Answer with", "Reply with")
+    [reply] = model.respond([Conversation.ask(prompt, picture)])
+    assert (reply.text, reply.outcome) == ("", Outcome.FAILED)
+    assert re.search("is recorded; .* run.seed 1 .* or select another", reply.error)
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "Describe the image.",
+        "Answers, yes or no, are of no use: say all that is there.",
+        "Describe the image in one sentence.",
+        *(catalogue("descriptions")[name].prompt for name in ("features", "elements")),
+    ],
+)
+def test_a_prompt_without_a_question_is_described(prompt, questions, drawn):
+    for picture in (drawn, questions[0].picture):
+        plain, asked = FINE.respond(
+            [
+                Conversation.ask(text, picture)
+                for text in ("Please describe it.", prompt)
+            ]
+        )
+        assert asked == plain
+        assert asked.text.startswith("A picture 100% as wide as tall on ")
+
+
+def test_the_recorded_answers_are_part_of_the_describers_version():
+    names = dict(code_digest._digests(Regions.__module__))
+    assert "driftledger_demo/models/regions/answers.json" in names
+
+
+# What the describer says of hand-drawn pictures, and what the painter makes of it.
+
+
+def test_the_limit_counts_words(drawn):
+    ask = partial(Conversation.ask, "Describe it.", drawn)
     whole, *cut = Regions(detail="fine").respond(
         [ask(max_tokens=most) for most in (None, 1, 5, 10_000)]
     )

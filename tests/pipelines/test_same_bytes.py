@@ -48,7 +48,7 @@ stages.report(project)
 """
 
 SCENES = 13
-"""One of each theme: questions are answered in whole numbers."""
+"""One of each theme."""
 DIGITS = {"support_per_label": 10, "test_per_label": 5}
 """The same."""
 ITERATIONS, PERMUTATIONS, LENGTHS = 2, 2, [200, 10]

@@ -16,6 +16,7 @@ from driftledger.core.errors import MissingSourceError
 from driftledger.project.project import Project
 from driftledger_demo.generators.painter import Painter
 from driftledger_demo.models.controls import WordCounter
+from driftledger_demo.models.regions import Regions
 from driftledger_demo.models.rubric import Rubric
 from tests.conftest import REPOSITORY, Checkout, draw
 from tests.support.cases import cases, each_case
@@ -35,11 +36,12 @@ from tests.support.small import (
 
 CHAINS = "data/records/{}/genception/my_images/painter"
 SCORE = "reports/scores/{}/genception/my_images/painter/layout"
-CALLED = {
-    "model": (WordCounter, "respond"),
-    "generator": (Painter, "generate"),
-    "judge": (Rubric, "respond"),
-}
+CALLED = [
+    ("model", WordCounter, "respond"),
+    ("model", Regions, "respond"),
+    ("generator", Painter, "generate"),
+    ("judge", Rubric, "respond"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +66,7 @@ def root(made, tmp_path, monkeypatch):
 def calls(monkeypatch):
     """How many calls models, generators and judges are asked for from here on."""
     counted: Counter[str] = Counter()
-    for role, (component, method) in CALLED.items():
+    for role, component, method in CALLED:
         original = getattr(component, method)
 
         def count(self, asked, *more, role=role, original=original):
@@ -96,8 +98,9 @@ def set_one(*place_and_value):
 
 
 @each_case(cases(__file__, "changes"))
-def test_a_change_makes_what_depends_on_it(case, root):
+def test_a_change_makes_what_depends_on_it(case, root, monkeypatch):
     """A case names patterns of the folders that are made again, and no others are."""
+    monkeypatch.setattr(Regions, "_answer", lambda *_: "no")  # also to another prompt
     before = folders(root)
     assert len(before) == 5 + 2 * (6 + 6)
     made = made_by(changed(root, change(case)))
@@ -285,8 +288,9 @@ def test_where_one_benchmark_has_nothing_to_score_the_other_scores_are_written(
 
 
 def test_what_is_not_on_this_machine_is_kept_as_it_was_noted_and_fails_where_it_is_called(
-    root, calls, capsys
+    root, calls, capsys, monkeypatch
 ):
+    monkeypatch.setattr(Regions, "_answer", lambda *_: "no")  # also to another prompt
     theirs = {
         "provider": "predictions",
         "path": "theirs.json",

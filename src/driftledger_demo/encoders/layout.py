@@ -46,12 +46,17 @@ class LayoutEncoder(Encoder):
 
 def _features(image: Image.Image) -> Float64:
     mean, cells = _colours(image)
+    edges = _edges(image)
     blocks = [np.ones(1)]
-    for weight, block in zip(_WEIGHTS, [mean, cells, _edges(image)], strict=True):
-        squared = (
-            int((block**2).sum()) + _FAINT**2
-        )  # so that a faint block is shorter than 1
-        unit = block.astype(np.float64) / np.sqrt(np.float64(squared))
+    for weight, block in zip(
+        _WEIGHTS,
+        [mean, cells, edges],
+        strict=True,
+    ):
+        squared = int((block**2).sum())
+        squared += _FAINT**2  # so that a faint block is shorter than 1
+        length = np.sqrt(np.float64(squared))
+        unit = block.astype(np.float64) / length
         blocks.append(weight * unit)
     return np.concatenate(blocks)
 
@@ -61,24 +66,43 @@ def _colours(image: Image.Image) -> tuple[Whole, Whole]:
 
     Colours are luma, blue and red difference.
     """
-    small = image.resize((_GRID, _GRID), Image.Resampling.BOX).convert("YCbCr")
-    cells = np.asarray(small, dtype=np.int64).reshape(-1, 3) - _MIDDLE
+    small = image.resize(
+        (_GRID, _GRID),
+        Image.Resampling.BOX,
+    )
+    small = small.convert("YCbCr")
+    colours = np.asarray(small, dtype=np.int64)
+    cells = colours.reshape(-1, 3) - _MIDDLE
     count = len(cells)
     total = cells.sum(axis=0)
+    mean = total // count
     against_mean = (cells * count - total) // count
-    return total // count, against_mean.ravel()
+    return mean, against_mean.ravel()
 
 
 def _edges(image: Image.Image) -> Whole:
     """Return, per cell, how much gradient runs in each of eight directions."""
-    small = image.convert("L").resize((_GREY, _GREY), Image.Resampling.BOX)
+    small = image.convert("L")
+    small = small.resize(
+        (_GREY, _GREY),
+        Image.Resampling.BOX,
+    )
     grey = np.asarray(small, dtype=np.int64)
-    dx = grey[1:-1, 2:] - grey[1:-1, :-2]
-    dy = grey[2:, 1:-1] - grey[:-2, 1:-1]
+    middle_rows = grey[1:-1]
+    middle_columns = grey[:, 1:-1]
+    dx = middle_rows[:, 2:] - middle_rows[:, :-2]
+    dy = middle_columns[2:] - middle_columns[:-2]
     across = np.abs(dx)
     down = np.abs(dy)
-    direction = (dy > 0) * 4 + (dx > 0) * 2 + (across > down)
+    direction = (across > down).astype(np.int64)
+    direction += 2 * (dx > 0)
+    direction += 4 * (dy > 0)
     rows, columns = np.indices(dx.shape) * _CELLS // len(dx)
-    histogram = np.zeros((_CELLS, _CELLS, _DIRECTIONS), dtype=np.int64)
-    np.add.at(histogram, (rows, columns, direction), across + down)
+    shape = (_CELLS, _CELLS, _DIRECTIONS)
+    histogram = np.zeros(shape, dtype=np.int64)
+    np.add.at(
+        histogram,
+        (rows, columns, direction),
+        across + down,
+    )
     return histogram.ravel() * histogram.size // dx.size

@@ -91,7 +91,12 @@ def _shape(sentence: str, colour: RGB, is_round: bool, ratio: int) -> Shape:
     if extent:
         length, breadth = extent
         return Shape(
-            colour, is_round, centre, 10 * length, 10 * breadth, _tilt(sentence)
+            colour,
+            is_round,
+            centre,
+            length=10 * length,
+            breadth=10 * breadth,
+            tilt=_tilt(sentence),
         )
     stretch = _STRETCH.meaning(sentence) or STRETCHES[""]
     side = _SIZE.meaning(sentence) or SIZES["medium-sized"]
@@ -100,7 +105,14 @@ def _shape(sentence: str, colour: RGB, is_round: bool, ratio: int) -> Shape:
     if is_round:
         area = area * 127 // 100
     breadth = max(1, isqrt(area * 100 // stretch.ratio))
-    return Shape(colour, is_round, centre, area // breadth, breadth, stretch.tilt)
+    return Shape(
+        colour,
+        is_round,
+        centre,
+        length=area // breadth,
+        breadth=breadth,
+        tilt=stretch.tilt,
+    )
 
 
 def _place(sentence: str) -> Place:
@@ -159,10 +171,17 @@ def _paint(sketch: Sketch, size: int, hand: Random) -> Image.Image:
     width = max(1, size * sketch.ratio // longest)
     height = max(1, size * 100 // longest)
     canvas = np.full(
-        (height, width, 3), _mixed(sketch.background, hand), dtype=np.uint8
+        (height, width, 3),
+        _mixed(sketch.background, hand),
+        dtype=np.uint8,
     )
-    for shape in sorted(sketch.shapes, key=lambda shape: -shape.length * shape.breadth):
-        inside = polygon((height, width), _corners(shape, (width, height), hand))
+    by_area = sorted(
+        sketch.shapes,
+        key=lambda shape: -shape.length * shape.breadth,
+    )
+    for shape in by_area:
+        corners = _corners(shape, (width, height), hand)
+        inside = polygon((height, width), corners)
         canvas[inside] = _mixed(shape.colour, hand)
     return Image.fromarray(canvas)
 
@@ -175,7 +194,12 @@ def _mixed(colour: RGB, hand: Random) -> list[int]:
 def _corners(shape: Shape, canvas: Point, hand: Random) -> list[Point]:
     """Return the outline's corners, in units of the raster."""
     longest = SUB * max(canvas)
-    outline = [(-UNIT, -UNIT), (UNIT, -UNIT), (UNIT, UNIT), (-UNIT, UNIT)]
+    outline = [
+        (-UNIT, -UNIT),
+        (UNIT, -UNIT),
+        (UNIT, UNIT),
+        (-UNIT, UNIT),
+    ]
     if shape.round:
         outline = [(cosine(step), sine(step)) for step in range(24)]
     centre = []

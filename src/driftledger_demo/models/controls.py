@@ -12,7 +12,7 @@ from typing import ClassVar
 from driftledger.components.base import Model
 from driftledger.core.canonical import sha256_of
 from driftledger.core.types import Conversation, Outcome, Result
-from driftledger_demo.vision.question import CANNOT, LETTERS, last_text, question_in
+from driftledger_demo.question import CANNOT, LETTERS, last_text, question_in
 
 _WORD = re.compile(r"\S+")
 

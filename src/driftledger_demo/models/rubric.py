@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from driftledger.components.base import Model
 from driftledger.core.types import Conversation, Outcome, Result
-from driftledger_demo.vision.question import last_text
+from driftledger_demo.question import last_text
 
 _TOKEN = re.compile(r"(?<![\w.])-?\d+(?:[.,:]\d+)*|\w+")
 """A number with its sign and its digits behind a point, or a word."""

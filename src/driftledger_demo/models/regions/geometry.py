@@ -40,11 +40,20 @@ class Outline(NamedTuple):
 def outlines(labels: Whole, count: int) -> list[Outline]:
     """Return the outline of each label 0…count−1, none of them empty."""
     down, across = np.indices(labels.shape)
-    ones = np.ones_like(labels)
-    powers = np.stack([ones, across, down, across**2, across * down, down**2], axis=-1)
-    sums = label_sums(labels, powers, count).tolist()
+    powers = np.stack(
+        [
+            np.ones_like(labels),
+            across,
+            down,
+            across**2,
+            across * down,
+            down**2,
+        ],
+        axis=-1,
+    )
+    sums = label_sums(labels, powers, count)
     regions = []
-    for label, (area, x, y, xx, xy, yy) in enumerate(sums):
+    for label, (area, x, y, xx, xy, yy) in enumerate(sums.tolist()):
         pixel = area * area  # a pixel is a square, not a point: 1/12 of its own
         moments = _Moments(
             area,
@@ -84,7 +93,8 @@ def _tilt(moments: _Moments) -> int:
     """Return the direction of most variance; level if none stands out, since noise would choose."""
     spreads = [moments.spread(step) for step in range(TILTS)]
     most = max(spreads)
-    if 100 * most <= _STANDS_OUT * min(spreads):
+    least = min(spreads)
+    if 100 * most <= _STANDS_OUT * least:
         return 0
     return spreads.index(most)
 
@@ -95,17 +105,19 @@ def _outline(mask: Mask, moments: _Moments) -> Outline:
     tilt = _tilt(moments)
     boxy = _is_boxy(mask, moments, tilt)
     lengths = []
+    unit = 12 * area**2 * UNIT**2
     for step in (tilt, tilt + TILTS // 2):
         variance = moments.spread(step) * PERMILLE**2
-        squared = variance * _AXIS // (12 * area**2 * UNIT**2)
-        length = isqrt(squared)
+        length = isqrt(variance * _AXIS // unit)
         if boxy:
             length = isqrt(length * length * _SIDE // _AXIS)
         lengths.append(length // max(mask.shape))
+    twice_across = 2 * moments.across + area
+    twice_down = 2 * moments.down + area
     return Outline(
         area=PERMILLE * area // mask.size,
-        across=(2 * moments.across + area) * PERMILLE // (2 * area * width),
-        down=(2 * moments.down + area) * PERMILLE // (2 * area * height),
+        across=twice_across * PERMILLE // (2 * area * width),
+        down=twice_down * PERMILLE // (2 * area * height),
         length=lengths[0],
         breadth=lengths[1],
         tilt=tilt,
@@ -113,7 +125,11 @@ def _outline(mask: Mask, moments: _Moments) -> Outline:
     )
 
 
-def _is_boxy(mask: Mask, moments: _Moments, tilt: int) -> bool:
+def _is_boxy(
+    mask: Mask,
+    moments: _Moments,
+    tilt: int,
+) -> bool:
     """Return whether a rectangle covers the region better than an ellipse of the same moments."""
     rows, columns = np.nonzero(mask)
     # small enough for int64: area < 2^14, offsets < 2^21
@@ -124,10 +140,14 @@ def _is_boxy(mask: Mask, moments: _Moments, tilt: int) -> bool:
     along = (dx * cos + dy * sin) // UNIT
     aside = (dy * cos - dx * sin) // UNIT
     unit = 12 * UNIT**2
-    major = max(1, moments.spread(tilt) // unit)
-    minor = max(1, moments.spread(tilt + TILTS // 2) // unit)
+    most = moments.spread(tilt)
+    least = moments.spread(tilt + TILTS // 2)
+    major = max(1, most // unit)
+    minor = max(1, least // unit)
     u = along**2 * PERMILLE // major
     v = aside**2 * PERMILLE // minor
     in_ellipse = u + v <= PERMILLE * _AXIS // 4
     in_box = np.maximum(u, v) <= PERMILLE * _SIDE // 4
-    return bool(np.count_nonzero(in_box) > np.count_nonzero(in_ellipse))
+    by_ellipse = np.count_nonzero(in_ellipse)
+    by_box = np.count_nonzero(in_box)
+    return bool(by_box > by_ellipse)

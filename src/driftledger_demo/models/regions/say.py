@@ -27,16 +27,12 @@ class Dials:
     """Meaning of a level of detail: how much a describer sees, and which words it knows."""
 
     regions: int
-    longest: int
-    """Pixels a side of a picture that it is asked about."""
-    things: int
-    """Things that it then notices."""
     colours: dict[str, RGB]
     sizes: Iterable[str]
     stretches: Iterable[str]
     places: Iterable[str]
-    fluent: bool
-    """It tells numbers, and understands a question in other words than the plainest."""
+    measures: bool
+    """It tells numbers in place of words for sizes, forms and places."""
 
 
 def say(scene: SegmentedImage, dials: Dials) -> str:
@@ -62,7 +58,7 @@ def say(scene: SegmentedImage, dials: Dials) -> str:
 
 def _format(percent: int, dials: Dials) -> str:
     ratio = max(1, min(1000, percent))
-    if dials.fluent:
+    if dials.measures:
         return f"A picture {ratio}% as wide as tall"
     name = _nearest_ratio(ratio, FORMATS)
     return f"{_article(name)} picture"
@@ -70,7 +66,7 @@ def _format(percent: int, dials: Dials) -> str:
 
 def _sentence(colour: str, outline: Outline, dials: Dials) -> str:
     noun = _noun(outline)
-    if dials.fluent:
+    if dials.measures:
         return f"{_article(colour)} {noun}, {_measures(outline, noun)}."
     areas = {name: SIZES[name] ** 2 // 10 for name in dials.sizes}
     size = _nearest_ratio(outline.area, areas)

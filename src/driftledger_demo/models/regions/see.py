@@ -45,7 +45,8 @@ def merges(labels: Whole, features: Whole) -> list[tuple[int, int]]:
         The two that were merged, in order; the first merge makes patch n, the next n + 1, ….
     """
     areas = np.bincount(labels.ravel())
-    sums = label_sums(labels, features, len(areas))
+    count = len(areas)
+    sums = label_sums(labels, features, count)
     patches = np.column_stack([areas, sums]).tolist()
     neighbours: list[set[int]] = [set() for _ in patches]
     heap: list[tuple[int, int, int]] = []
@@ -53,9 +54,10 @@ def merges(labels: Whole, features: Whole) -> list[tuple[int, int]]:
     def meet(one: int, other: int) -> None:
         neighbours[one].add(other)
         neighbours[other].add(one)
-        heappush(heap, (_cost(patches[one], patches[other]), one, other))
+        cost = _cost(patches[one], patches[other])
+        heappush(heap, (cost, one, other))
 
-    for pair in touching(labels, len(areas)):
+    for pair in touching(labels, count):
         meet(*sorted(pair))
     merged: set[int] = set()
     pairs = []
@@ -66,9 +68,11 @@ def merges(labels: Whole, features: Whole) -> list[tuple[int, int]]:
         merged |= {a, b}
         pairs.append((a, b))
         new = len(patches)
-        patches.append(list(map(add, patches[a], patches[b])))
+        both = map(add, patches[a], patches[b])
+        patches.append(list(both))
         neighbours.append(set())
-        for other in (neighbours[a] | neighbours[b]) - merged:
+        around = neighbours[a] | neighbours[b]
+        for other in around - merged:
             meet(other, new)
     return pairs
 
@@ -87,7 +91,10 @@ def merge(labels: Whole, pairs: Sequence[tuple[int, int]], keep: int) -> Whole:
     for node in reversed(range(len(parents))):
         parents[node] = parents[parents[node]]
     numbers: dict[int, int] = {}
-    table = [numbers.setdefault(parent, len(numbers)) for parent in parents[:count]]
+    table = []
+    for parent in parents[:count]:
+        number = numbers.setdefault(parent, len(numbers))
+        table.append(number)
     return np.array(table)[labels]
 
 
@@ -117,9 +124,16 @@ def see(medium: Medium, most_regions: int) -> SegmentedImage:
     labels = merge(parts.patches, parts.merges, most_regions)
     count = int(labels.max()) + 1
     by_label = outlines(labels, count)
-    order = sorted(range(count), key=lambda label: -by_label[label].area)
-    colours = label_means(labels, parts.small, count)[order]
-    return SegmentedImage(*parts.size, colours, [by_label[label] for label in order])
+    order = sorted(
+        range(count),
+        key=lambda label: -by_label[label].area,
+    )
+    colours = label_means(labels, parts.small, count)
+    return SegmentedImage(
+        *parts.size,
+        colours=colours[order],
+        outlines=[by_label[label] for label in order],
+    )
 
 
 class _Parts(NamedTuple):
@@ -138,10 +152,17 @@ def _parts(path: Path, sha256: str) -> _Parts:
     working = min(longest, WORKING_SIDE)
     width = max(_LEAST_SIDE, image.width * working // longest)
     height = max(_LEAST_SIDE, image.height * working // longest)
-    small = np.array(image.resize((width, height), Image.Resampling.BOX))
+    resized = image.resize(
+        (width, height),
+        Image.Resampling.BOX,
+    )
+    small = np.array(resized)
     patches = _patches(small)
     return _Parts(
-        image.size, small, patches=patches, merges=merges(patches, lab(small))
+        image.size,
+        small,
+        patches=patches,
+        merges=merges(patches, lab(small)),
     )
 
 

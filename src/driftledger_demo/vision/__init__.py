@@ -1,1 +1,0 @@
-"""Answers to questions from pixels: the question, the sight, and the words."""
