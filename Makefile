@@ -73,7 +73,8 @@ perf: $(VENV)/installed-all ## measure; results in reports/perf/ and docs/method
 # requirements-all.txt has no hashes: its torch may come from PyPI or, built for the CPU, from PyTorch's own index.
 requirements: $(VENV)/uv ## pin the newest versions that pyproject.toml allows
 	$(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate \
-		--no-emit-index-url --no-emit-find-links --generate-hashes --upgrade pyproject.toml -o requirements.txt
+		--no-emit-index-url --no-emit-find-links --generate-hashes --upgrade --extra demo pyproject.toml \
+		-o requirements.txt
 	$(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate \
 		--no-emit-index-url --no-emit-find-links --generate-hashes --constraint requirements.txt --extra dev pyproject.toml \
 		-o requirements-dev.txt

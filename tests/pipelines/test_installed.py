@@ -137,7 +137,7 @@ def newcomer(tmp_path, photographs, python=sys.executable, extra=""):
 
 @pytest.fixture
 def theirs(tmp_path):
-    made = newcomer(tmp_path, PHOTOGRAPHS)
+    made = newcomer(tmp_path, PHOTOGRAPHS, extra="[demo]")
     made.run("git", "init", "--quiet")
     return made
 

@@ -172,6 +172,9 @@ def evaluate(
     section = shipped_section(benchmark) | {"min_coverage": 0.0} | spec.first_look
     raw[benchmark] = section | settings
     select = partial(_select, raw, own)
+    readers = []
+    if "text_encoder" in spec.scores.keys:
+        readers = [select("encoders", text_encoder)]
     several = [models]
     if isinstance(models, Sequence) and not isinstance(models, str):
         several = [*models]
@@ -179,7 +182,7 @@ def evaluate(
         "models": [select("models", each) for each in several],
         "generators": [select("generators", generator)],
         "encoders": [select("encoders", encoder)],
-        "text_encoders": [select("encoders", text_encoder)],
+        "text_encoders": readers,
         "descriptions": [description],
         "judge": judge and select("models", judge),
         "seed": seed,

@@ -147,10 +147,10 @@ def init(
             )
         sentences += blank_notes(dataset.blank(), len(read), "images")
     sentences += [f"Git ignores {for_line(each)}" for each in checkpoints]
+    project = Project(root, own_code=True)
+    for section in COMPONENTS:
+        sentences += needs(project, section, project.settings.named(section))
     if chosen or preset not in (None, "minimal"):
-        project = Project(root, own_code=True)
-        for section in COMPONENTS:
-            sentences += needs(project, section, project.settings.named(section))
         if judge := project.settings.judge:
             sentences.append(
                 f"{judge} grades the answers; run.judge in {PARAMS} names another"

@@ -21,7 +21,7 @@ from driftledger.core.grouping import grouped
 from driftledger.core.media import png_bytes
 from driftledger.core.types import Split
 from driftledger.data.datasets.base import DatasetProvider, SourceItem
-from driftledger_demo.installed import read_installed
+from driftledger_demo.installed import EXTRA, read_installed
 
 FILE = "sklearn/datasets/data/digits.csv.gz"
 SHA256 = "09f66e6debdee2cd2b5ae59e0d6abbb73fc2b0e0185d2e1957e9ebb51e23aa22"
@@ -58,6 +58,7 @@ class Digits(DatasetProvider):
     provider: ClassVar[str] = "digits"
     version: ClassVar[str] = "1"
     """Raised whenever a pixel changes."""
+    extra: ClassVar[str] = EXTRA
 
     general_category: str | None = Field(default="digit", pattern=r"\S")
     support_per_label: int = Field(default=50, ge=1, lt=_FEWEST)

@@ -15,7 +15,7 @@ from pydantic import Field
 from driftledger.core.canonical import sha256_bytes, sha256_of
 from driftledger.core.strict import Strict
 from driftledger.data.datasets.base import DatasetProvider, SourceItem
-from driftledger_demo.installed import read_installed
+from driftledger_demo.installed import EXTRA, read_installed
 
 
 class Library(Strict):
@@ -53,6 +53,7 @@ class Photos(DatasetProvider):
     """Photographs in six categories: living, objects, places, textures, medical and text."""
 
     provider: ClassVar[str] = "photos"
+    extra: ClassVar[str] = EXTRA
 
     def items(self) -> Iterator[SourceItem]:
         for photo in manifest().photos:

@@ -14,7 +14,7 @@ import numpy as np
 from driftledger.components.base import Encoder, library_versions
 from driftledger.core.canonical import sha256_file
 from driftledger.core.types import Float32, Float64, PromptUsage
-from driftledger_demo.installed import installed_path
+from driftledger_demo.installed import EXTRA, installed_path, lacking
 
 _WEIGHTS = "wordllama/weights/l2_supercat_256.safetensors"
 _TOKENIZER = "wordllama/tokenizers/l2_supercat_tokenizer_config.json"
@@ -26,13 +26,18 @@ class Words(Encoder):
 
     provider: ClassVar[str] = "words"
     version: ClassVar[str] = "1"
+    extra: ClassVar[str] = EXTRA
 
     def identity(self) -> dict[str, Any]:
         weights = {}
         for file in (_WEIGHTS, _TOKENIZER):
             path = _in_wheel(file)
             weights[path.name] = sha256_file(path)
-        return {"weights": weights, "licence": "MIT"} | library_versions("tokenizers")
+        libraries = library_versions("tokenizers", extra=EXTRA)
+        return {"weights": weights, "licence": "MIT"} | libraries
+
+    def readiness(self) -> tuple[list[str], list[str]]:
+        return lacking("wordllama", "safetensors", "tokenizers"), []
 
     def encode_texts(self, texts: Sequence[str]) -> Float32:
         """Return n×256, the same bits everywhere; all zero for a text without a token.

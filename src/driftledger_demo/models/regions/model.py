@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal
 from driftledger.components.base import Model, library_versions
 from driftledger.core.canonical import sha256_file
 from driftledger.core.types import Conversation, Medium, Outcome, Result
+from driftledger_demo.installed import EXTRA, lacking
 from driftledger_demo.models.controls import at_most
 from driftledger_demo.models.regions.say import Dials, say
 from driftledger_demo.models.regions.see import see
@@ -72,6 +73,7 @@ class Regions(Model):
 
     provider: ClassVar[str] = "regions"
     version: ClassVar[str] = "5"
+    extra: ClassVar[str] = EXTRA
 
     detail: Detail
     """How many regions it tells, and in how precise words."""
@@ -83,7 +85,10 @@ class Regions(Model):
     refusal, and described the picture where there are no options."""
 
     def identity(self) -> dict[str, Any]:
-        return library_versions("pillow", "scikit-image")
+        return library_versions("pillow", "scikit-image", extra=EXTRA)
+
+    def readiness(self) -> tuple[list[str], list[str]]:
+        return lacking("scikit-image"), []
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
         return [self._reply(conversation) for conversation in conversations]
