@@ -56,7 +56,10 @@ def keys(*numbers):
     return [key(number) for number in numbers]
 
 
-OWNER = int.from_bytes(hashlib.sha256(b"f" * 64).digest()[:8], "big", signed=True)
+COMPONENT = "f" * 64
+OWNER = int.from_bytes(
+    hashlib.sha256(COMPONENT.encode()).digest()[:8], "big", signed=True
+)
 """How a store names the component with this fingerprint."""
 
 
@@ -65,7 +68,7 @@ class Made(NamedTuple):
 
     key: str
     context: Subject
-    component: Any = SimpleNamespace(fingerprint="f" * 64)
+    component: Any = SimpleNamespace(fingerprint=COMPONENT)
 
 
 def finished(number, text="a cat", *, png=None, **changes):
@@ -90,32 +93,47 @@ def png_of(folder, number=1):
     return draw(folder / f"{number}.png", number).read_bytes()
 
 
-def test_a_result_is_found_again_with_all_that_it_holds(tmp_path):
+def recorded(number, result):
+    """A result as records have it."""
+    return key(number), COMPONENT, Subject(f"s{number}", 1, "d"), result
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "store"
+
+
+@pytest.fixture
+def store(folder):
+    with CallStore(folder) as store:
+        yield store
+
+
+def test_a_result_is_found_again_with_all_that_it_holds(tmp_path, folder):
     png = png_of(tmp_path)
     holds = {"png": png, "served_model": "m-1", "note": "alone"}
     reading = PromptUsage(80, 77)
     item = finished(1, **holds, reading=reading, error="\x00 \U0001f600")
-    with CallStore(tmp_path / "store") as store:
+    with CallStore(folder) as store:
         [put] = store.put([item])
-    with CallStore(tmp_path / "store", writes=False) as store:
+    with CallStore(folder, writes=False) as store:
         stored = store.find(key(1))
         assert stored == replace(put, usage=None)
         assert stored is not None
         assert stored.medium is not None
         assert stored.medium.path.read_bytes() == png
         assert store.find(key(2)) is None
-    row = stored_rows(tmp_path / "store")[key(1)]
+    row = stored_rows(folder)[key(1)]
     of_subject = [row[name] for name in ("component", "dataset", "sample", "t")]
     assert of_subject == [OWNER, "d", "s1", 1]
     names = ("seconds", "input_tokens", "output_tokens", "cost")
     assert [row[name] for name in names] == [0.5, 10, 2, 0.25]
 
 
-def test_a_paid_image_is_on_the_disk_before_its_call(tmp_path, monkeypatch):
+def test_a_paid_image_is_on_the_disk_before_its_call(tmp_path, store, monkeypatch):
     synced: list[int] = []
     monkeypatch.setattr(os, "fsync", synced.append)
-    with CallStore(tmp_path / "store") as store:
-        store.put([finished(1, png=png_of(tmp_path))])
+    store.put([finished(1, png=png_of(tmp_path))])
     assert len(synced) == 3  # it, its folder, and the folder of that
 
 
@@ -130,35 +148,33 @@ def put_while_busy(store, items):
     return puts
 
 
-def test_what_comes_while_the_disk_is_busy_is_stored_together(tmp_path):
-    with CallStore(tmp_path) as store:
-        said: list[str] = []
-        store._db.set_trace_callback(said.append)
-        items = [finished(number, png=b"%d" % number) for number in range(40)]
-        for number, put in enumerate(put_while_busy(store, items)):
-            [result] = put.result()
-            assert result.medium.path.read_bytes() == b"%d" % number
-            assert store.find(key(number)).medium == result.medium
-        assert said.count("COMMIT") in (1, 2)
-        assert store.spent("f") == Spent(40, 20.0)
+def test_what_comes_while_the_disk_is_busy_is_stored_together(store):
+    said: list[str] = []
+    store._db.set_trace_callback(said.append)
+    items = [finished(number, png=b"%d" % number) for number in range(40)]
+    for number, put in enumerate(put_while_busy(store, items)):
+        [result] = put.result()
+        assert result.medium.path.read_bytes() == b"%d" % number
+        assert store.find(key(number)).medium == result.medium
+    assert said.count("COMMIT") in (1, 2)
+    assert store.spent("f") == Spent(40, 20.0)
 
 
-def test_a_call_that_cannot_be_stored_costs_no_other_of_its_group(tmp_path):
-    with CallStore(tmp_path) as store:
-        items = [finished(number) for number in range(6)]
-        items[3] = finished(3, usage=Usage(2**70))
-        puts = put_while_busy(store, items)
-        with pytest.raises(OverflowError):
-            puts[3].result()
-        assert puts[5].result() == [items[5][1]]
-        assert set(stored_rows(tmp_path)) == {*keys(0, 1, 2, 4, 5)}
-        assert store.spent("f").attempts == 5
+def test_a_call_that_cannot_be_stored_costs_no_other_of_its_group(folder, store):
+    items = [finished(number) for number in range(6)]
+    items[3] = finished(3, usage=Usage(2**70))
+    puts = put_while_busy(store, items)
+    with pytest.raises(OverflowError):
+        puts[3].result()
+    assert puts[5].result() == [items[5][1]]
+    assert set(stored_rows(folder)) == {*keys(0, 1, 2, 4, 5)}
+    assert store.spent("f").attempts == 5
 
 
 def test_the_key_of_a_call_is_what_it_was():
     """Stores, and fingerprints of calls in records, would be lost if it changed."""
     shown = Medium(Path("1.png"), "a" * 64)
-    component: Any = SimpleNamespace(fingerprint="f" * 64)
+    component: Any = SimpleNamespace(fingerprint=COMPONENT)
     context = Subject("s1", 1, "d")
     ask = Ask(
         component,
@@ -171,21 +187,20 @@ def test_the_key_of_a_call_is_what_it_was():
         {"role": "user", "parts": [{"image": "a" * 64}, {"text": "What is it?"}]},
         {"role": "assistant", "parts": [{"text": "A"}]},
     ]
-    assert ask.key == sha256_of(["f" * 64, "describe", turns, ["a" * 64], 2])
+    assert ask.key == sha256_of([COMPONENT, "describe", turns, ["a" * 64], 2])
     limited = replace(ask, conversation=replace(ask.conversation, max_tokens=9))
     assert limited.key == sha256_of(
-        ["f" * 64, "describe", {"turns": turns, "max_tokens": 9}, ["a" * 64], 2]
+        [COMPONENT, "describe", {"turns": turns, "max_tokens": 9}, ["a" * 64], 2]
     )
     assert Draw(component, "a cat", 7, context).key == sha256_of(
-        ["f" * 64, "generate", "a cat", [], 7]
+        [COMPONENT, "generate", "a cat", [], 7]
     )
 
 
-def test_a_failure_is_not_stored(tmp_path):
+def test_a_failure_is_not_stored(store):
     item = finished(1, outcome=Outcome.FAILED)
-    with CallStore(tmp_path) as store:
-        assert store.put([item])[0].outcome is Outcome.FAILED
-        assert store.find(item[0].key) is None
+    assert store.put([item])[0].outcome is Outcome.FAILED
+    assert store.find(item[0].key) is None
 
 
 def test_threads_that_look_at_once_find_each_its_own(tmp_path):
@@ -197,22 +212,23 @@ def test_threads_that_look_at_once_find_each_its_own(tmp_path):
 
 
 @pytest.mark.parametrize("damage", ["missing", "altered"])
-def test_a_lost_image_makes_a_call_missing_until_it_is_made_again(tmp_path, damage):
+def test_a_lost_image_makes_a_call_missing_until_it_is_made_again(
+    tmp_path, store, damage
+):
     png = png_of(tmp_path)
-    with CallStore(tmp_path / "store") as store:
-        [result] = store.put([finished(1, png=png)])
-        assert result.medium is not None
-        result.medium.path.unlink()
-        if damage == "altered":
-            result.medium.path.write_bytes(b"")
-        assert store.find(key(1)) is None
-        store.put([finished(1, "a dog", png=png)])
-        stored = store.find(key(1))
+    [result] = store.put([finished(1, png=png)])
+    assert result.medium is not None
+    result.medium.path.unlink()
+    if damage == "altered":
+        result.medium.path.write_bytes(b"")
+    assert store.find(key(1)) is None
+    store.put([finished(1, "a dog", png=png)])
+    stored = store.find(key(1))
     assert stored is not None
     assert (stored.text, stored.medium) == ("a dog", result.medium)
 
 
-def test_known_results_are_restored_unless_they_are_stored(tmp_path):
+def test_known_results_are_restored_unless_they_are_stored(tmp_path, folder, store):
     path = draw(tmp_path / "records" / "1.png", 1)
     image = Medium(path, sha256_file(path))
     results = [
@@ -220,58 +236,52 @@ def test_known_results_are_restored_unless_they_are_stored(tmp_path):
         Result(medium=image),
         Result(outcome=Outcome.FAILED, error="timeout"),
     ]
-    known = [
-        (key(number), "f" * 64, Subject(f"s{number}", 1, "d"), result)
-        for number, result in enumerate(results, 1)
-    ]
-    with CallStore(tmp_path / "store") as store:
-        store.put([finished(1, "asked")])
-        assert store.restore(known) == 1
-        path.unlink()
-        stored = found(store, keys(1, 2, 3))
+    known = [recorded(number, result) for number, result in enumerate(results, 1)]
+    store.put([finished(1, "asked")])
+    assert store.restore(known) == 1
+    path.unlink()
+    stored = found(store, keys(1, 2, 3))
     assert stored[key(1)].text == "asked"
     restored = stored[key(2)].medium
     assert restored is not None
-    assert restored.path == object_path(tmp_path / "store", image.sha256)
+    assert restored.path == object_path(folder, image.sha256)
     assert len(stored) == 2
 
 
-def test_an_image_is_kept_once_however_often_it_is_written(tmp_path):
+def test_an_image_is_kept_once_however_often_it_is_written(tmp_path, store):
     records = tmp_path / "records" / "1.png"
     png = png_of(tmp_path)
-    with CallStore(tmp_path / "store") as store:
-        [result] = store.put([finished(1, png=png)])
-        assert result.medium is not None
-        for _ in range(2):
-            link_file(result.medium.path, records)
-        assert records.samefile(result.medium.path)
-        assert records.stat().st_mode & 0o222 == 0
-        records.unlink()
-        records.write_bytes(png)  # as 'dvc unprotect' does
-        draw(records.with_name("other.png"), 2)
-        records.with_name("link.png").symlink_to(draw(tmp_path / "theirs.png", 1))
-        link_file(records.with_name("link.png"), tmp_path / "copy.png")
-        assert (tmp_path / "theirs.png").stat().st_nlink == 1
-        store.link_images(records.parent)
-        assert records.samefile(result.medium.path)
-        assert records.with_name("link.png").is_symlink()
-        assert records.with_name("other.png").stat().st_nlink == 1
-        assert not list(tmp_path.rglob("*.partial"))
+    [result] = store.put([finished(1, png=png)])
+    assert result.medium is not None
+    for _ in range(2):
+        link_file(result.medium.path, records)
+    assert records.samefile(result.medium.path)
+    assert records.stat().st_mode & 0o222 == 0
+    records.unlink()
+    records.write_bytes(png)  # as 'dvc unprotect' does
+    draw(records.with_name("other.png"), 2)
+    records.with_name("link.png").symlink_to(draw(tmp_path / "theirs.png", 1))
+    link_file(records.with_name("link.png"), tmp_path / "copy.png")
+    assert (tmp_path / "theirs.png").stat().st_nlink == 1
+    store.link_images(records.parent)
+    assert records.samefile(result.medium.path)
+    assert records.with_name("link.png").is_symlink()
+    assert records.with_name("other.png").stat().st_nlink == 1
+    assert not list(tmp_path.rglob("*.partial"))
 
 
-def test_a_full_disk_loses_nothing_that_was_stored(tmp_path):
-    with CallStore(tmp_path) as store:
-        store.put([finished(1)])
-        size = (tmp_path / DATABASE).stat().st_size
-        with (
-            no_file_longer_than(size),
-            pytest.raises(StoreError, match="make room there and run again"),
-        ):
-            store.put([finished(number, "x" * 1000) for number in range(2, 200)])
-        with no_file_longer_than(1), pytest.raises(StoreError, match="make room"):
-            store.put([finished(2, png=b"png")])
-        store.put([finished(3)])
-        assert list(stored_rows(tmp_path)) == [key(1), key(3)]
+def test_a_full_disk_loses_nothing_that_was_stored(folder, store):
+    store.put([finished(1)])
+    size = (folder / DATABASE).stat().st_size
+    with (
+        no_file_longer_than(size),
+        pytest.raises(StoreError, match="make room there and run again"),
+    ):
+        store.put([finished(number, "x" * 1000) for number in range(2, 200)])
+    with no_file_longer_than(1), pytest.raises(StoreError, match="make room"):
+        store.put([finished(2, png=b"png")])
+    store.put([finished(3)])
+    assert list(stored_rows(folder)) == [key(1), key(3)]
 
 
 SECOND = """
@@ -312,11 +322,11 @@ def test_a_second_process_waits_and_says_for_whom(tmp_path):
     assert waiting.communicate()[0] == "mine\n"
 
 
-def test_a_store_that_is_only_read_is_not_made(tmp_path):
-    with CallStore(tmp_path / "store", writes=False) as store:
+def test_a_store_that_is_only_read_is_not_made(folder):
+    with CallStore(folder, writes=False) as store:
         assert store.find(key(1)) is None
         assert store.spent("f") == Spent()
-    assert not (tmp_path / "store").exists()
+    assert not folder.exists()
 
 
 EARLIER = """CREATE TABLE texts (id INTEGER PRIMARY KEY, text BLOB NOT NULL);
@@ -333,7 +343,7 @@ def test_a_store_with_columns_of_before_is_used_as_it_is(tmp_path):
         db.execute("UPDATE calls SET request = 7, seed = 1")
         db.commit()
     with CallStore(tmp_path / "old") as store, CallStore(tmp_path / "new") as new:
-        assert component_id("f" * 64) in store.means()
+        assert component_id(COMPONENT) in store.means()
         store.put([finished(2, "a dog")])
         assert new.merge(store) == (2, 0)
         stored = found(new, [key(number) for number in (1, 2)])
@@ -386,12 +396,11 @@ def test_a_damaged_store_is_set_aside_and_a_new_one_restored(many, name):
     with pytest.raises(StoreError, match=sentence), CallStore(many) as store:
         found(store, MANY)
     assert (many / f"{DATABASE}.damaged-1").read_bytes() == data
-    recorded = Result(text="recorded")
-    known = [(MANY[0], "f" * 64, Subject("s0", 1, "d"), recorded)]
+    known = recorded(0, Result(text="recorded"))
     with CallStore(many) as store:
         assert store.count() == 0
-        assert store.restore(known) == 1
-        assert found(store, MANY) == {MANY[0]: recorded}
+        assert store.restore([known]) == 1
+        assert found(store, MANY) == {MANY[0]: known[3]}
 
 
 def test_a_store_that_is_found_damaged_keeps_what_arrives_later(many):
@@ -408,9 +417,8 @@ def test_a_store_that_is_found_damaged_keeps_what_arrives_later(many):
 
 
 @each_case(cases(__file__, "spoilt"))
-def test_what_is_wrong_with_a_store_is_said_once(case, tmp_path, capsys):
+def test_what_is_wrong_with_a_store_is_said_once(case, tmp_path, folder, capsys):
     """The store has three calls; two of them have images."""
-    folder = tmp_path / "store"
     pictures = [finished(number, png=png_of(tmp_path, number)) for number in (1, 2)]
     filled(folder, *pictures, finished(3))
     if "lost" in case:
@@ -439,14 +447,14 @@ def test_merging_unites_and_the_first_answer_stays(tmp_path):
     for name, text, more in (("a", "first", 2), ("b", "second", 3)):
         items = [finished(1, text), finished(more, png=png)]
         with CallStore(tmp_path / name) as store:
-            store.put(items, {"f" * 64: Spent(more, 0.25)})
+            store.put(items, {COMPONENT: Spent(more, 0.25)})
     merged = []
     with CallStore(tmp_path / "all") as store:
         for name in "abba":
             with CallStore(tmp_path / name, writes=False) as other:
                 merged.append(store.merge(other))
         stored = found(store, keys(1, 2, 3))
-        assert store.spent("f" * 64) == Spent(5, 0.5)
+        assert store.spent(COMPONENT) == Spent(5, 0.5)
         assert all(stored[each].medium for each in keys(2, 3))
     assert merged == [(2, 0), (1, 1), (0, 1), (0, 0)]
     texts = [stored[each].text for each in keys(1, 2, 3)]
@@ -476,31 +484,30 @@ def test_a_locked_database_is_waited_for(writes, tmp_path, capsys):
     )
 
 
-def test_a_database_that_stays_locked_is_a_sentence(tmp_path, monkeypatch):
-    with CallStore(tmp_path) as store:
-        store.put([finished(1)])
-        monkeypatch.setattr(databases, "WAIT", 0.2)
-        store._db.execute("PRAGMA busy_timeout = 200")
-        locked = r"calls\.db is locked by another program; end that one"
-        with held(tmp_path / DATABASE, 60):
-            with pytest.raises(StoreError, match=locked):
-                store.put([finished(2)])
-            with pytest.raises(StoreError, match=locked):
-                CallStore(tmp_path, writes=False)
-        assert store.find(key(1)) is not None
+def test_a_database_that_stays_locked_is_a_sentence(folder, store, monkeypatch):
+    store.put([finished(1)])
+    monkeypatch.setattr(databases, "WAIT", 0.2)
+    store._db.execute("PRAGMA busy_timeout = 200")
+    locked = r"calls\.db is locked by another program; end that one"
+    with held(folder / DATABASE, 60):
+        with pytest.raises(StoreError, match=locked):
+            store.put([finished(2)])
+        with pytest.raises(StoreError, match=locked):
+            CallStore(folder, writes=False)
+    assert store.find(key(1)) is not None
 
 
 def test_what_another_store_has_is_found_through_this_one(tmp_path):
     with CallStore(tmp_path / "main") as store:
-        store.put([finished(1)], {"f" * 64: Spent(4, 1.0)})
+        store.put([finished(1)], {COMPONENT: Spent(4, 1.0)})
     with (
         CallStore(tmp_path / "main", writes=False) as main,
         CallStore(tmp_path / "shard", fallback=main) as shard,
     ):
-        shard.put([finished(2)], {"f" * 64: Spent(1, 0.5)})
+        shard.put([finished(2)], {COMPONENT: Spent(1, 0.5)})
         assert set(found(shard, keys(1, 2, 3))) == {*keys(1, 2)}
-        assert shard.spent("f" * 64) == Spent(1, 0.5)
-        assert main.spent("f" * 64) == Spent(4, 1.0)
+        assert shard.spent(COMPONENT) == Spent(1, 0.5)
+        assert main.spent(COMPONENT) == Spent(4, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -514,7 +521,7 @@ def test_features_are_made_once_unless_an_image_is_unknown(tmp_path, images, enc
         return made[-1]
 
     for _ in range(2):
-        features = store.get("f" * 64, "images", images, make)
+        features = store.get(COMPONENT, "images", images, make)
     assert len(made) == encoded
     assert features.tolist() == made[-1].tolist()
 
