@@ -39,16 +39,15 @@ def run(monkeypatch, *arguments):
     return code or 0
 
 
-def command(*arguments, cwd, **environment):
-    """Run the command as a user does, in a folder that is no project unless it is made one."""
-    code = "from driftledger.cli import main; main()"
-    environment = (
-        os.environ | {"NO_COLOR": "1", "COLUMNS": "200", "TERM": "dumb"} | environment
-    )
+MAIN = "import sys; sys.argv[0] = 'driftledger'; from driftledger.cli import main\n"
+
+
+def python(code, *arguments, cwd, **environment):
+    """Run a program in a process of its own."""
     return subprocess.run(
         [sys.executable, "-c", code, *arguments],
         cwd=cwd,
-        env=environment,
+        env=os.environ | environment,
         capture_output=True,
         text=True,
         check=False,
@@ -137,13 +136,7 @@ def test_a_bug_keeps_its_traceback(tmp_path):
         "stages.report = broken\n"
         "cli.main()"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code, "report"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = python(code, "report", cwd=tmp_path)
     assert done.returncode == 1
     assert done.stderr.startswith("Traceback (most recent call last):")
     assert done.stderr.rstrip().endswith("ValueError: a bug")
@@ -213,33 +206,24 @@ def test_a_command_below_the_top_folder_is_done_there_with_paths_from_here(
     [("driftledger mo", "models"), ("driftledger run --js", "--json")],
 )
 def test_shells_complete_commands_and_options(words, expected, tmp_path):
-    script = "import sys; sys.argv = ['driftledger']; from driftledger.cli import main; main()"
     asked = {
         "_DRIFTLEDGER_COMPLETE": "complete_bash",
         "COMP_WORDS": words,
         "COMP_CWORD": str(words.count(" ")),
     }
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=tmp_path,
-        env=os.environ | asked,
-        capture_output=True,
-        text=True,
-    )
+    done = python(MAIN + "main()", cwd=tmp_path, **asked)
     assert done.stdout.split() == [expected]
 
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_help_fits_a_screen_and_what_people_type_first_comes_first(width, tmp_path):
-    text = command(
-        "--help", cwd=tmp_path, TERMINAL_WIDTH=str(width), COLUMNS=str(width)
-    ).stdout
-    assert (
-        text
-        == command(
-            "-h", cwd=tmp_path, TERMINAL_WIDTH=str(width), COLUMNS=str(width)
-        ).stdout
+    columns = {"TERMINAL_WIDTH": str(width), "COLUMNS": str(width)}
+    plain = {"NO_COLOR": "1", "TERM": "dumb"}
+    text, same = (
+        python(MAIN + "main()", option, cwd=tmp_path, **plain, **columns).stdout
+        for option in ("--help", "-h")
     )
+    assert text == same
     assert max(map(cell_len, text.splitlines())) <= width
     assert width < 80 or len(text.splitlines()) <= 45
     assert "\x1b" not in text
@@ -326,7 +310,6 @@ def test_a_plan_fits_80_columns_and_has_none_that_says_nothing():
 # What a command imports: its start is most of what a short one takes.
 
 
-RUN = "import sys; from driftledger.cli import main; sys.argv = ['driftledger', *sys.argv[1:]]\n"
 TELL = "try:\n    main()\nfinally:\n    print(*sys.modules, file=sys.stderr)\n"
 
 MODELS = frozenset(
@@ -352,12 +335,7 @@ LARGE = PAGES | {
 
 def loaded(folder, *arguments, code=0):
     """All modules that are loaded when the command ends."""
-    done = subprocess.run(
-        [sys.executable, "-c", RUN + TELL, *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-    )
+    done = python(MAIN + TELL, *arguments, cwd=folder)
     assert done.returncode == code, done.stderr[-2000:]
     return set(done.stderr.split())
 

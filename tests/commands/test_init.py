@@ -242,10 +242,13 @@ def test_an_upgrade_writes_committed_files_again_and_refuses_others(here):
     init(Path(), preset="minimal")
     git("add", "--all")
     git("commit", "--quiet", "--message", "all")
-    project, before = Project(here), (here / "dvc.yaml").read_text(encoding="utf-8")
+    project = Project(here)
+    pipeline = here / "dvc.yaml"
+    rules = here / ".gitignore"
+    before = pipeline.read_text()
     assert upgrade(project) == ["every file is as driftledger writes it"]
-    (here / "dvc.yaml").write_text(f"{before}# mine\n", encoding="utf-8")
-    (here / ".gitignore").write_text("*.log\n", encoding="utf-8")
+    pipeline.write_text(f"{before}# mine\n")
+    rules.write_text("*.log\n")
     assert upgrade(project, check=True) == [
         f"{name} differs from what driftledger writes"
         for name in ("dvc.yaml", ".gitignore")
@@ -254,7 +257,7 @@ def test_an_upgrade_writes_committed_files_again_and_refuses_others(here):
         ConfigError, match=r"dvc\.yaml has changes that are not committed; commit them"
     ):
         upgrade(project)
-    assert (here / ".gitignore").read_text(encoding="utf-8") == "*.log\n"
+    assert rules.read_text() == "*.log\n"
     git("commit", "--quiet", "--all", "--message", "mine")
     (here / "MLproject").unlink()
     git("commit", "--quiet", "--all", "--message", "without")
@@ -262,8 +265,8 @@ def test_an_upgrade_writes_committed_files_again_and_refuses_others(here):
     assert upgrade(project) == [
         f"{name}: written again; 'git diff' shows the changes" for name in names
     ]
-    assert (here / "dvc.yaml").read_text(encoding="utf-8") == before
-    assert (here / ".gitignore").read_text(encoding="utf-8").startswith("*.log\n")
+    assert pipeline.read_text() == before
+    assert rules.read_text().startswith("*.log\n")
     assert upgrade(project, check=True) == []
 
 

@@ -250,15 +250,14 @@ def test_both_prices_of_batches_and_how_long_they_take(root):
 def test_data_under_a_run_stay_as_it_reads_them(root):
     project = Project(root, own_code=True)
     draw(root / "photos" / "round" / "3.png", 3, (24, 18))
-    before = (root / "data/datasets/photos/samples.jsonl").read_bytes()
+    samples = root / "data/datasets/photos/samples.jsonl"
+    before = samples.read_bytes()
     with FileLock(root / STATE / "run.lock"):
         preview = plan(project)
-    assert (
-        preview.notes[0]
-        == "'driftledger run' is under way here: data count as it has built them"
-    )
+    first = "'driftledger run' is under way here: data count as it has built them"
+    assert preview.notes[0] == first
     assert preview.calls[MODEL].to_make == 0
-    assert (root / "data/datasets/photos/samples.jsonl").read_bytes() == before
+    assert samples.read_bytes() == before
     assert plan(project).calls[MODEL].to_make == 2
 
 

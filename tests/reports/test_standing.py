@@ -23,7 +23,6 @@ from tests.support.ledgers import (
     row,
     varied,
 )
-from tests.support.tables import tables_of
 
 SETTINGS = {"confidence": 0.95, "ssim_side": 256, "seed": 7, "ratings": None}
 HIGH = [50.0 + 0.1 * n for n in range(9)]
@@ -141,8 +140,8 @@ def test_models_stand_between_a_control_and_the_ceiling(case):
 
 def test_letters_are_in_tables_and_figures():
     some = scored("low", LOW), scored("high", HIGH), scored("blind", LOW, "blind")
-    rows = {score.model: rows for score, rows in some}
-    first, *_ = tables_of([score for score, _ in some], lambda score: rows[score.model])
+    made = block(*some)
+    first, *_ = table_list(made)
     shown = {str(row[0]): (str(row[1]), row[1].bold) for row in first.rows}
     assert shown == {
         "high": ("50.40 a", True),
@@ -152,7 +151,6 @@ def test_letters_are_in_tables_and_figures():
     assert (
         "SSIM: 1 of 2 models are not shown to be better than a control." in first.notes
     )
-    made = block(*some)
     bars, *_ = figures_of(made, series_of(made.scores))
     assert "models that share a letter cannot be told apart" in bars.note
 
@@ -174,7 +172,7 @@ def test_what_failed_is_bounded(case):
     [made] = blocks_of(benchmark("genception"), [score], lambda score: rows)
     bounds = made.bounds(score, "gc_at_2")
     assert (bounds and list(bounds)) == pytest.approx(case["bounds"])
-    table, *_ = tables_of([score], lambda score: rows)
+    table, *_ = table_list(made)
     assert str(table.rows[0][-1]) == case["shown"]
     noted = any("worth as much as the best" in note for note in table.notes)
     assert noted is (case["bounds"] is not None)
