@@ -2,13 +2,10 @@
 its reason."""
 
 import csv
-import json
 import shutil
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-import openpyxl
 import pytest
 from PIL import Image
 
@@ -24,6 +21,7 @@ from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError
 from driftledger.core.types import Conversation, Medium, Outcome, Result, Subject, Turn
 from tests.conftest import draw
+from tests.data.files import lay_out
 from tests.support.cases import CASES, cases, each_case
 
 FILES = CASES / "components" / "predictions"
@@ -40,15 +38,18 @@ def failure(model, conversation):
     return str(reply.error)
 
 
+def predictions(case, folder, **settings):
+    """Lay out the files of a case, and return its predictions; one without files names ours."""
+    lay_out(case.get("files", {}), folder)
+    place = folder if "files" in case else FILES
+    settings |= case.get("settings", {})
+    return Predictions(path=place / case["file"], **settings)
+
+
 @each_case(cases(__file__, "predictions"))
 def test_a_file_of_predictions(case, tmp_path):
     assert case.keys() & {"refused", "says", "fails"}
-    path = tmp_path / case["file"]
-    if "content" in case:
-        path.write_text(case["content"], encoding="utf-8")
-    elif (FILES / case["file"]).exists():
-        shutil.copy(FILES / case["file"], path)
-    model = Predictions(path=path, same_question=False, **case.get("settings", {}))
+    model = predictions(case, tmp_path, same_question=False)
     if "refused" in case:
         with pytest.raises(ConfigError) as caught:
             model.identity()
@@ -60,26 +61,16 @@ def test_a_file_of_predictions(case, tmp_path):
         assert failure(model, ask(name)) == reason
 
 
-DOG = "Is there a dog? Please answer yes or no."
-
-
-@each_case(cases(__file__, "questions"))
-def test_whichever_column_shows_it_another_question_is_refused(case, tmp_path):
-    (tmp_path / "a.jsonl").write_text(
-        json.dumps({"id": 7, "answer": "a dog"} | case["row"])
-    )
-    asked = ask("7", case["asked"], options=case["options"])
-    [reply] = Predictions(path=tmp_path / "a.jsonl").respond([asked])
-    assert ("answers another question" in (reply.error or "")) == case["is_refused"]
-    assert reply.text == ("" if case["is_refused"] else "a dog")
-
-
-def test_the_column_of_the_answer_is_not_taken_for_the_question(tmp_path):
-    (tmp_path / "a.jsonl").write_text(
-        json.dumps({"question_id": 7, "prompt": DOG, "text": "Yes"})
-    )
-    model = Predictions(path=tmp_path / "a.jsonl", id="question_id", answer="text")
-    assert model.respond([ask("7", DOG)]) == [Result("Yes")]
+@each_case(cases(__file__, "asked"))
+def test_only_what_is_asked_is_answered(case, tmp_path):
+    model = predictions(case, tmp_path)
+    asked = ask(**case["ask"])
+    if "says" in case:
+        assert model.respond([asked]) == [Result(case["says"])]
+    elif "reason" in case:
+        assert failure(model, asked) == case["reason"]
+    else:
+        assert case["fails"] in failure(model, asked)
 
 
 @each_case(cases(__file__, "options"))
@@ -87,73 +78,30 @@ def test_a_letter_in_another_order_of_options(case):
     assert carried_over(case["text"], case["theirs"], case["shown"]) == case["becomes"]
 
 
-def test_an_excel_sheet(tmp_path):
-    book = openpyxl.Workbook()
-    rows: list[list[Any]] = [
-        ["index", "question", "A", "B", "prediction"],
-        [0, "What is it?", "a cat", "a dog", "B. a dog"],
-        [1, "What is 5 + 6?", None, None, "=11"],
-        [2, "How many?", None, None, 11],
-        [3, "And?", None, None, None],
-        [4, "Long?", None, None, "x" * 32_767],
-        [5, "Wrong?", None, None, "#N/A"],
-    ]
-    for row in rows:
-        book.active.append(row)
-    book.save(tmp_path / "a.xlsx")
-    model = Predictions(
-        path=tmp_path / "a.xlsx", format="vlmevalkit", same_question=False
-    )
-    assert [reply.text for reply in model.respond([ask(str(n)) for n in range(4)])] == [
-        "B. a dog",
-        "=11",
-        "11",
-        "",
-    ]
-    assert model.respond([ask("0", options=("a dog", "a cat"))]) == [Result("A. a dog")]
-    assert "was cut by Excel, which keeps 32,767 characters in a cell" in failure(
-        model, ask("4")
-    )
-    assert model.respond([ask("5")]) == [Result("")]
+def test_a_cell_that_excel_cut(tmp_path):
+    rows = [["index", "prediction"], [4, "x" * 32_767]]
+    lay_out({"a.xlsx": {"sheet": rows}}, tmp_path)
+    model = Predictions(path=tmp_path / "a.xlsx", format="vlmevalkit")
+    reason = "was cut by Excel, which keeps 32,767 characters in a cell"
+    assert reason in failure(model, ask("4"))
 
 
-def test_only_what_is_asked_is_answered():
-    model = Predictions(path=FILES / "vlmevalkit.tsv", format="vlmevalkit")
-    shown = ("red", "blue")
-    same = ask("0", "What colour  is the CIRCLE?\nA. red\nB. blue", options=shown)
-    assert model.respond([same]) == [Result("A. red")]
-    turned = ask(
-        "0", "What colour is the circle?\nA. blue\nB. red", t=2, options=("blue", "red")
-    )
-    assert model.respond([turned]) == [Result("B. red")]
-    green = ask("0", "What colour is the circle?", options=("blue", "red", "green"))
-    assert "names an option by its place in another order" in failure(model, green)
-    other = ask("0", "What colour is the square?", options=shown)
-    assert failure(model, other) == (
-        "line 2 of vlmevalkit.tsv answers another question than '0': 'What colour is the "
-        "circle?'; set same_question: false if it is the same in other words"
-    )
-    assert model.model_copy(update={"same_question": False}).respond([other]) == [
-        Result("A. red")
-    ]
-    assert "is an image that was drawn here; ask for t=1 alone" in failure(
-        model, ask("0", t=2)
-    )
-    kept = Predictions(path=FILES / "mmvet.json", format="mmvet", for_drawings=True)
-    assert kept.respond([ask("v1_0", t=3)]) == kept.respond([ask("v1_0")])
-    assert kept.mark.endswith("as their originals: a ceiling, and no model")
+def test_predictions_for_drawings_are_marked():
+    model = Predictions(path=FILES / "mmvet.json", format="mmvet", for_drawings=True)
+    assert model.respond([ask("v1_0", t=3)]) == model.respond([ask("v1_0")])
+    assert model.mark.endswith("as their originals: a ceiling, and no model")
+    model = Predictions(path=FILES / "mmvet.json", format="mmvet")
     assert "for_drawings" not in model.spec["settings"], "its version is as it was"
-    assert "and this call has none" in failure(
-        model, Conversation.ask("Grade it.", NOTHING)
-    )
-    example = (
-        Turn("user", (NOTHING, "?")),
-        Turn("assistant", ("A dog.",)),
-        *ask("0").turns,
-    )
-    assert "is asked after examples" in failure(
-        model, Conversation(example, Subject("0", 1, "d"))
-    )
+
+
+def test_a_call_of_another_kind_is_not_answered():
+    model = Predictions(path=FILES / "vlmevalkit.tsv", format="vlmevalkit")
+    grade = Conversation.ask("Grade it.", NOTHING)
+    assert "and this call has none" in failure(model, grade)
+    shown = Turn("user", (NOTHING, "?"))
+    example = (shown, Turn("assistant", ("A dog.",)), *ask("0").turns)
+    asked = Conversation(example, Subject("0", 1, "d"))
+    assert "is asked after examples" in failure(model, asked)
 
 
 def test_the_fingerprint_of_predictions_is_the_file_as_it_was_read(tmp_path):
@@ -243,34 +191,19 @@ def test_people_answer_from_a_sheet(tmp_path):
     )
 
 
-@pytest.mark.parametrize(
-    ("rows", "annotator", "says"),
-    [
-        (
-            TWO,
-            None,
-            ".png', by 'ann' and 'bob'; set annotator to choose one, or keep one row",
-        ),
-        ("x,1,a,\nx,1,b,ann\n", None, "sheet.csv has several texts about 'images/x-1-"),
-        ("x,1,a,\nx,1,b,ann\n", None, "by no name and 'ann'"),
-        ("x,1,a,ann\nx,1,b,ann\n", "ann", "by 'ann' and 'ann'"),
-        pytest.param(
-            f"x,1,{'x' + '😀' * 16_383},\n",
-            None,
-            "line 2: a spreadsheet has cut the text",
-            id="cut",
-        ),
-    ],
-)
-def test_a_sheet_that_is_not_clear_is_refused(tmp_path, rows, annotator, says):
+@each_case(cases(__file__, "refused_sheets"))
+def test_a_sheet_that_is_not_clear_is_refused(case, tmp_path):
+    model = human(tmp_path, case["rows"], case.get("annotator"))
+    lay_out(case.get("files", {}), tmp_path)
     with pytest.raises(ConfigError) as caught:
-        human(tmp_path, rows, annotator).identity()
-    assert says in str(caught.value)
-    (tmp_path / "sheet.csv").write_text(HEAD + "x,1,,a,\n", encoding="utf-8")
-    with pytest.raises(
-        ConfigError, match=r"sheet.csv, line 2: image is ''; leave it as it was"
-    ):
-        Human(path=tmp_path).identity()
+        model.identity()
+    assert case["says"] in str(caught.value)
+
+
+def test_a_text_that_a_spreadsheet_cut_is_refused(tmp_path):
+    model = human(tmp_path, f"x,1,x{'😀' * 16_383},\n")
+    with pytest.raises(ConfigError, match="line 2: a spreadsheet has cut the text"):
+        model.identity()
 
 
 def test_a_text_answers_for_its_picture_alone(tmp_path):

@@ -21,6 +21,7 @@ from driftledger.data.spectrograms import log_mel, spectrogram
 from driftledger.project.presets import first_params
 from driftledger.project.settings import parse_settings
 from driftledger.reports.site.thumbnails import thumbnail
+from tests.support.cases import cases, each_case
 
 soundfile = pytest.importorskip("soundfile")
 RATE = 16_000
@@ -69,21 +70,25 @@ def test_formats_become_one_channel_at_one_rate_and_it_is_noted(kind, subtype):
     assert (peak, 0.45 < np.abs(sound.samples).max() < 0.55) == (440, True)
 
 
-def test_channels_that_cancel_one_another_out_are_told():
-    opposite = np.hstack([TONE, -TONE])
-    sound, notes = decode_sound(written(opposite, "WAV", "PCM_16"), "x")
-    assert notes == [
-        "nothing is left to hear: its channels cancel one another out",
-        "2 channels mixed into 1",
-    ]
-    assert np.abs(sound.samples).max() < 0.001
-    assert decode_sound(written(opposite, "WAV", "PCM_16"), "x", stereo=True)[1] == []
-    assert decode_sound(written(np.hstack([TONE, -TONE / 2]), "WAV", "PCM_16"), "x")[
-        1
-    ] == ["2 channels mixed into 1"]
-    assert decode_sound(written(0 * opposite, "WAV", "PCM_16"), "x")[1] == [
-        "2 channels mixed into 1"
-    ]
+def sound_file(case):
+    """Return the file of a case: a tone of some loudness in each channel, perhaps damaged."""
+    if "text" in case:
+        return case["text"].encode()
+    loudness = np.array(case.get("channels", [1]), np.float32)
+    samples = (TONE * loudness)[: case.get("samples")]
+    rate = case.get("rate", RATE)
+    data = written(samples, case.get("kind", "WAV"), case.get("subtype"), rate)
+    if "data_bytes" in case:
+        data = data[:40] + struct.pack("<I", case["data_bytes"]) + data[44:]
+    return data[: case.get("bytes")]
+
+
+@each_case(cases(__file__, "channels"))
+def test_channels_that_cancel_one_another_out_are_told(case):
+    sound, notes = decode_sound(sound_file(case), "x", stereo=case.get("stereo", False))
+    assert notes == case["notes"]
+    if case.get("is_silent"):
+        assert np.abs(sound.samples).max() < 0.001
 
 
 def as_streamed(wav, riff, data):
@@ -118,50 +123,7 @@ def test_a_streamed_sound_has_the_length_of_what_follows(riff, data, tmp_path):
     assert sample.medium.path.read_bytes() == wav
 
 
-HOSTILE = {
-    "ten hours of silence": (
-        lambda: silence(36_000, rate=1_000),
-        r"it has 36,000.00 s, and from 0.1 s to max_seconds, 60, are",
-    ),
-    "384 kHz": (
-        lambda: written(TONE, "WAV", "FLOAT", 384_000),
-        r"it has 384,000 Hz and 1 channels, and at most 192,0",
-    ),
-    "32 channels": (
-        lambda: written(np.repeat(TONE, 32, axis=1), "WAV", "PCM_16"),
-        "32 channels, and at most",
-    ),
-    "no samples": (lambda: written(TONE[:0], "WAV", "PCM_16"), "it has 0.00 s"),
-    "no bytes": (lambda: b"", "it is empty"),
-    "not a number": (
-        lambda: written(TONE * np.float32("nan"), "WAV", "FLOAT"),
-        "samples that are not numbers",
-    ),
-    "a cut FLAC": (lambda: written(TONE, "FLAC")[:3_000], "cannot be used"),
-    "a cut WAV": (
-        lambda: written(TONE, "WAV", "PCM_16")[:3_000],
-        "its header says 16,000 samples at 16,000 Hz, and",
-    ),
-    "a WAV without data": (
-        lambda: written(TONE, "WAV", "PCM_16")[:30],
-        "cannot be used",
-    ),
-    "a WAV that says more": (
-        lambda: (
-            (wav := written(TONE, "WAV", "PCM_16"))[:40]
-            + struct.pack("<I", 2**32 - 2)
-            + wav[44:]
-        ),
-        "s, and from 0.1 s",
-    ),
-    "a text": (lambda: b"RIFF" + b"words " * 100, "cannot be used"),
-}
-
-
-@pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_sound_is_one_sentence_in_bounded_memory(name):
-    make, says = HOSTILE[name]
-    data = make()
+def assert_refused(data, says):
     tracemalloc.start()
     with pytest.raises(DataError, match=says) as caught:
         decode_sound(data, "theirs.wav", RATE)
@@ -169,6 +131,16 @@ def test_a_hostile_sound_is_one_sentence_in_bounded_memory(name):
     tracemalloc.stop()
     assert "\n" not in str(caught.value)
     assert peak < 20_000_000
+
+
+@each_case(cases(__file__, "hostile_sounds"))
+def test_a_hostile_sound_is_one_sentence_in_bounded_memory(case):
+    assert_refused(sound_file(case), case["matches"])
+
+
+def test_ten_hours_of_silence_are_refused():
+    says = r"it has 36,000.00 s, and from 0.1 s to max_seconds, 60, are"
+    assert_refused(silence(36_000, rate=1_000), says)
 
 
 def test_a_folder_of_sounds_is_built_with_lengths_and_twins(tmp_path):
@@ -230,27 +202,13 @@ def test_a_hub_dataset_of_sounds_is_read_undecoded(tmp_path):
     )
 
 
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        (
-            {"models": ["regions_fine"]},
-            "run.models: 'regions_fine' takes images, and run.genception goes over",
-        ),
-        ({"generators": ["painter"]}, "run.generators: 'painter' makes images"),
-        ({"encoders": ["layout"]}, "run.encoders: 'layout' takes images"),
-        (
-            {"genception": ["photos"]},
-            "'listener_fine' takes sounds, .* a dataset of images; select models for images",
-        ),
-    ],
-)
-def test_a_component_for_the_other_medium_is_refused(change, says, tmp_path):
+@each_case(cases(__file__, "other_medium"))
+def test_a_component_for_the_other_medium_is_refused(case, tmp_path):
     settings = load_yaml(first_params(tmp_path, "sound_demo", {}))
     settings["run"] |= {"trac": [], "fidelity": [], "datasets": ["sounds", "photos"]}
     parse_settings(settings, "params.yaml")
-    settings["run"] |= change
-    with pytest.raises(ConfigError, match=says):
+    settings["run"] |= case["change"]
+    with pytest.raises(ConfigError, match=case["matches"]):
         parse_settings(settings, "params.yaml")
 
 
