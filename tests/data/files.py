@@ -57,5 +57,7 @@ KINDS = {
 
 def named(things, expected):
     """Return of each thing the attributes that are expected of it."""
-    pairs = zip(things, expected, strict=True)
-    return [{key: getattr(thing, key) for key in wanted} for thing, wanted in pairs]
+    fields = []
+    for thing, wanted in zip(things, expected, strict=True):
+        fields.append({key: getattr(thing, key) for key in wanted})
+    return fields

@@ -3,7 +3,7 @@
 import os
 from collections import Counter
 from io import BytesIO
-from itertools import pairwise
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -34,14 +34,18 @@ def encoded(case):
     if "bytes" in case:
         return str(case["bytes"]).encode()
     colour = as_tuple(case.get("colour", [1, 2, 3]))
-    options = {key: as_tuple(value) for key, value in case.get("options", {}).items()}
+    options = {}
+    for key, value in case.get("options", {}).items():
+        options[key] = as_tuple(value)
     image = Image.new(case["mode"], (8, 4), colour)
     if "corner" in case:  # one pixel of another colour
         image.putpixel((7, 3), as_tuple(case["corner"]))
     if "frames" in case:
-        reds = range(100, 50 * case["frames"] + 1, 50)
-        frames = [Image.new("RGB", (8, 4), (red, 0, 0)) for red in reds]
-        options |= {"save_all": True, "append_images": frames}
+        options["save_all"] = True
+        options["append_images"] = []
+        for number in range(2, case["frames"] + 1):
+            frame = Image.new("RGB", (8, 4), (50 * number, 0, 0))
+            options["append_images"].append(frame)
     if "orientation" in case:
         options["exif"] = Image.Exif()
         options["exif"][0x0112] = case["orientation"]
@@ -157,16 +161,19 @@ def test_a_dataset_is_stored(case, tmp_path):
     assert named(entries, expected) == expected
     digested = []
     for entry in entries:
-        digested.append(
-            [entry.id, entry.category, entry.label, entry.split, entry.sha256]
-        )
+        row = [entry.id, entry.category, entry.label, entry.split]
+        digested.append([*row, entry.sha256])
     assert card.digest == sha256_of(digested)
-    reds = {fields["sample"]: fields.get("red", 0) for fields in case["items"]}
+    reds = {}
+    for fields in case["items"]:
+        reds[fields["sample"]] = fields.get("red", 0)
     for sample in read_samples(folder):
-        picture = png_bytes(Image.new("RGB", (4, 4), (reds[sample.id], 0, 0)))
+        image = Image.new("RGB", (4, 4), (reds[sample.id], 0, 0))
+        picture = png_bytes(image)
         assert sample.medium.path.read_bytes() == picture
         assert sample.medium.sha256 == sha256_bytes(picture)
-    turned = given(case | {"items": case["items"][::-1]})
+    items = case["items"][::-1]
+    turned = given(case | {"items": items})
     build("mine", turned, tmp_path / "turned")
     assert tree(tmp_path / "turned") == tree(folder)
 
@@ -204,11 +211,14 @@ def test_the_first_of_a_seeded_order(case):
     """The orders of SHA-256 were computed by hand: a d c e f b of [0,null,id], f c e a d b of
     [1,null,id]."""
     categories = dict.fromkeys("abcdef") | case["categories"]
-    orders = [
-        first_of(categories, number, case.get("seed", 0)) for number in range(1, 7)
-    ]
-    kept = [next(iter(more - less)) for less, more in pairwise([set(), *orders])]
-    assert "".join(kept) == case["order"]
+    order = ""
+    before = set()
+    for number in range(1, 7):
+        ids = first_of(categories, number, case.get("seed", 0))
+        [added] = ids - before
+        order += added
+        before = ids
+    assert order == case["order"]
 
 
 @pytest.mark.parametrize(
@@ -230,15 +240,22 @@ def test_a_larger_first_only_adds_in_proportion(kind, suffix, tmp_path):
     assert ids == [item.id for item in kind(path=tmp_path).kept_items()]
 
 
+def folder_of(case):
+    """Lay out the files of a case here, and return its folder of images."""
+    lay_out(case["files"], Path())
+    settings = {"path": "in"} | case.get("settings", {})
+    return ImageFolder(**settings)
+
+
 @each_case(cases(__file__, "folders"))
 def test_a_folder_of_images(case, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    lay_out(case["files"], tmp_path)
-    folder = ImageFolder(path=case.get("path", "in"), **case.get("settings", {}))
+    folder = folder_of(case)
     build("mine", folder, tmp_path / "out")
     placed = {}
     for entry in entries_of(tmp_path / "out"):
-        placed[entry.source["file"]] = [entry.category, entry.label, entry.split]
+        file = entry.source["file"]
+        placed[file] = [entry.category, entry.label, entry.split]
     assert placed == case["placed"]
     for name, path in case.get("names", {}).items():
         assert inside(folder.path, name, "row 1") == tmp_path / path
@@ -252,10 +269,10 @@ def test_a_folder_of_images(case, tmp_path, monkeypatch):
 @each_case(cases(__file__, "refused_folders"))
 def test_a_folder_of_images_that_is_refused(case, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    lay_out(case["files"], tmp_path)
-    folder = ImageFolder(path=case.get("path", "in"), **case.get("settings", {}))
+    folder = folder_of(case)
+    reads = getattr(folder, case.get("calls", "items"))
     with pytest.raises(DriftledgerError, match=case["matches"]) as caught:
-        list(getattr(folder, case.get("calls", "items"))())
+        list(reads())
     assert type(caught.value).__name__ == case.get("error", "DataError")
 
 

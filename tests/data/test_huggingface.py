@@ -61,7 +61,8 @@ def parquet(folder, rows, split="test", features=None):
     folder.mkdir(exist_ok=True)
     cells = []
     for number, row in enumerate(rows, 1):
-        cells.append(row | {"image": as_image(row.get("image", number))})
+        image = as_image(row.get("image", number))
+        cells.append(row | {"image": image})
     table = datasets.Dataset.from_list(cells, features=features)
     table = table.cast_column("image", datasets.Image(decode=False))
     table.to_parquet(folder / f"{split}.parquet")
@@ -72,7 +73,8 @@ def hub(case, folder):
     """Lay out what a case has, and return the dataset."""
     lay_out(case.get("files", {}), folder)
     for split, rows in case.get("splits", {}).items():
-        text = json.dumps(rows).replace("PRIVATE", str(folder / "private.png"))
+        private = str(folder / "private.png")
+        text = json.dumps(rows).replace("PRIVATE", private)
         parquet(folder / "in", json.loads(text), split)
     settings = {"path": str(folder / "in")} | case.get("settings", {})
     return HuggingFace.model_validate(settings)
@@ -86,8 +88,11 @@ def test_a_dataset_is_read(case, tmp_path):
     expected = case.get("entries", [{}] * len(entries))
     assert named(entries, expected) == expected
     if "shows" in case:
-        media = [sample.medium.open() for sample in read_samples(tmp_path / "data")]
-        assert [medium.getpixel((0, 0))[0] for medium in media] == case["shows"]
+        reds = []
+        for sample in read_samples(tmp_path / "data"):
+            image = sample.medium.open()
+            reds.append(image.getpixel((0, 0))[0])
+        assert reds == case["shows"]
 
 
 def test_a_larger_number_of_a_label_only_adds(tmp_path):
@@ -221,7 +226,7 @@ def test_images_in_a_table_are_told_apart_by_their_bytes_or_as_a_column_says(tmp
 
 
 def test_a_question_has_images_in_a_list(tmp_path):
-    files = [{"bytes": png(red), "path": None} for red in range(3)]
+    files = [as_image(red) for red in range(3)]
     row = {"answer": "x", "capabilities": "ocr"}
     one = row | {"question": "x", "images": files[:2]}
     other = row | {"question": "<image>?", "images": files[2:]}

@@ -74,7 +74,8 @@ def as_stored(case, make, here):
     assert named([card], expected) == expected
     images = {}
     for path in (folder / "images").iterdir():
-        images[f"images/{path.name}"] = {"sha256": sha256_bytes(path.read_bytes())}
+        sha256 = sha256_bytes(path.read_bytes())
+        images[f"images/{path.name}"] = {"sha256": sha256}
     assert len(images) == card.images
 
     def read(name):
@@ -95,7 +96,8 @@ def read_as(image):
     """Return an image file as a question has it: of a red and a kind, cut, or not to be read."""
     if "fails" in image:
         raise DataError(image["fails"])
-    return png(image.get("red", 0), image.get("kind", "PNG"))[: image.get("cut")]
+    data = png(image.get("red", 0), image.get("kind", "PNG"))
+    return data[: image.get("cut")]
 
 
 def given(case):
@@ -147,9 +149,10 @@ def table(case):
     Its rows are right ones but for its changes.
     """
     protocol = case["protocol"]
-    rows = [RIGHT.get(protocol, SAP) | change for change in case.get("rows", [{}])]
-    files = TRAPS | {"questions.jsonl": {"rows": rows}} | case.get("files", {})
-    lay_out(files, Path())
+    right = RIGHT.get(protocol, SAP)
+    rows = [right | change for change in case.get("rows", [{}])]
+    files = {"questions.jsonl": {"rows": rows}}
+    lay_out(TRAPS | files | case.get("files", {}), Path())
     settings = {"protocol": protocol, "path": "questions.jsonl"}
     return QuestionTable.model_validate(settings | case.get("settings", {}))
 
@@ -197,6 +200,7 @@ def test_the_digest_follows_the_table_and_the_images_that_it_names(here, monkeyp
     digests.append(one.source_digest())
     (here / "one" / "a.png").unlink()
     digests.append(one.source_digest())
-    lay_out({"questions.jsonl": {"rows": [VET | {"answer": "-6"}]}}, here / "one")
+    rows = [VET | {"answer": "-6"}]
+    lay_out({"questions.jsonl": {"rows": rows}}, here / "one")
     digests.append(one.source_digest())
     assert len(set(digests)) == 4

@@ -79,13 +79,15 @@ def sound_file(case):
     rate = case.get("rate", RATE)
     data = written(samples, case.get("kind", "WAV"), case.get("subtype"), rate)
     if "data_bytes" in case:
-        data = data[:40] + struct.pack("<I", case["data_bytes"]) + data[44:]
+        length = struct.pack("<I", case["data_bytes"])
+        data = data[:40] + length + data[44:]
     return data[: case.get("bytes")]
 
 
 @each_case(cases(__file__, "channels"))
 def test_channels_that_cancel_one_another_out_are_told(case):
-    sound, notes = decode_sound(sound_file(case), "x", stereo=case.get("stereo", False))
+    stereo = case.get("stereo", False)
+    sound, notes = decode_sound(sound_file(case), "x", stereo=stereo)
     assert notes == case["notes"]
     if case.get("is_silent"):
         assert np.abs(sound.samples).max() < 0.001
