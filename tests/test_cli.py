@@ -24,6 +24,7 @@ from driftledger.commands import verify as verifying
 from driftledger.core.errors import StoreError
 from driftledger.core.paths import project_above
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
+from tests.conftest import REPOSITORY
 from tests.support.cases import cases, each_case
 from tests.support.params import DEFAULT, default_params
 from tests.support.terminal import WIDTHS, fitting
@@ -168,6 +169,24 @@ def test_what_a_command_says(case, monkeypatch, tmp_path, capsys):
     assert case.get("out", said.out) == said.out
     for sentence in case.get("says", []):
         assert sentence in said.out + said.err
+
+
+@pytest.mark.parametrize(
+    "typed",
+    ["plan", "audit 0.5", "verify", "stage resolve", "preset mme", "add model ollama"],
+)
+def test_a_project_of_0_2_is_one_sentence(monkeypatch, tmp_path, capsys, typed):
+    """It is known by its pipeline, and its settings are not looked at."""
+    (tmp_path / "params.yaml").write_text("run: {sed: 1}\n", encoding="utf-8")
+    (tmp_path / "dvc.yaml").write_text(
+        "# Written by driftledger 0.2.0, sha256:8ef745a0ff877266: 'driftledger upgrade' …\n",
+        encoding="utf-8",
+    )
+    monkeypatch.chdir(tmp_path)
+    assert run(monkeypatch, *typed.split()) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    page, heading = re.search(r"0\.2\.0 .* (docs/\w+\.md), '(.+)'", line).groups()
+    assert f"## {heading}\n" in (REPOSITORY / page).read_text(encoding="utf-8")
 
 
 def test_a_command_below_the_top_folder_is_done_there_with_paths_from_here(

@@ -28,17 +28,13 @@ PAGES = {
 README = PAGES["README.md"]
 TYPED = [
     words
-    for name, page in PAGES.items()
-    if name != "CHANGELOG-0.x.md"  # which names what is gone
+    for page in PAGES.values()
     for block in re.findall(r"```console\n(.*?)```", page, re.DOTALL)
     for line in block.splitlines()
     if (words := line.split("#")[0].split())
 ]
 TYPED += [
-    span.split()
-    for name, page in PAGES.items()
-    if name != "CHANGELOG-0.x.md"
-    for span in re.findall(r"`([^`\n]+)`", page)
+    span.split() for page in PAGES.values() for span in re.findall(r"`([^`\n]+)`", page)
 ]
 
 

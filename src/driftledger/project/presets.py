@@ -27,7 +27,13 @@ from driftledger.core.canonical import Json
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.files import load_yaml, write_text
 from driftledger.core.text import changes
-from driftledger.project.settings import PARAMS, Settings, parse_settings, read_yaml
+from driftledger.project.settings import (
+    PARAMS,
+    Settings,
+    parse_settings,
+    read_params,
+    read_yaml,
+)
 
 OWN = Path(str(files("driftledger")))
 _TEMPLATE = OWN / "templates" / PARAMS
@@ -99,7 +105,7 @@ def with_preset(root: Path, name: str) -> tuple[str, Settings]:
 def apply_preset(root: Path, name: str) -> list[str]:
     """Lay the preset over ``params.yaml`` and say what it changed, one line each; errors as in
     :func:`with_preset`."""
-    before = read_yaml(root / PARAMS)
+    before = read_params(root)
     (text, _) = with_preset(root, name)
     after = load_yaml(text)
     differing = [*changes(before, after)]
@@ -176,7 +182,7 @@ def with_entry(
 
 def _read_params(root: Path) -> Json:
     """Read ``params.yaml``, which must have a selection."""
-    content = read_yaml(root / PARAMS)
+    content = read_params(root)
     if not isinstance(content, dict):
         raise ConfigError(
             f"{root / PARAMS} holds no sections; 'driftledger init' writes it"

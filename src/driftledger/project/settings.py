@@ -314,13 +314,33 @@ def load_settings(path: Path = Path(PARAMS), *, own_code: bool = False) -> Setti
         own_code: whether classes in the file's folder may be imported.
 
     Raises:
-        ConfigError: it is missing, is not YAML, or something in it is unknown or out of bounds.
+        ConfigError: as of :func:`read_params`; or something in it is unknown or out of bounds.
     """
     folder = path.absolute().parent
     within = None if own_code else folder
-    content = read_yaml(path, within=within)
+    content = read_params(folder, within=within)
     text = partial(read_regular, path, LARGEST_YAML, within=within)
     return parse_settings(content, str(path), folder if own_code else None, text=text)
+
+
+def read_params(root: Path, *, within: Path | None = None) -> Any:
+    """Read the settings of a project, unchecked.
+
+    Args:
+        within: as of :func:`~driftledger.core.files.read_regular`.
+
+    Raises:
+        ConfigError: they are missing or not YAML, or a version before 1.0 made the project, which
+            the first line of its pipeline says.
+    """
+    with suppress(OSError, ValueError):
+        pipeline = read_regular(root / "dvc.yaml", LARGEST_YAML, within=within)
+        if made := re.match(rb"# Written by driftledger (0\.[0-9.]+)", pipeline):
+            raise ConfigError(
+                f"driftledger {made[1].decode()} made this project, and its files are not read "
+                "here; docs/troubleshooting.md, 'A project of 0.2', says how to bring it up to date"
+            )
+    return read_yaml(root / PARAMS, within=within)
 
 
 def read_yaml(path: Path, *, within: Path | None = None) -> Any:
