@@ -128,7 +128,7 @@ def write_checkout(root):
 
 def _scores(root, model, place):
     control: Mapping[str, Any] = (
-        {"model": component(model, provider="blind")} if model == "blind" else {}
+        {"model": component(model, control=True)} if model == "blind" else {}
     )
     values = {
         "gc_at_1": 0.9,

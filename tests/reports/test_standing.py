@@ -36,7 +36,7 @@ SPEC = benchmark("fidelity")
 Scored = tuple[Score, list[Row]]
 
 
-def scored(model, values, provider="", **more):
+def scored(model, values, control=False, **more):
     """SSIM of so many images."""
     plain = fidelity_score(
         model=model, metrics={"ssim": exact_mean(values)}, coverage=1.0, **more
@@ -44,7 +44,7 @@ def scored(model, values, provider="", **more):
     score = varied(
         plain,
         settings=SETTINGS,
-        model=component(model, **({"provider": provider} if provider else {})),
+        model=component(model, control=control),
     )
     return score, [
         row(f"u{n}", {"ssim": [value]}, category="abc"[n % 3])
@@ -94,13 +94,13 @@ def test_ranks_and_letters(case):
 
 
 def test_a_model_beside_controls_alone_has_no_letter():
-    made = block(scored("high", HIGH), scored("blind", LOW, "blind"))
+    made = block(scored("high", HIGH), scored("blind", LOW, control=True))
     assert ranks(made, "ssim") == {"high": [1, ""]}
 
 
 def test_controls_do_not_compete_and_are_placed_beside_each_model():
     made = block(
-        scored("low", LOW), scored("high", HIGH), scored("blind", CLOSE, "blind")
+        scored("low", LOW), scored("high", HIGH), scored("blind", CLOSE, control=True)
     )
     tested = made.tested("ssim")
     assert tested is not None
@@ -122,7 +122,7 @@ def test_models_stand_between_a_control_and_the_ceiling(case):
     some = [scored(name, VALUES[models[name]]) for name in models]
     some.append(scored("truth", HIGH))
     if "control" in case:
-        some.append(scored("blind", VALUES[case["control"]], "blind"))
+        some.append(scored("blind", VALUES[case["control"]], control=True))
     made = block(*some, ceiling="truth")
     found = range_of(made, "ssim", "SSIM")
     shares = {model: share[SHARE] for model, share in found.shares.items()}
@@ -139,7 +139,7 @@ def test_models_stand_between_a_control_and_the_ceiling(case):
 
 
 def test_letters_are_in_tables_and_figures():
-    some = scored("low", LOW), scored("high", HIGH), scored("blind", LOW, "blind")
+    some = scored("low", LOW), scored("high", HIGH), scored("blind", LOW, control=True)
     made = block(*some)
     first, *_ = table_list(made)
     shown = {str(row[0]): (str(row[1]), row[1].bold) for row in first.rows}

@@ -26,7 +26,7 @@ GROUPS = {"visual": ["living", "objects"], "textual": ["text"]}
 
 
 def control(score):
-    return varied(score, model=component(score.model, provider="blind"))
+    return varied(score, model=component(score.model, control=True))
 
 
 def chains(model, by_category, groups=None, **more):

@@ -142,7 +142,7 @@ def test_chains_are_in_the_image_grid_by_step(project):
     for picture in pictures:
         assert Image.open(picture).size == (384, 288)
     before = project.dump()
-    with project.client() as (client, experiment):  # as an earlier version made it
+    with project.client() as (client, experiment):  # as where no picture was there
         [made] = client.search_runs([experiment])
         client.delete_tag(made.info.run_id, "driftledger.chains")
     shutil.rmtree(pictures[0].parent)

@@ -131,7 +131,7 @@ class Score(Record):
     @property
     def is_control(self) -> bool:
         """True if its model ignores the sample."""
-        return self.components["model"].is_control
+        return self.components["model"].control
 
     @property
     def confidence(self) -> float:

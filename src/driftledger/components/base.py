@@ -307,10 +307,6 @@ def _text_of(tokens: int) -> str:
     return "x" * (_BYTES * tokens)
 
 
-_UNMARKED = frozenset({"blind", "always_refuse", "random_choice"})
-"""Providers of the controls whose cards do not say so."""
-
-
 class ComponentCard(Record):
     """The version of a component: its catalogue name, spec and the fingerprint of the spec."""
 
@@ -323,7 +319,7 @@ class ComponentCard(Record):
     mark: str | None = Field(default=None, exclude_if=lambda mark: mark is None)
     """What a reader of every score with it must know; not written where there is nothing."""
     control: bool = Field(default=False, exclude_if=lambda control: not control)
-    """True for a control of one's own."""
+    """True for a control, which is no model to choose."""
 
     @classmethod
     def of(cls, name: str, component: Component) -> "ComponentCard":
@@ -332,10 +328,5 @@ class ComponentCard(Record):
             fingerprint=component.fingerprint,
             **component.spec,
             mark=component.mark,
-            control=component.is_control and component.provider not in _UNMARKED,
+            control=component.is_control,
         )
-
-    @property
-    def is_control(self) -> bool:
-        """Return True for a control, which is no model to choose."""
-        return self.control or self.provider in _UNMARKED

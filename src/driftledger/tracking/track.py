@@ -181,7 +181,7 @@ class _Push:
                 self._finish()
         self._finish()
         self._mark(finished)
-        for run in self._runs:  # those of an earlier version lack pictures
+        for run in self._runs:  # its pictures may have been elsewhere
             if run.fingerprint in earlier:
                 self._log_chains(run, earlier[run.fingerprint])
         note_mlflow(
@@ -411,7 +411,7 @@ class _Push:
         for selected in self._runs:
             current[selected.fingerprint] = selected
             names.add(selected.name)
-            if selected.components["model"].is_control:
+            if selected.components["model"].control:
                 controls.add(selected.combination.model)
         colours = colour_of(self._models, controls)
         for fingerprint, stored in finished.items():

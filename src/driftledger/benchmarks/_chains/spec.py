@@ -76,7 +76,7 @@ SAMPLES = Metric(
 def chain_stage(name: str, benchmark_name: str, *settings: str) -> Stage:
     """Return the stage that makes a benchmark's chains, which depends on these settings."""
     path = f"{RECORDS_OF}/{benchmark_name}/{{dataset}}/{{generator}}"
-    return Stage(name, KEYS, path, 4, settings, holds=("seed", "parent_sha256"))
+    return Stage(name, KEYS, path, 5, settings, holds=("seed", "parent_sha256"))
 
 
 class ChainBenchmark(Benchmark):

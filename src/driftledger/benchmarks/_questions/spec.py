@@ -296,7 +296,7 @@ def question_stages(
     keys = ("question_set", "model")
     folder = f"{RECORDS_OF}/{name}/{{question_set}}"
     holds = ("order",) if "permutations" in asked else ()
-    answer = Stage("answer", keys, folder, 2, ("prompt", *asked), judged, holds)
+    answer = Stage("answer", keys, folder, 3, ("prompt", *asked), judged, holds)
     return answer, score_stage(name, keys, *scored, version=version)
 
 

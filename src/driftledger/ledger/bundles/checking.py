@@ -322,7 +322,7 @@ class GivenEncoder:
 
     @property
     def is_control(self) -> bool:
-        return self.card.is_control
+        return self.card.control
 
     @property
     def spec(self) -> Json:
