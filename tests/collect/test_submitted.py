@@ -3,7 +3,6 @@
 import os
 import random
 import signal
-import sqlite3
 import threading
 import time
 
@@ -143,13 +142,6 @@ def test_a_stopped_run_leaves_its_batches_and_the_next_collects_them(
     assert [*server.paid.values()] == [1, 1, 1, 1]
     assert "1 batch, 4 calls, until 2" in capsys.readouterr().err
     assert spent(model, tmp_path) == (4, 28)
-
-
-def test_a_store_of_before_has_no_batches(tmp_path):
-    CallStore(tmp_path).__exit__()
-    with sqlite3.connect(tmp_path / "calls.db") as db:
-        db.execute("DROP TABLE submitted")
-    assert spent(model_at("http://localhost/v1"), tmp_path) == (0, 0)
 
 
 def be_killed(url, folder, events) -> None:

@@ -7,7 +7,7 @@ import shutil
 import pytest
 import yaml
 
-from driftledger.core.canonical import md5_bytes
+from driftledger.core.canonical import md5_bytes, sha256_of
 from driftledger.core.files import INPUTS, Made, files_digest, read_json, write_json
 from driftledger.ledger.lineage import read_runs
 from driftledger.ledger.lock import read_lock
@@ -71,16 +71,18 @@ class Ledger:
         )
         file.write_text("".join(f"{each}\n" for each in rows))
 
-    def lock_as_before(self):
-        """Write dvc.lock as earlier versions did: with settings in the place of digests."""
-        lock = yaml.safe_load((self.root / "dvc.lock").read_text())
-        settings = json.loads((self.root / "data/settings.json").read_text())
-        for entry in lock["stages"].values():
-            noted = entry.get("params", {}).get("data/resolved.json", {})
-            for name, digest in noted.items():
-                noted[name] = settings[digest]
-        (self.root / "dvc.lock").write_text(yaml.safe_dump(lock, sort_keys=False))
-        (self.root / "data/settings.json").unlink()
+    def edit_noted(self, stage, change):
+        """Change what a stage ran with, and its digest in dvc.lock."""
+        lock = (self.root / "dvc.lock").read_text()
+        entry = yaml.safe_load(lock)["stages"][stage]
+        [digest] = entry["params"]["data/resolved.json"].values()
+        file = self.root / "data/settings.json"
+        settings = json.loads(file.read_text())
+        change(settings[digest])
+        changed = sha256_of(settings[digest])
+        settings[changed] = settings.pop(digest)
+        write_json(file, settings)
+        (self.root / "dvc.lock").write_text(lock.replace(digest, changed))
 
     def relock(self, inputs=INPUTS):
         """Make inputs.json, DVC's cache and dvc.lock fit to the files as they are, as somebody who

@@ -91,16 +91,11 @@ class CollectedRecord(SparseRecord):
 
     @field_validator("results", mode="before")
     @classmethod
-    def _renamed(cls, results: Any) -> Any:
-        """Read the names of earlier versions: ``image`` of a file, ``image_sha256``."""
+    def _without_calls(cls, results: Any) -> Any:
+        """Refuse fields that only the result of a call has."""
         for result in results if isinstance(results, list) else ():
-            if not isinstance(result, dict):
-                continue
-            if "image" in result:
-                result["file"] = result.pop("image")
-                result["sha256"] = result.pop("image_sha256", None)
-            if strange := sorted(_OF_A_CALL & result.keys()):
-                raise ValueError(f"a recorded result has no {strange[0]!r}")
+            if isinstance(result, dict) and (strange := _OF_A_CALL & result.keys()):
+                raise ValueError(f"a recorded result has no {min(strange)!r}")
         return results
 
     @property

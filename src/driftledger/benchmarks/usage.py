@@ -45,7 +45,7 @@ class RoleUsage(Strict):
     calls: int
     """Those with an answer: failed calls are in no total."""
     unknown: int
-    """Those of which nothing is known, since an earlier version noted nothing."""
+    """Those of which nothing was noted."""
     seconds: float | None
     """None with calls of batches, whose durations are not known."""
     input_tokens: int | None

@@ -41,8 +41,7 @@ DATABASE = "calls.db"
 LOCK = "calls.lock"
 HOLDER = "calls.holder"
 VERSION = 5
-"""Version of the tables. Those before were written by older versions; early ones of this version
-have further columns and a table of texts, which nothing reads."""
+"""Version of the tables."""
 
 _CREATE = f"""BEGIN IMMEDIATE;
 CREATE TABLE calls (
@@ -58,14 +57,14 @@ CREATE TABLE spent (  -- attempts at services, failed ones included, by the stor
     component TEXT, store TEXT, attempts INTEGER NOT NULL, cost REAL NOT NULL,
     PRIMARY KEY (component, store)
 );
+CREATE TABLE submitted (  -- calls in batches of services, without results
+    key TEXT PRIMARY KEY, component TEXT NOT NULL,
+    file TEXT NOT NULL, sent REAL NOT NULL, id TEXT, most REAL NOT NULL  -- its largest cost
+);
 CREATE TABLE store (name TEXT NOT NULL);
 INSERT INTO store VALUES (lower(hex(randomblob(8))));
 PRAGMA user_version = {VERSION};
 COMMIT;"""
-_SUBMITTED = """CREATE {} TABLE submitted (  -- calls in batches of services, without results
-    key TEXT PRIMARY KEY, component TEXT NOT NULL,
-    file TEXT NOT NULL, sent REAL NOT NULL, id TEXT, most REAL NOT NULL  -- its largest cost
-)"""
 _COLUMNS = "key, result, image, checksum, component, dataset, sample, t, "
 _COLUMNS += "seconds, input_tokens, output_tokens, cost"
 _RESULT = TypeAdapter(Result)
@@ -153,8 +152,8 @@ class CallStore(AbstractContextManager["CallStore"]):
             db.close()
             raise StoreError(
                 f"the call store {self.folder} is of version {version}, and version {VERSION} is "
-                "read here; move it away, or name another folder as store: in params.yaml "
-                "(records put their calls into the new one; the tag v0.2.0 reads version 3)"
+                "read here; move it away, or name another folder as store: in params.yaml; records "
+                "put their calls into the new one"
             )
         if version == 0 and not self._writes:
             db.close()
@@ -166,9 +165,6 @@ class CallStore(AbstractContextManager["CallStore"]):
             raise StoreError(
                 f"{file} is not a call store of driftledger's; move it away"
             )
-        tables = "SELECT 1 FROM sqlite_master WHERE name = 'submitted'"
-        if not db.execute(tables).fetchone():
-            db.execute(_SUBMITTED.format("" if self._writes else "TEMP"))
         [(self._name,)] = db.execute("SELECT name FROM store")
         # A database that was cut, or has a damaged index, fails here.
         db.execute("SELECT count(*) FROM calls").fetchone()

@@ -228,7 +228,7 @@ class CheckpointComponent(Component):
         }
         reduced = self.dtype != "float32"
         if reduced and identity["device"] == "cuda":
-            # that of earlier versions gave other bytes
+            # cuDNN's gives other bytes
             identity["attention"] = "without cuDNN"
         return identity
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from enum import StrEnum
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Annotated, ClassVar, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -229,14 +229,3 @@ class Result:
         """Return the same result with the duration and cost of its call."""
         usage = self.usage or Usage()
         return replace(self, usage=replace(usage, seconds=seconds, cost=cost))
-
-
-Reply: TypeAlias = Result
-"""The former name of a model's result, for components that were written with it."""
-
-
-class Generated(Result):
-    """The former name of a generator's result, which takes the image first."""
-
-    def __init__(self, image: Image.Image | None = None, **others: Any) -> None:
-        super().__init__(image=image, **others)

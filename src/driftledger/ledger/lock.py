@@ -1,6 +1,7 @@
 """``dvc.lock``: which bytes each stage read and wrote. The truth that everything else is a view
 of."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
 
@@ -73,22 +74,19 @@ def read_lock(root: Path) -> Lock:
 
 
 def with_settings(lock: Lock, behind: bytes | None) -> Lock:
-    """Put settings in the place of the digests that stages depend on; a lock of an earlier version
-    has settings.
+    """Put settings in the place of the digests that stages depend on.
 
     Args:
         behind: the file of settings by digest that belongs to the lock.
     """
-    try:
-        settings = load_json(behind or b"{}")
-    except ValueError:
-        settings = {}
+    settings: Json = {}
+    with suppress(ValueError):
+        content = load_json(behind or b"{}")
+        settings = content if isinstance(content, dict) else {}
     for entry in lock.values():
         for name, digest in entry.noted.items():
-            if isinstance(digest, str) and isinstance(settings, dict):
-                known = settings.get(digest)
-                if sha256_of(known) == digest:
-                    entry.noted[name] = known
+            known = settings.get(digest) if isinstance(digest, str) else None
+            entry.noted[name] = known if sha256_of(known) == digest else str(digest)
     return lock
 
 

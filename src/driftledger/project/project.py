@@ -232,7 +232,7 @@ class Project:
 
     def noted_settings(self, digest: str | Json) -> Json:
         """Return the settings and versions that ``resolve`` noted under a digest; empty without
-        them. In memory, and by earlier versions, they are noted themselves."""
+        them. In memory they are noted themselves."""
         if isinstance(digest, str):
             settings = self._read(NOTED_SETTINGS).get(digest)
             return settings if isinstance(settings, dict) else {}

@@ -75,10 +75,7 @@ def write_report(
         write_folder(pages, own | _drawn(report.figures))
         return None
     files, missing = report_files(project, site, images=images)
-    # "metrics" is a folder that earlier versions wrote
-    write_folder(
-        project.root / "reports", files, ("figures", "metrics", "plots", "site")
-    )
+    write_folder(project.root / "reports", files, ("figures", "plots", "site"))
     lacking = what_is_lacking(project, selected_scores(project))
     if missing:
         lacking.append(missing)
