@@ -86,14 +86,6 @@ def test_a_cell_that_excel_cut(tmp_path):
     assert reason in failure(model, ask("4"))
 
 
-def test_predictions_for_drawings_are_marked():
-    model = Predictions(path=FILES / "mmvet.json", format="mmvet", for_drawings=True)
-    assert model.respond([ask("v1_0", t=3)]) == model.respond([ask("v1_0")])
-    assert model.mark.endswith("as their originals: a ceiling, and no model")
-    model = Predictions(path=FILES / "mmvet.json", format="mmvet")
-    assert "for_drawings" not in model.spec["settings"], "its version is as it was"
-
-
 def test_a_call_of_another_kind_is_not_answered():
     model = Predictions(path=FILES / "vlmevalkit.tsv", format="vlmevalkit")
     grade = Conversation.ask("Grade it.", NOTHING)

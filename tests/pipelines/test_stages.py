@@ -108,60 +108,6 @@ def test_a_change_makes_what_depends_on_it(case, root, monkeypatch):
     assert before.keys() <= folders(root).keys()
 
 
-def test_captions_are_the_ceiling_of_each_generator(root):
-    """They are the first descriptions of a model, so that it is level with them, and stays so."""
-    for number in range(IMAGES, 8):
-        kind = "round" if number % 2 else "square"
-        draw(root / f"my_images/{kind}/{number}.png", number, (24, 18))
-
-    def select(params):
-        params["run"] |= {"trac": [], "fidelity": [], "question_sets": []}
-        params["run"] |= {"mm_sap": [], "mm_vet": [], "mme": []}
-        params["run"]["models"] += ["captions"]
-        params["run"]["generators"] = ["painter", "small"]
-        params["generators"]["small"] = {"provider": "painter", "longest_side": 16}
-        params["models"]["captions"] = {
-            "provider": "predictions",
-            "path": "captions.jsonl",
-            "for_drawings": True,
-            "understood_by": ["painter", "layout"],
-        }
-        params["genception"]["ceiling"] = "captions"
-
-    captions = root / "captions.jsonl"
-    captions.write_text('{"id": "none", "answer": "nothing"}')
-    project = changed(root, select)
-    build(project)
-    collect(project, ["regions_medium"])
-    records = (root / CHAINS.format("regions_medium") / "records.jsonl").read_text()
-    texts = {}
-    for record in map(json.loads, records.splitlines()):
-        texts.setdefault(record["unit"], record["results"][0]["text"])
-    assert len(texts) == 8
-    captions.write_text(
-        "".join(
-            json.dumps({"id": n, "answer": text}) + "\n" for n, text in texts.items()
-        )
-    )
-    project = Project(root)
-    update(project)
-    report(project)
-    numbers = json.loads((root / "reports/metrics.json").read_bytes())
-    board = (root / "reports/leaderboard.md").read_text()
-    for generator in ("painter", "small"):
-        gc, share = (
-            {name: of[f"{generator}.{key}"] for name, of in numbers.items()}
-            for key in ("gc_at_2", "share_of_range")
-        )
-        whole = gc["captions"] - gc["blind"]
-        assert share["captions"] == 1
-        assert share["regions_medium"] == pytest.approx(
-            (gc["regions_medium"] - gc["blind"]) / whole
-        )
-    assert "saturated: no test shows regions_medium at 0.9" in board
-    assert "| GC@2 on my_images · layout through painter, small | " in board
-
-
 @pytest.mark.parametrize(
     ("component", "patterns"),
     [(Painter, ("*/genception/*", "*/fidelity/*")), (Rubric, ("*/mm_vet/*",))],

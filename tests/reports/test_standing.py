@@ -9,7 +9,6 @@ import pytest
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.score import RepeatRow, Row, Score
 from driftledger.metrics.exact import exact_mean
-from driftledger.reports.ceiling import SHARE, Range, range_of
 from driftledger.reports.charts import figures_of, series_of
 from driftledger.reports.scores import blocks_of
 from driftledger.reports.tables import misplaced
@@ -60,7 +59,7 @@ def ranks(made, number):
     }
 
 
-def blocks(some, ceiling=""):
+def blocks(some):
     rows: Mapping[tuple[str, str], list[Row]] = {
         (score.model, score.keys["generator"]): rows for score, rows in some
     }
@@ -68,12 +67,11 @@ def blocks(some, ceiling=""):
         SPEC,
         [score for score, _ in some],
         lambda score: rows[score.model, score.keys["generator"]],
-        ceiling,
     )
 
 
-def block(*some, ceiling=""):
-    [made] = blocks(some, ceiling)
+def block(*some):
+    [made] = blocks(some)
     return made
 
 
@@ -112,30 +110,6 @@ def test_controls_do_not_compete_and_are_placed_beside_each_model():
     assert [score.model for score in made.order()] == ["high", "low", "blind"]
     untested = replace(made, rows_of=lambda score: ())
     assert ranks(untested, "ssim") == {"low": [2, ""], "high": [1, ""]}
-
-
-@each_case(cases(__file__, "ranges"))
-def test_models_stand_between_a_control_and_the_ceiling(case):
-    """Values of models and of a control, their shares, and what is said; the ceiling has those of
-    HIGH."""
-    models = case["models"]
-    some = [scored(name, VALUES[models[name]]) for name in models]
-    some.append(scored("truth", HIGH))
-    if "control" in case:
-        some.append(scored("blind", VALUES[case["control"]], control=True))
-    made = block(*some, ceiling="truth")
-    found = range_of(made, "ssim", "SSIM")
-    shares = {model: share[SHARE] for model, share in found.shares.items()}
-    assert shares == pytest.approx(case["shares"])
-    assert found.remarks == case["remarks"]
-    first, *_ = table_list(made)
-    assert ("SSIM of the range" in first.head) is bool(shares)
-    assert set(found.remarks) <= set(first.notes)
-    plain = block(*some)
-    assert range_of(plain, "ssim") == range_of(made, "coverage") == Range()
-    for model in models:  # a ceiling changes no other number
-        letters = plain.cells("ssim")[model].letters
-        assert made.cells("ssim")[model].letters == letters
 
 
 def test_letters_are_in_tables_and_figures():

@@ -19,10 +19,8 @@ class EntryOf(NamedTuple):
 
 
 class OfSelected(NamedTuple):
-    """Marks a setting that names some of what is selected in ``run``."""
-
-    section: str = ""
-    """The list in ``run``; empty for the datasets or question sets of its benchmark."""
+    """Marks a setting that names some of the datasets or question sets of its benchmark that are
+    selected in ``run``."""
 
 
 class NeededFor(NamedTuple):

@@ -494,8 +494,7 @@ def show_scores(project: Project) -> list[str]:
     except DriftledgerError as error:
         show(for_line(f"no scores to show: {error}"))
         return []
-    ceilings = project.settings.ceilings
-    parts = by_benchmark(scores, rows_reader(project), ceilings)
+    parts = by_benchmark(scores, rows_reader(project))
     shown = overview(parts, every=True)
     further = list[str]()
     if shown is not None:

@@ -39,7 +39,6 @@ PRESETS: dict[FormatName, tuple[str, tuple[str, ...]]] = {
 """Tool → the column of the id, and those that may hold the answer, in the order in which they are
 tried."""
 
-_OF_ORIGINALS = "; drawings are described as their originals: a ceiling, and no model"
 _FAILED_THERE = "Failed to obtain answer"
 """How VLMEvalKit begins the prediction of a call that failed."""
 
@@ -85,9 +84,6 @@ class Predictions(Model):
     same_question: bool = True
     """Whether a row that holds its question answers only where its words are part of what is asked
     here."""
-    for_drawings: bool = Field(default=False, exclude_if=lambda given: not given)
-    """Whether a row about a sample also answers for what is drawn from it, as if nothing were lost:
-    a ceiling, and no model."""
 
     def identity(self) -> dict[str, Any]:
         """Return the SHA-256 of the file, in which format, and how many predictions.
@@ -102,11 +98,10 @@ class Predictions(Model):
     def mark(self) -> str:
         digest, rows = self._content
         kind = self.format or self.path.suffix.lower().removeprefix(".")
-        mark = (
+        return (
             f"made elsewhere: {len(rows)} predictions read from a file ({kind}, sha256 "
             f"{digest[:12]}); with which prompt, limits and order of options is not known here"
         )
-        return mark + _OF_ORIGINALS if self.for_drawings else mark
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
         replies = []
@@ -130,8 +125,7 @@ class Predictions(Model):
                 f"{about} is asked after examples, and the predictions were made without, as far "
                 "as is known"
             )
-        is_drawn = subject.t > 1 and not conversation.options
-        if is_drawn and not self.for_drawings:
+        if subject.t > 1 and not conversation.options:
             raise LookupError(
                 f"at t={subject.t}, {about} is an image that was drawn here; ask for t=1 alone"
             )

@@ -18,7 +18,6 @@ from driftledger.metrics.exact import round_significant
 from driftledger.metrics.intervals import (
     DIGITS,
     ConfidenceInterval,
-    Estimate,
     mean_interval,
     mean_over_categories,
 )
@@ -116,37 +115,6 @@ def p_value(difference: float, standard_error: float, df: float, free: int) -> f
         return least
     tails = 2 * upper_tail(abs(difference / standard_error), df)
     return max(least, round_significant(tails, DIGITS))
-
-
-def share_of_range(
-    table: Float64,
-    categories: Sequence[str],
-    clusters: Sequence[str],
-    *,
-    confidence: float,
-) -> Estimate | None:
-    """Return the place of a mean of category means between two others over the same n samples.
-
-    ``table`` has a row per sample: its value, that of the floor, which is 0, and that of the
-    ceiling, which is 1. The interval is that of the linearised ratio, which holds where the ceiling
-    is well above the floor. None if it is not above, or without samples.
-
-    Source: Cochran 1977, "Sampling Techniques", chapter 6.
-
-    >>> table = np.array([[1.0, 0.0, 1.0], [0.0, 0.0, 1.0], [2.0, 0.0, 3.0], [1.0, 0.0, 3.0]])
-    >>> found = share_of_range(table, ["scene"] * 4, "ijkl", confidence=0.9)
-    >>> found.value, found.df, round(found.standard_error, 4)
-    (0.5, 3.0, 0.1443)
-    """
-    if not len(categories):
-        return None
-    gains, spans = table[:, [0, 2]].T - table[:, 1]
-    span = mean_over_categories(spans, categories)
-    if round(span, DECIMALS) <= 0:
-        return None
-    share = mean_over_categories(gains, categories) / span
-    moves = np.round((gains - share * spans) / span, DECIMALS)
-    return mean_interval(share + moves, categories, confidence, clusters)
 
 
 def minimum_detectable_difference(

@@ -143,7 +143,6 @@ def resolved(project: Project, missing: dict[str, str] | None = None) -> Json:
     noted["report"] = {
         "version": REPORT_VERSION,
         "cross_check": cross_check,
-        "ceilings": settings.ceilings,
         "correlation": settings.correlation.model_dump(mode="json"),
     }
     return noted

@@ -148,16 +148,6 @@ class Settings(Strict):
         return tuple(map(benchmark, selected))
 
     @property
-    def ceilings(self) -> dict[str, str]:
-        """The benchmarks that name a ceiling, each with the model that it is."""
-        named = {}
-        for spec in self.benchmarks:
-            for _, mark, names in self.section(spec.name).marks(OfSelected):
-                if mark.section == "models" and names:
-                    named[spec.name] = names[0]
-        return named
-
-    @property
     def judge(self) -> str | None:
         """The name of the judge; None where nothing that is selected needs one.
 
@@ -452,11 +442,10 @@ def _selection(settings: Settings) -> Iterator[str]:
         if empty:
             needed = " and ".join(f"run.{key}s" for key in empty)
             yield f"{own} needs {needed}; select some, or nothing in run.{own}"
-        for key, mark, names in settings.section(own).marks(OfSelected):
-            where = mark.section or own
+        for key, _, names in settings.section(own).marks(OfSelected):
             for name in names:
-                if name not in getattr(run, where):
-                    yield f"{own}.{key}: {name!r} is not in run.{where}; select it, or remove it"
+                if name not in selected:
+                    yield f"{own}.{key}: {name!r} is not in run.{own}; select it, or remove it"
     for where, entry, name in settings.references():
         if entry.must == "ask once":
             description = settings.description(name)

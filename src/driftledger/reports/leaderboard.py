@@ -10,7 +10,6 @@ from driftledger.benchmarks.costs import COSTS, NOTE
 from driftledger.benchmarks.score import Score, base_key, marks_of
 from driftledger.core.grouping import grouped
 from driftledger.core.text import csv_text, for_cell, for_csv
-from driftledger.reports.ceiling import range_of
 from driftledger.reports.cells import (
     Cell,
     Cells,
@@ -168,7 +167,6 @@ def _table(
                 why = block.apart[score.model]
                 apart_notes.append(f"{head} of {score.model} has no rank: {why}.")
         notes += misplaced(block, key, head)
-        notes += range_of(block, key, head).remarks
         cells_by_column.append(cells)
     first = columns[0]
     ranked = {}

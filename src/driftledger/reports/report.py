@@ -26,7 +26,6 @@ from driftledger.ledger.objects.files import listing_md5
 from driftledger.project.presets import OWN
 from driftledger.project.project import LOCK, Project
 from driftledger.project.resolve import REPORT_VERSION
-from driftledger.reports.ceiling import range_of
 from driftledger.reports.cells import markdown
 from driftledger.reports.charts import drawn, figures_of, series_of
 from driftledger.reports.correlation import correlation
@@ -84,8 +83,7 @@ def write_report(
 
 def content(project: Project, scores: Sequence[Score]) -> Context:
     """Set scores side by side and draw them; errors as of :func:`report_files`."""
-    ceilings = project.settings.ceilings
-    parts = by_benchmark(scores, rows_reader(project), ceilings)
+    parts = by_benchmark(scores, rows_reader(project))
     blocks = list(chain.from_iterable(parts.values()))
     correlated = correlation(project.settings.correlation, blocks)
     figures = {}
@@ -318,8 +316,7 @@ def metrics_of(parts: Parts) -> dict[str, dict[str, float]]:
 
     Of a curve it is the last value, so that ``gc`` stays comparable where T differs. Where several
     scores of a benchmark have a number, its name begins with the data and components in which these
-    differ: ``gc_at_2`` on one dataset, ``photos.gc_at_2`` on one of two. Where a ceiling is named,
-    ``share_of_range`` is among them.
+    differ: ``gc_at_2`` on one dataset, ``photos.gc_at_2`` on one of two.
     """
     values: dict[str, dict[str, float]] = {}
     for spec, blocks in parts.items():
@@ -329,14 +326,9 @@ def metrics_of(parts: Parts) -> dict[str, dict[str, float]]:
             for name, column in zip(block.names, columns, strict=True):
                 if len(set(column)) > 1:
                     words.append(name)
-            number = spec.headline(block.scores[0])[0]
-            shares = range_of(block, number).shares
             for score in block.scores:
-                numbers = dict(shares.get(score.model, {}))
+                own = values.setdefault(score.model, {})
                 for tracked in spec.tracked(score):
                     if not tracked.is_earlier:
-                        numbers[tracked.name] = tracked.value
-                own = values.setdefault(score.model, {})
-                for key, value in numbers.items():
-                    own[".".join([*words, key])] = value
+                        own[".".join([*words, tracked.name])] = tracked.value
     return values

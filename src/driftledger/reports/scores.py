@@ -122,8 +122,6 @@ class Block:
     """Model → why it is not ranked, without a full stop, as in ``compare``: its coverage is below
     ``min_coverage``, or too much more is left out of its score than of the best covered model's."""
     rows_of: RowsOf = lambda score: ()
-    ceiling: str = ""
-    """The model that shows what the first metric can reach; empty if none is named."""
 
     @property
     def on(self) -> str:
@@ -382,21 +380,11 @@ Parts: TypeAlias = Mapping[Benchmark, Sequence[Block]]
 """The scores of each benchmark that has some, in the order of the benchmarks."""
 
 
-def by_benchmark(
-    scores: Sequence[Score],
-    rows_of: RowsOf = lambda score: (),
-    ceilings: Mapping[str, str] | None = None,
-) -> Parts:
-    """Set the scores of each benchmark side by side.
-
-    Args:
-        ceilings: benchmark → the model that is its ceiling.
-    """
+def by_benchmark(scores: Sequence[Score], rows_of: RowsOf = lambda score: ()) -> Parts:
+    """Set the scores of each benchmark side by side."""
     parts = {}
     for spec in benchmarks():
-        blocks = list(
-            blocks_of(spec, scores, rows_of, (ceilings or {}).get(spec.name, ""))
-        )
+        blocks = list(blocks_of(spec, scores, rows_of))
         if blocks:
             parts[spec] = blocks
     return parts
@@ -406,7 +394,6 @@ def blocks_of(
     spec: Benchmark,
     scores: Sequence[Score],
     rows_of: RowsOf = lambda score: (),
-    ceiling: str = "",
 ) -> Iterator[Block]:
     """Yield the scores of a benchmark, those with equal keys but the model's together."""
     keys = [key for key in spec.scores.keys if key != "model"]
@@ -426,5 +413,4 @@ def blocks_of(
             names=names,
             apart=apart,
             rows_of=rows_of,
-            ceiling=ceiling,
         )

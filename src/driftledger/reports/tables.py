@@ -12,7 +12,6 @@ from driftledger.benchmarks.base import COVERAGE, Benchmark, Metric
 from driftledger.benchmarks.costs import COSTS, NOTE
 from driftledger.benchmarks.score import Score, base_key
 from driftledger.metrics.ranks import DECIMALS
-from driftledger.reports.ceiling import range_of, share_cell
 from driftledger.reports.cells import (
     Cell,
     Cells,
@@ -138,13 +137,6 @@ def _model_tables(block: Block) -> Iterator[ReportTable]:
                 )
                 for model, value in block.cells(key).items():
                     rows[model].append(value)
-                shares, remarks = range_of(block, key, metric.named(key))
-                if place == 1:
-                    notes += remarks
-                if place == 1 and shares:
-                    head.append(f"{metric.named(key)} of the range")
-                    for model, row in rows.items():
-                        row.append(share_cell(shares.get(model, {})))
         if first is not None:
             head.append(BY_VALUE if block.tested(first) is None else BY_TEST)
             for score in scores:

@@ -39,7 +39,6 @@ from driftledger.benchmarks.scoring import Scored, ToScore
 from driftledger.benchmarks.settings import (
     DrawingPrompt,
     EntryOf,
-    OfSelected,
     RepeatedSection,
 )
 from driftledger.collect.store import CallStore
@@ -71,9 +70,6 @@ class GenCeptionSettings(RepeatedSection):
     cross_check: Annotated[tuple[Name, ...], EntryOf("models")]
     """Models with first descriptions that the report checks each other model's against, as far as
     they are selected."""
-    ceiling: Annotated[Name | None, OfSelected("models")] = None
-    """The model whose descriptions are taken as exact: what it reaches is the ceiling of a
-    generator."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
