@@ -30,7 +30,7 @@ train-trio: $(VENV)/installed-all ## train the checkpoints in lab/checkpoints/ a
 
 test: $(VENV)/installed-dev ## run the tests that need no torch, browser or server, in about seven minutes
 	pytest -n auto $(BY_FILE) -m "not slow" --ignore=tests/extras
-	@echo "'make test-slow' runs the others: whole pipelines, many kills, and tests/extras: torch, Ray, S3, PostgreSQL, a browser."
+	@echo "'make test-slow' runs the others: whole pipelines, many kills, and tests/extras: torch, S3, PostgreSQL, a browser."
 
 test-slow: $(VENV)/installed-all ## run the tests that 'make test' leaves out; installs every optional library, torch included
 	pytest -n auto $(BY_FILE) --hypothesis-profile=many -m slow

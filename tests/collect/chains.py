@@ -43,8 +43,8 @@ def chain(model, generator, image, number, length=3):
     return said
 
 
-def run_protocols(protocols, store, workers=None):
-    with Collector(store, workers) as collector, Progress("test", total=0) as progress:
+def run_protocols(protocols, store):
+    with Collector(store) as collector, Progress("test", total=0) as progress:
         return collector.run(protocols, progress)
 
 

@@ -13,7 +13,6 @@ from typing import ClassVar
 import pytest
 from tenacity import wait_none
 
-from driftledger.collect.batches import Workers
 from driftledger.collect.call import Ask, walk
 from driftledger.collect.progress import Progress
 from driftledger.collect.run import Collector
@@ -28,7 +27,6 @@ from tests.support import virtual_time
 from tests.support.canned_server import Canned
 from tests.support.fakes import SEEN, EchoModel, SizeGenerator
 from tests.support.fakes.services import ASKED, AT_ONCE, FarGenerator, FarModel
-from tests.support.fakes.sleeping import SleepingModel
 
 CONTEXT = Subject("s", 0, "d")
 PATIENCE = 60.0
@@ -55,16 +53,6 @@ def stored_calls(folder, images, model, generator):
             walk(chain(model, generator, image, n), store.answer).answered
             for n, image in enumerate(images)
         )
-
-
-def test_services_are_no_work_for_workers(tmp_path):
-    expected = []
-    workers = Workers()
-    workers.expect = expected.extend
-    local = EchoModel()
-    with CallStore(tmp_path) as store, Collector(store, workers) as collector:
-        collector.expect([FarModel(), local])
-    assert expected == [local]
 
 
 def test_every_call_is_made_once_and_results_keep_their_order(images, tmp_path):
@@ -235,9 +223,15 @@ def test_one_collector_serves_several_threads_of_which_one_fails(images, tmp_pat
     assert {tuple(batch) for batch in SEEN} == BATCHES
 
 
+class SlowModel(EchoModel):
+    def respond(self, conversations):
+        time.sleep(0.2)
+        return super().respond(conversations)
+
+
 def test_a_run_that_stops_leaves_what_another_needs_too(images, tmp_path):
     """Its batch waits for a turn when its service breaks."""
-    slow = SleepingModel(log=str(tmp_path / "log"), batch_size=1, seconds=0.2)
+    slow = SlowModel(batch_size=1)
     models = [slow, slow, EchoModel(batch_size=1), FarModel(breaks_at=50)]
 
     async def main(collector):

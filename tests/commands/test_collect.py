@@ -1,7 +1,6 @@
 """``driftledger collect``: all calls of the selection in one process, or those of some models."""
 
 import shutil
-import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -21,7 +20,6 @@ from driftledger.commands.collect import (
     merge,
     plan,
     require_readiness,
-    stops_as_exits,
     tasks_of,
 )
 from driftledger.commands.gc import remove_unused
@@ -250,13 +248,6 @@ def test_a_fresh_clone_builds_what_calls_need(project, monkeypatch):
         "questions",
         "records",
     }
-
-
-def test_a_stop_is_not_cut_short_by_the_alarm_that_ray_sets_at_it():
-    signal.alarm(60)
-    with pytest.raises(SystemExit), stops_as_exits():
-        signal.raise_signal(signal.SIGTERM)
-    assert signal.alarm(0) == 0
 
 
 def test_what_must_come_first_is_named(project):

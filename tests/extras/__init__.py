@@ -13,7 +13,6 @@ NEEDS = {
     "notebook": ("nbclient", "ipykernel"),
     "openclip": ("torch", "open_clip"),
     "pdf": ("pypdfium2",),
-    "ray": ("ray",),
     "sentence": ("torch", "sentence_transformers"),
     "team": ("moto", "boto3", "psycopg"),
     "torch": ("torch", "torchvision", "transformers"),

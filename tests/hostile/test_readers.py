@@ -27,7 +27,6 @@ MAY_READ = {
     "commands/new.py": 1,  # a file of the package
     "commands/run.py": 2,  # of one's own project: locks of DVC, the log and the note that it writes
     "collect/store.py": 3,  # a database that is a regular file, files of the store
-    "collect/ray.py": 1,  # pictures of the store
     "components/answers.py": 1,  # a file of the package
     "components/checkpoints.py": 1,  # a database in the user's cache
     "components/human.py": 2,  # one's own sheets

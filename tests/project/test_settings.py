@@ -11,7 +11,6 @@ import yaml
 
 from driftledger.benchmarks.genception.spec import GenCeptionSettings
 from driftledger.benchmarks.registry import benchmark, section_text
-from driftledger.collect.settings import WorkerSettings
 from driftledger.core.errors import ConfigError
 from driftledger.project.settings import load_settings
 from driftledger_demo.models.regions import Regions
@@ -238,22 +237,6 @@ def test_an_entry_of_params_wins_over_the_catalogues(load):
         Path("my_images"),
         Path("elsewhere"),
     ]
-
-
-def test_workers_are_no_part_of_what_a_component_is(load):
-    plain = load(lambda params: None)
-    settings = load(
-        put("models.blind.workers", {"replicas": 3, "resources": {"big": 1}})
-    )
-    assert (
-        settings.build("models", "blind").fingerprint
-        == plain.build("models", "blind").fingerprint
-    )
-    given = settings.workers(settings.build("models", "blind"))
-    assert given == WorkerSettings(replicas=3, resources={"big": 1})
-    assert (
-        settings.workers(settings.build("models", "always_refuse")) == WorkerSettings()
-    )
 
 
 def test_a_user_may_vouch_for_a_model(load):

@@ -33,7 +33,7 @@ from driftledger.components.base import Component
 from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.components.thinking import separated
 from driftledger.core.canonical import open_regular
-from driftledger.core.errors import ConfigError, DriftledgerError, OutOfMemoryError
+from driftledger.core.errors import DriftledgerError, OutOfMemoryError
 from driftledger.core.grouping import grouped
 from driftledger.core.media import encoded, open_picture
 from driftledger.core.text import say
@@ -354,9 +354,6 @@ class Workers:
         """Waiting batches, by their component's fingerprint; the component at work comes first."""
         self._computing: Counter[str] = Counter()
 
-    def expect(self, components: Iterable[Component]) -> None:
-        """Note the components that the next calls ask."""
-
     @asynccontextmanager
     async def _turn(self, component: Component) -> AsyncIterator[None]:
         """Wait until a batch may be computed; the component at work goes on while it has some."""
@@ -385,9 +382,7 @@ class Workers:
             return False
         return self._computing.total() < 2  # one is prepared
 
-    async def make(
-        self, calls: Sequence[Call], units: Units | None = None
-    ) -> list[Result]:
+    async def make(self, calls: Sequence[Call], units: Units) -> list[Result]:
         """Make one batch of calls to one component; the next begins before this one is encoded.
 
         Raises:
@@ -397,20 +392,11 @@ class Workers:
         component = calls[0].component
 
         def compute(prepared: Sequence[Call]) -> list[Result]:
-            if units is not None:  # they may have stopped during the batch before
-                units.check()
+            units.check()  # they may have stopped during the batch before
             return self._local.make(prepared)
 
         async with self._turn(component):
-            if units is not None:
-                units.check()
-            if (
-                isinstance(component, CheckpointComponent)
-                and len(component.devices) > 1
-            ):
-                devices = f"device {component.device!r} names {len(component.devices)} devices"
-                way = "name one, or set collect.where to 'ray' to use all"
-                raise ConfigError(f"{component.provider}: {devices}; {way}")
+            units.check()
             results = await self.on_device(compute, await _decoded(calls))
         if isinstance(calls[0], Ask):
             return list(map(finished, calls, results))

@@ -75,7 +75,7 @@ class Collector:
         """Set up a collector, which starts as a context manager.
 
         Args:
-            workers: make the batches of local components; None: this process, one batch at a time.
+            workers: make the batches of local components; None: one batch at a time.
             shards: parts of what is left of each budget; this collector may spend one of them.
         """
         self.store = store
@@ -136,11 +136,6 @@ class Collector:
         if self._is_closing:  # another thread was interrupted
             raise StoppedError("interrupted")
         return self._wait_for(self.drive(protocols, progress, positions))
-
-    def expect(self, components: Iterable[Component]) -> None:
-        """Note the components that the next runs ask, beside those that were noted before."""
-        local = [each for each in components if not isinstance(each, RemoteComponent)]
-        self._loop.call_soon_threadsafe(self._workers.expect, local)
 
     def side_by_side(self, jobs: Sequence[Callable[[], R]]) -> list[R]:
         """Do each job, which calls :meth:`run`, in a thread of its own.

@@ -68,7 +68,6 @@ from driftledger.core.text import for_line, say
 from driftledger.core.types import Outcome, Subject
 from driftledger.project.project import Project
 from driftledger.project.resolve import inputs_of, resolved
-from driftledger.project.settings import Settings
 
 RUN_LOCK = "run.lock"
 """In the folder of the checkout's state: held by ``driftledger run``."""
@@ -95,7 +94,6 @@ def stops_as_exits() -> Iterator[None]:
     """
 
     def stop(number: int, _: Any) -> None:
-        signal.alarm(0)  # Ray's own handler ends the process three seconds later
         sys.exit(128 + number)
 
     handlers = {number: signal.getsignal(number) for number in _STOPS}
@@ -167,21 +165,6 @@ class Task:
     def collecting(self) -> Collecting:
         """Return the calls behind its records."""
         return self.spec.collecting(self.project.stage_inputs(self.spec, self.keys))
-
-
-def collector_of(settings: Settings, store: CallStore, *, shards: int = 1) -> Collector:
-    """Return a collector that keeps the components it has loaded until it ends.
-
-    Args:
-        shards: as of :class:`~driftledger.collect.run.Collector`.
-    """
-    if settings.collect.where != "ray":
-        return Collector(store, shards=shards)
-    from driftledger.collect.ray import RayWorkers
-
-    return Collector(
-        store, RayWorkers(settings.collect.address, settings.workers), shards=shards
-    )
 
 
 def ask(
@@ -283,11 +266,9 @@ def collect(project: Project, models: Sequence[str] = ()) -> None:
         # all that is asked of it at once, so that it is loaded once and always has work
         for model in names:
             own = tasks_by_model.get(model, ())
-            with lock:
-                collector.expect(_still_asked(own))
             collector.side_by_side([partial(work, task) for task in own])
 
-    with project.store() as store, collector_of(project.settings, store) as collector:
+    with project.store() as store, Collector(store) as collector:
         local = list[str]()
         lanes = []
         for model in models:
@@ -309,16 +290,6 @@ def collect(project: Project, models: Sequence[str] = ()) -> None:
         for reason, names in grouped(reasons, lambda model: reasons[model]).items():
             sentences.append(f"{', '.join(names)}: {reason}")
         raise type(failed[next(iter(reasons))])("; ".join(sentences))
-
-
-def _still_asked(tasks: Sequence[Task]) -> list[Component]:
-    """List the components that tasks ask; one that is missing is the trouble of its tasks."""
-    components = list[Component]()
-    for task in tasks:
-        if not task.is_made():
-            with suppress(DriftledgerError):
-                components += task.components
-    return components
 
 
 def _last_asked(task: Task, later: Sequence[Task]) -> set[tuple[str, str]]:
@@ -669,14 +640,13 @@ def collect_shard(
     with (
         project.store(writes=False) as main,
         CallStore(folder, wait=project.waits, fallback=main) as store,
-        collector_of(project.settings, store, shards=part.of) as collector,
+        Collector(store, shards=part.of) as collector,
     ):
         before = store.count()
         for number, task in enumerate(tasks):
             if not task.is_made():
                 try:
                     collecting = task.collecting()
-                    collector.expect(task.components)
                     title = f"{collecting.title} · {part}"
                     with Progress(title, total=collecting.calls // part.of) as progress:
                         own = partial(

@@ -47,9 +47,6 @@ class Component(Provided, ABC):
     it is, unless the code only looks up what has an identity of its own, such as weights or what
     people wrote."""
 
-    reads_files: ClassVar[bool] = False
-    """Whether it looks its answers up in files of this checkout, which other machines lack."""
-
     metered: ClassVar[bool] = False
     """Whether the time, tokens and money of its calls are written beside records, as of services
     and checkpoints."""

@@ -134,12 +134,10 @@ class CheckpointComponent(Component):
     """
     dtype: DType = "float32"
     device: Operational[str] = Field(
-        default="auto", pattern=r"^(auto|cpu|mps|cuda(:\d+(,\d+)*)?)$"
+        default="auto", pattern=r"^(auto|cpu|mps|cuda(:\d+)?)$"
     )
     """``auto`` takes CUDA, else Apple's MPS, else the CPU. The kind of device is part of the
-    identity: name it where one checkout is used on several machines. Of several, as in
-    ``cuda:0,1``, collecting takes each for a replica, and whatever else uses the component the
-    first."""
+    identity: name it where one checkout is used on several machines."""
     trust_remote_code: bool = False
     """Whether code from the checkpoint's repository may run; the environment must say so too."""
     allow_pickle: bool = False
@@ -173,21 +171,11 @@ class CheckpointComponent(Component):
         """Return what :func:`weights_of` says of the checkpoint."""
         return weights_of(self.source)
 
-    @property
-    def devices(self) -> tuple[str, ...]:
-        """All that the entry names: ``cuda:0`` and ``cuda:1`` for ``cuda:0,1``."""
-        kind, _, numbers = self.device.partition(":")
-        return (
-            tuple(f"{kind}:{number}" for number in numbers.split(","))
-            if numbers
-            else (kind,)
-        )
-
     @cached_property
     def torch_device(self) -> str:
         """The device that it runs on, e.g. ``cuda:1``."""
         if self.device != "auto":
-            return self.devices[0]
+            return self.device
         torch = import_extra("torch")
         return (
             "cuda"

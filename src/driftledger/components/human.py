@@ -88,7 +88,6 @@ class Human(Model):
     version: ClassVar[str] = "1"
     # what people wrote is the answer; the code looks it up
     code_is_identity: ClassVar[bool] = False
-    reads_files: ClassVar[bool] = True
 
     path: Operational[Path]
     """The folder that ``driftledger people descriptions`` writes; what its sheet says is in the

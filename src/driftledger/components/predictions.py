@@ -69,7 +69,6 @@ class Predictions(Model):
     version: ClassVar[str] = "3"
     # what was predicted is the answer; the code looks it up
     code_is_identity: ClassVar[bool] = False
-    reads_files: ClassVar[bool] = True
 
     path: Operational[Path]
     """The file; its content is the identity."""

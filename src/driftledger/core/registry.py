@@ -77,7 +77,7 @@ LONGEST = 200
 """Characters of a provider's name or place."""
 
 EXTRAS = {
-    **{name: name for name in ("openai", "litellm", "ray", "diffusers", "open_clip")},
+    **{name: name for name in ("openai", "litellm", "diffusers", "open_clip")},
     **dict.fromkeys(
         ("torch", "torchvision", "transformers", "accelerate", "safetensors"), "torch"
     ),

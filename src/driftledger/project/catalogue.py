@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from driftledger.benchmarks.descriptions import Description
-from driftledger.collect.settings import WorkerSettings
 from driftledger.components.base import Component, Encoder, Generator, Model
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.files import load_json, load_yaml, read_regular
@@ -74,13 +73,6 @@ class CatalogueEntry(BaseModel):
     """Since when its service refuses it; like ``about``, not a setting."""
 
 
-class CalledEntry(CatalogueEntry):
-    """The entry of a model or a generator."""
-
-    workers: WorkerSettings | None = None
-    """What makes its batches; not a setting of the component."""
-
-
 @cache
 def shipped(name: str) -> Any:
     """Read a file of the catalogue, unchecked: a section's entries, or ``correlation``."""
@@ -90,9 +82,8 @@ def shipped(name: str) -> Any:
 @cache
 def catalogue(section: str) -> Mapping[str, CatalogueEntry | Description]:
     """Return the entries of a section that come with the package, by name."""
-    called = CalledEntry if section in ("models", "generators") else CatalogueEntry
     kind: type[CatalogueEntry | Description] = (
-        Description if section == DESCRIPTIONS else called
+        Description if section == DESCRIPTIONS else CatalogueEntry
     )
     return {
         name: kind.model_validate(entry) for name, entry in shipped(section).items()

@@ -25,8 +25,7 @@ from driftledger.benchmarks.registry import (
     shipped_section,
 )
 from driftledger.benchmarks.settings import EntryOf, NeededFor, OfSelected, Section
-from driftledger.collect.settings import CollectSettings, WorkerSettings
-from driftledger.components.base import Component, Encoder, Model
+from driftledger.components.base import Encoder, Model
 from driftledger.core.errors import ConfigError, UntrustedCodeError, unknown_name
 from driftledger.core.files import LARGEST_YAML, load_yaml, read_regular
 from driftledger.core.media import Kind
@@ -36,7 +35,6 @@ from driftledger.core.strict import Name, Strict, mistakes
 from driftledger.data.question_sets.base import QuestionProvider
 from driftledger.project.catalogue import (
     DESCRIPTIONS,
-    CalledEntry,
     CatalogueEntry,
     CorrelationSettings,
     catalogue,
@@ -56,7 +54,6 @@ def _no_duplicates(names: tuple[str, ...]) -> tuple[str, ...]:
 
 AnySelection = Annotated[tuple[Name, ...], AfterValidator(_no_duplicates)]
 Entries = dict[Name, CatalogueEntry]
-CalledEntries = dict[Name, CalledEntry]
 Given = Mapping[tuple[str, str], Any]
 """Section and name → a component or the provider of data."""
 
@@ -114,7 +111,6 @@ class Settings(Strict):
     store: str | None = Field(default=None, min_length=1)
     """The folder for finished calls, where it is not ``.driftledger``; ``DRIFTLEDGER_STORE``
     overrides it."""
-    collect: CollectSettings = CollectSettings()
     correlation: CorrelationSettings = Field(
         default_factory=lambda: CorrelationSettings.model_validate(
             shipped("correlation")
@@ -123,8 +119,8 @@ class Settings(Strict):
     """Without this section, the catalogue's models on the leaderboards that come with it."""
     descriptions: dict[Name, Description] = Field(default_factory=dict)
     datasets: Entries = Field(default_factory=dict)
-    models: CalledEntries = Field(default_factory=dict)
-    generators: CalledEntries = Field(default_factory=dict)
+    models: Entries = Field(default_factory=dict)
+    generators: Entries = Field(default_factory=dict)
     encoders: Entries = Field(default_factory=dict)
     question_sets: Entries = Field(default_factory=dict)
     _own_code: Path | None = PrivateAttr(default=None)
@@ -229,22 +225,6 @@ class Settings(Strict):
         """Return how a catalogue name asks for a description; errors as in :meth:`entry`."""
         description: Description = self.entry(DESCRIPTIONS, name)
         return description
-
-    def workers(self, component: Component) -> WorkerSettings | None:
-        """Return the workers of the first entry that gives this component, or else the default
-        ones.
-
-        None for a model that reads its answers from files of this checkout, which other machines
-        lack.
-        """
-        if component.reads_files:
-            return None
-        section = f"{component.kind}s"
-        for name, entry in self.entries(section).items():
-            workers: WorkerSettings | None = entry.workers
-            if workers and self.build(section, name) == component:
-                return workers
-        return WorkerSettings()
 
     def build(self, section: str, name: str) -> Any:
         """Make what an entry of a section says: a dataset's provider, a model, …
