@@ -28,6 +28,7 @@ PAGES = (
     *(f"docs/{name}.md" for name in ("components", "mlflow_and_dvc", "clusters")),
     "docs/regressions.md",
     "docs/trust.md",
+    "docs/troubleshooting.md",
     "docs/method/demonstration.md",
 )
 """Those with commands, in the order in which the services answer."""
