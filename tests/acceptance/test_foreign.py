@@ -133,6 +133,9 @@ def test_a_benchmark_of_somebody_else(tmp_path):
     assert "models.blind" in checkout.driftledger("plan").stdout
     checkout.commit("a run")
     checkout.driftledger("bundle", "regions_fine", "-o", "score.zip", "--trust")
+    checked = checkout.driftledger("check", "score.zip")  # by who has installed it
+    assert checked.stdout.startswith("reproduced: regions_fine/words/photos: words")
+    checkout.env["PYTHONPATH"] = checkout.env["PYTHONPATH"].replace(str(site), "")
     checked = checkout.driftledger("check", "score.zip", check=False)
     assert checked.returncode == 3, checked.stdout
     assert checked.stdout.startswith("not checked: regions_fine/words/photos: words")
