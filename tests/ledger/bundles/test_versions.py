@@ -104,11 +104,24 @@ def wide_features(forger):
     forger.members[f"{FEATURES}{fingerprint}.npy"] = table.getvalue()
 
 
+def many_words(forger):
+    score = f"{FILES}reports/scores/{MODEL}/trac/digits/shown/tfidf/score.json"
+
+    def change(score):
+        card = score["components"]["text_encoder"]
+        card["settings"]["max_features"] = 10**6
+        names = ("provider", "version", "settings", "identity")
+        card["fingerprint"] = sha256_of({name: card[name] for name in names})
+
+    forger.json(score, change)
+
+
 LARGE = [
     (long_answer, "an answer has 200,002 characters, and up to 200,000 are read"),
     (large_picture, "has 10001 × 5001 pixels, and up to 50,000,000 are decoded"),
     (other_format, "it is no PNG, JPEG or WebP that can be read"),
     (many_groups, "the data has 101 groups, and up to 100 are computed"),
+    (many_words, "texts by 1,000,000 words are more than is computed for a stranger"),
     (wide_features, "numbers are more than is computed for a stranger"),
 ]
 
@@ -118,6 +131,7 @@ def test_what_would_take_too_much_is_not_computed(
     forger, tmp_path, forge, says, monkeypatch, capsys
 ):
     monkeypatch.setattr(checking, "DISTANCE_COST", 1e8)
+    monkeypatch.setattr(checking, "TEXT_FEATURES", 1e6)
     forge(forger)
     forger.follow()
     assert run(forger.write(tmp_path / "x.zip")) in (1, 3)

@@ -81,6 +81,8 @@ GROUPS = 100
 """The most groups of a dataset; each has numbers of its own."""
 DISTANCE_COST = 5e11
 """The largest n·d·min(n, d) of features n×d whose distances are computed: two minutes."""
+TEXT_FEATURES = 2**27
+"""The most numbers in the features of all texts, for an encoder that learns its words: 0.5 GB."""
 _ROUNDING = 1.1e-8
 """How far a number may be off, relative: one unit of the ninth digit, where it was rounded."""
 _EMBEDDED = ("driftledger.", "driftledger_demo.")
@@ -159,6 +161,8 @@ class ScoreFiles(NamedTuple):
     """The score's own."""
     folders: dict[str, Path]
     """Stage → its folder, of the data and of every collect stage."""
+    texts: int
+    """How many texts the records hold."""
     left_out: set[str]
     """SHA-256 of pictures that are not in the bundle."""
 
@@ -187,8 +191,10 @@ def open_score(bundle: Bundle, lineage: Json, top: Path) -> ScoreFiles:
         folders[stage] = top / folder["path"]
     own = top / lineage["folder"]["path"]
     stored = read_json(own / SCORE, Score)
+    texts = 0
     for result in results_of(stream_records(folders[spec.collects.name])):
         _bound_answer(result.text or "")
+        texts += bool(result.text)
     data = bundle.folder(lineage["data"]["path"])
     card = data.json("dataset.json" if data.has("dataset.json") else QUESTION_SET_CARD)
     groups = len(card.get("groups", {}))
@@ -198,7 +204,7 @@ def open_score(bundle: Bundle, lineage: Json, top: Path) -> ScoreFiles:
         )
     if stored.inputs.beside:
         raise NotCheckedError("a file of the user's went in, which no bundle holds")
-    return ScoreFiles(spec, stored, own, folders, left_out)
+    return ScoreFiles(spec, stored, own, folders, texts=texts, left_out=left_out)
 
 
 def compute(bundle: Bundle, files: ScoreFiles) -> tuple[Scored, Judge]:
@@ -211,6 +217,12 @@ def compute(bundle: Bundle, files: ScoreFiles) -> tuple[Scored, Judge]:
     for role in ("encoder", "text_encoder"):
         if role in files.stored.components:
             encoders[role] = _encoder(files.stored.components[role], files.stored)
+            most = getattr(encoders[role], "max_features", 0)
+            if files.texts * most > TEXT_FEATURES:
+                what = f"{files.texts:,} texts by {most:,} words"
+                raise NotCheckedError(
+                    f"{what} are more than is computed for a stranger"
+                )
     # embedded encoders see each picture alone, so that three are in memory
     features = BundleFeatures(most_at_once=1, bundle=bundle, left_out=files.left_out)
     again = rescore(files.spec, files.stored, files.folders, encoders, {}, features)
