@@ -1,9 +1,11 @@
 """Bundles of other versions of driftledger, of foreign benchmarks, and those that ask for much."""
 
+import errno
 import io
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -136,6 +138,17 @@ def test_what_would_take_too_much_is_not_computed(
     forger.follow()
     assert run(forger.write(tmp_path / "x.zip")) in (1, 3)
     assert says in capsys.readouterr().out
+
+
+def test_a_full_disk_is_no_forgery(score_zip, monkeypatch, capsys):
+    def full(file, data):
+        raise OSError(errno.ENOSPC, "No space left on device", str(file))
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    assert run(score_zip) == 3
+    assert "has no room for its files; name another folder by TMPDIR" in (
+        capsys.readouterr().out
+    )
 
 
 @pytest.mark.parametrize("same", [True, False])

@@ -4,6 +4,7 @@ A bundle may be a stranger's. Nothing of it is run, and the components that it n
 among the embedded ones alone. What would take too much memory or time is *not checked*.
 """
 
+import errno
 import json
 import sys
 import warnings
@@ -109,7 +110,7 @@ def check(path: Path, *, trust_features: bool = False) -> Report:
 
     Raises:
         BundleError: the file is not a bundle.
-        OSError: the file cannot be read, or the disk has no room for its files.
+        OSError: the file cannot be read.
     """
     with (
         path.open("rb") as file,
@@ -261,8 +262,16 @@ def _unpack(bundle: Bundle, folder: str, top: Path) -> set[str]:
         if file.suffix in (".png", ".jpg", ".webp"):
             data = data or png_bytes(Image.new("RGB", (16, 16), "grey"))
             _bound_pixels(f"{folder}/{name}", data)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(data)
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(data)
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            what = (
+                f"{top.parent} has no room for its files; name another folder by TMPDIR"
+            )
+            raise NotCheckedError(what) from None
     return left_out
 
 
