@@ -121,7 +121,8 @@ def seen(folder, body):
     file.write_bytes(data)
     image = Medium(file, file.stem)
     describer = Regions(detail=body["model"])
-    return ChatAnswer(describer.say(Conversation.ask("Describe it.", image)))
+    [result] = describer.respond([Conversation.ask("Describe it.", image)])
+    return ChatAnswer(result.text)
 
 
 def test_a_race_of_services_is_killed_pays_once_and_stops_alike(raced, tmp_path):
