@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 import unicodedata
 
 import pytest
@@ -93,9 +94,26 @@ FORMULAS = [
     "=1,2\n3",
 ]
 
+SENT = re.compile(r"(?<![a-zA-Z0-9_])@[\w.-]|[\w.+-]@[\w-]*\.\w")
+"""Names and mail addresses, as GitHub and GitLab look for them in what is shown."""
+ADDRESSES = {
+    "@octocat": "@&#8203;octocat",
+    "ask @org/team, now": "ask @&#8203;org/team, now",
+    "写真@everyone": "写真@&#8203;everyone",
+    "(@a) a@@b": "(@&#8203;a) a@@&#8203;b",
+    "`@a`": "\\`@&#8203;a\\`",
+    "@_a": "@&#8203;\\_a",
+    "me@example.org": "me@&#8203;example\\.org",
+    "a_b@c-d.0 now": "a_b@&#8203;c-d\\.0 now",
+    "mailto:a@b.c": "mailto\\:a@&#8203;b\\.c",
+    "reader@1a2b3c4d": "reader@1a2b3c4d",
+    "2 @ 3": "2 @ 3",
+}
+"""What could be sent to somebody → its Markdown; a version of a component stays as it is."""
+
 anything = st.text(
     st.characters(exclude_categories=["Cs"])
-    | st.sampled_from("|`*_[]()<>&!#\\~\x1b\x9b\u202e\t\n =")
+    | st.sampled_from("|`*_[]()<>&!#\\~\x1b\x9b\u202e\t\n =@.1")
 )
 
 
@@ -108,17 +126,20 @@ def controls(text):
 
 
 def cells_of(text):
-    """Return the cells of a one-row Markdown table around ``text``; fail on any markup."""
-    tokens = (
-        MarkdownIt("commonmark")
-        .enable(["table", "strikethrough"])
-        .parse(f"| a | b |\n|---|---|\n| {text} | end |\n")
-    )
-    cells = [token for token in tokens if token.type == "inline"][2:]
-    for cell in cells:
+    """Return the cells of a one-row Markdown table around ``text``, and of a list that has it as
+    its item; fail on any markup, and on what GitHub sends to somebody."""
+    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    tokens = parser.parse(f"| a | b |\n|---|---|\n| {text} | end |\n")
+    item = parser.parse(f"- {text}\n")
+    assert sum(each.type == "list_item_open" for each in item) == 1, text
+    shown = []
+    for cell in [each for each in (*tokens, *item) if each.type == "inline"][2:]:
         assert cell.children is not None
         assert {child.type for child in cell.children} <= {"text", "text_special"}, text
-    return ["".join(child.content for child in cell.children or []) for cell in cells]
+        content = "".join(child.content for child in cell.children)
+        assert not SENT.search(content), text
+        shown.append(content.replace("\u200b", ""))
+    return shown
 
 
 @pytest.mark.parametrize("text", [*ESCAPES, *BIDI, *BREAKS, *INVISIBLE, "\ufeffmark"])
@@ -152,27 +173,35 @@ def test_honest_text_stays_as_it_is(text):
         "a_ b",
         "- a",
         "1. a",
+        "12) a",
         "a__b",
         "--- | ---",
         "= =",
     ],
 )
 def test_a_cell_holds_plain_text_only(text):
-    assert cells_of(for_cell(text)) == [for_line(text).strip(), "end"]
+    line = for_line(text).strip()
+    assert cells_of(for_cell(text)) == [line, "end", *filter(None, [line])]
 
 
 @given(anything)
 def test_any_text_is_one_line_and_survives_a_cell_as_itself(text):
     assert len(for_line(text).splitlines()) <= 1
     assert not controls(for_line(text))
-    assert cells_of(for_cell(text)) == [for_line(text), "end"]
+    line = for_line(text)
+    assert cells_of(for_cell(text)) == [line, "end", *filter(None, [line])]
     assert not for_csv(text).startswith(("=", "+", "-", "@", "\t", "\r"))
     assert controls(for_csv(text)) <= {"\t", "\n"}
 
 
-@pytest.mark.parametrize(
-    "text", ["a@1.2", "a@b.c", "www.a.b", "http://a.b", "mail a_b@c-d.0 now"]
-)
+@pytest.mark.parametrize("text", ADDRESSES)
+def test_a_cell_is_sent_to_nobody(text):
+    assert SENT.search(text) or for_cell(text) == text
+    assert for_cell(text) == ADDRESSES[text]
+    assert cells_of(for_cell(text)) == [text, "end", text]
+
+
+@pytest.mark.parametrize("text", ["www.a.b", "http://a.b"])
 def test_no_cell_is_made_a_link_by_github(text):
     assert "\\" in for_cell(text)
 

@@ -26,11 +26,13 @@ _MARKDOWN = re.compile(
 """
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 _INERT = re.compile(
-    r"(?!.*@[\w-]*\.[0-9])-?(?:[^\W_]|(?<=[^\W_])[_'+-](?=[^\W_])"
+    r"(?!(?:-|[0-9]+[.)])(?: |$))-?(?:[^\W_]|(?<=[^\W_])[_'+-](?=[^\W_])"
     r"|(?<=[0-9])\.(?=[0-9])|(?<=\S)[.:](?= |$)"
     r"|(?<=[^\W_])\+(?=[ ,]|$)|(?<=\S) (?=\S)|(?<= )[+=](?= )|[,;%@()/–±·×÷−Δ→])*"
 )
 """Text in which nothing is Markdown: words and numbers with what joins and ends them."""
+_ADDRESS = re.compile(r"(?<![A-Za-z0-9_])@(?=\S)|@(?=[^\s@]*\.)")
+"""The @ of what is sent to somebody: ``@name``, which mentions them, or a mail address."""
 _QUOTED = re.compile(r'[",;\t\r\n]')
 MOST_SHOWN = 120
 """Characters of a value in :func:`shown_apart`; a longer one is cut."""
@@ -53,17 +55,19 @@ def for_line(text: str) -> str:
 
 
 def for_cell(text: str) -> str:
-    """Write one line of plain text inside Markdown, or a table's cell: no markup, no links.
+    """Write one line of plain text inside Markdown, or a table's cell: no markup, links, mentions.
 
-    Text in which nothing is Markdown stays as it is, so that a table's source can be read.
+    Text in which nothing is Markdown stays as it is, so that a table's source can be read. GitHub
+    and GitLab look for names and addresses in what is shown, where a backslash is gone, so a space
+    without width follows the @.
     """
     line = for_line(text)
-    if _INERT.fullmatch(line):
-        return line
-    escaped = html.escape(line, quote=False)
-    return _MARKDOWN.sub(
-        lambda match: f"\\{match[1]}" if match[1] else match[0], escaped
-    )
+    if not _INERT.fullmatch(line):
+        escaped = html.escape(line, quote=False)
+        line = _MARKDOWN.sub(
+            lambda match: f"\\{match[1]}" if match[1] else match[0], escaped
+        )
+    return _ADDRESS.sub("@&#8203;", line)
 
 
 def for_html(text: str) -> str:
