@@ -110,7 +110,7 @@ class _ImageScorer(Scorer):
             call = Draw(
                 self._generator,
                 section.generate_prompt.replace("{description}", text),
-                seed=derive_seed(1, "", image.sha256, 1),
+                seed=derive_seed(1, image.sha256, 0, 1),
                 context=Subject(image.sha256[:12], 1),
             )
             drawn = _made(self._project, call)

@@ -12,16 +12,21 @@ import pytest
 from dvc.utils.serialize import parse_yaml
 from PIL import Image
 
+from driftledger.benchmarks.collecting import write_collected
 from driftledger.benchmarks.registry import benchmarks, section_text
 from driftledger.commands import init as beginning
 from driftledger.commands.init import generated, init, is_ours, upgrade
 from driftledger.commands.models import catalogue_rows, catalogue_table
+from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import ConfigError
 from driftledger.core.files import load_yaml, write_bytes
+from driftledger.core.types import Medium, Sample
 from driftledger.project.catalogue import SECTIONS, catalogue, selectable
 from driftledger.project.project import Project
 from tests.conftest import REPOSITORY, draw
 from tests.support.cases import cases, each_case
+from tests.support.chains import chains, collected
+from tests.support.fakes import EchoModel, SizeGenerator
 from tests.support.terminal import fitting, printed
 from tests.test_cli import run
 
@@ -336,3 +341,23 @@ def test_what_is_retired_is_listed_last_with_its_date():
     assert printed(catalogue_table(catalogue_rows("dall_e_3"))).endswith(" 2026-05-12")
     _, entry = selectable("models", "gpt_4v", "http://127.0.0.1:9/v1")
     assert "retired" not in entry  # another server may still have it
+
+
+@pytest.mark.parametrize(("by_name", "lines"), [(True, 2), (False, 1)])
+def test_an_upgrade_says_that_images_are_drawn_again(here, by_name, lines):
+    """Where seeds were made from names; now they are from bytes."""
+    init(Path(), preset="minimal")
+    git("add", "--all")
+    git("commit", "--quiet", "--message", "all")
+    medium = Medium(draw(here / "a.png", 1), sha256_file(here / "a.png"))
+    collecting = chains([Sample("a", medium)], EchoModel(), SizeGenerator())
+    records = collected(collecting, here / "store")
+    if by_name:
+        for record in records:
+            seed = int(sha256_of([7, "d", "a", record.step, 0])[:8], 16)
+            record.extra["seed"] = seed
+    write_collected(here / "data/records/echo/genception/d/size", collecting, records)
+    said = upgrade(Project(here))
+    assert len(said) == lines
+    assert ("draws each image again, once" in said[-1]) is by_name
+    assert upgrade(Project(here), check=True) == []

@@ -8,13 +8,16 @@ goes on.
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from driftledger.benchmarks.records import CARD, CollectedCard, stream_records
 from driftledger.commands.models import COMPONENTS, needs
-from driftledger.core.errors import ConfigError, first_few
-from driftledger.core.files import write_bytes
+from driftledger.core.canonical import derive_seed
+from driftledger.core.errors import ConfigError, StoreError, first_few
+from driftledger.core.files import read_json, write_bytes
 from driftledger.core.paths import top_of
 from driftledger.core.strict import is_relative_path
 from driftledger.core.text import for_line, shortened
@@ -288,9 +291,24 @@ def upgrade(project: Project, *, check: bool = False) -> list[str]:
         return [f"{path} differs from what driftledger writes" for path in texts]
     for path, text in texts.items():
         _write(root / path, text)
-    if not texts:
-        return ["every file is as driftledger writes it"]
-    return [f"{path}: written again; 'git diff' shows the changes" for path in texts]
+    lines = [f"{path}: written again; 'git diff' shows the changes" for path in texts]
+    return [*(lines or ["every file is as driftledger writes it"]), *_drawn_again(root)]
+
+
+def _drawn_again(root: Path) -> Iterator[str]:
+    """Say it if the seeds of drawings were made from the names of images, as before 1.0.0."""
+    for card in sorted(root.glob("data/records/*/*/*/*/" + CARD)):
+        with suppress(StoreError, StopIteration):
+            first = next(stream_records(card.parent, ("seed", "parent_sha256")))
+            made, parent = first.extra.get("seed"), first.extra.get("parent_sha256", "")
+            seed = read_json(card, CollectedCard).protocol.get("seed")
+            if made not in (None, derive_seed(seed, parent, 0, 1)):
+                yield (
+                    "the seed of a drawing now goes by the image's bytes and no longer by its "
+                    "name: the next 'driftledger run' draws each image again, once; 'driftledger "
+                    "plan' says what that costs"
+                )
+                return
 
 
 def _run(*command: str, cwd: Path) -> str:

@@ -79,9 +79,15 @@ def md5_file(path: Path) -> str:
         ).hexdigest()
 
 
-def derive_seed(
-    run_seed: int, dataset: str, sample: str, t: int, repeat: int = 0
-) -> int:
-    """Return the seed of one call, in 0 … 2³²−1; batching, concurrency and resuming cannot change
-    it."""
-    return int(sha256_of([run_seed, dataset, sample, t, repeat])[:8], 16)
+def derive_seed(run_seed: int, sha256: str, twin: int, t: int, repeat: int = 0) -> int:
+    """Return the seed of a drawing, in 0 … 2³²−1.
+
+    Neither the sample's name nor its dataset's is in it, so a sample that is renamed is not drawn
+    again. Batching, concurrency and resuming cannot change it either.
+
+    Args:
+        sha256: hex digest of the sample's bytes.
+        twin: 0 for the first sample with these bytes, 1 for the second, and so on.
+        t: iteration, from 1.
+    """
+    return int(sha256_of([run_seed, sha256, twin, t, repeat])[:8], 16)

@@ -64,7 +64,8 @@ def test_each_iteration_starts_from_the_image_before(samples, tmp_path):
         "21x30",
         "22x30",
     ]
-    assert records[0].extra["parent_sha256"] == samples[0].medium.sha256
+    digests = {sample.id: sample.medium.sha256 for sample in samples}
+    assert records[0].extra["parent_sha256"] == digests["s0"]
     for before, after in pairwise(records[:3]):
         assert before.drawing is not None
         assert after.extra["parent_sha256"] == before.drawing.sha256
@@ -74,7 +75,8 @@ def test_each_iteration_starts_from_the_image_before(samples, tmp_path):
         assert drawn.file == f"images/{record.step}/{record.unit}.png"
         assert sha256_file(tmp_path / "chain" / drawn.file) == drawn.sha256
         assert record.outcome is Outcome.OK
-        assert record.extra["seed"] == derive_seed(7, "d", record.unit, record.step)
+        digest = digests[record.unit]
+        assert record.extra["seed"] == derive_seed(7, digest, 0, record.step)
         assert said.served_model == "echo-2026"
         assert drawn.revised_prompt == f"revised Draw: {record.text}"
 
@@ -302,3 +304,23 @@ def test_a_text_is_drawn_first_and_then_described(tmp_path):
         text = said.text
     [lost] = run([sample], tmp_path / "lost", EchoModel(), SizeGenerator(filters="20"))
     assert (lost.outcome, len(lost.results)) == ("filtered", 1)
+
+
+def test_a_renamed_sample_is_not_drawn_again_and_twins_are_drawn_apart(
+    samples, tmp_path
+):
+    def drawings(samples):
+        collecting = chains(samples, EchoModel(), SizeGenerator())
+        records = collected(collecting, tmp_path / "store")
+        return {record.results[1].key: record.unit for record in records}
+
+    twin = samples[0].medium
+    before = drawings([*samples, Sample("twin", twin)])
+    assert len(before) == 12
+    names = ["a-twin", "moved-2", "moved-0", samples[1].id]
+    media = [twin, samples[2].medium, twin, samples[1].medium]
+    SEEN.clear()
+    after = drawings([*map(Sample, names, media)])
+    assert SEEN == []
+    assert after.keys() == before.keys()
+    assert {*after.values()} == {*names}

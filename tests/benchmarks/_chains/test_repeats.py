@@ -94,10 +94,12 @@ def test_each_repeat_draws_from_seeds_of_its_own_and_says_where_its_images_are(
 ):
     folder = run(samples, tmp_path, 2)
     records = read_records(folder)
+    digests = {sample.id: sample.medium.sha256 for sample in samples}
     for record in records:
         seed, drawn = record.extra["seed"], record.drawing
         assert drawn is not None
-        assert seed == derive_seed(7, "d", record.unit, record.step, record.repeat)
+        digest = digests[record.unit]
+        assert seed == derive_seed(7, digest, 0, record.step, record.repeat)
         where = "repeats/1" if record.repeat else "images"
         assert drawn.file == f"{where}/{record.step}/{record.unit}.png"
         with Image.open(folder / drawn.file) as image:

@@ -1,7 +1,8 @@
 """The common part of the specifications of benchmarks over chains: from a dataset to a score."""
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -76,7 +77,7 @@ SAMPLES = Metric(
 def chain_stage(name: str, benchmark_name: str, *settings: str) -> Stage:
     """Return the stage that makes a benchmark's chains, which depends on these settings."""
     path = f"{RECORDS_OF}/{benchmark_name}/{{dataset}}/{{generator}}"
-    return Stage(name, KEYS, path, 5, settings, holds=("seed", "parent_sha256"))
+    return Stage(name, KEYS, path, 6, settings, holds=("seed", "parent_sha256"))
 
 
 class ChainBenchmark(Benchmark):
@@ -118,6 +119,7 @@ class ChainBenchmark(Benchmark):
         """
         request = ChainRequest.model_validate(collecting.protocol)
         samples = self.samples(collecting.samples)
+        twins = twin_numbers(samples)
         longest = longest_reply(collecting.model(), request.max_tokens)
         draw = (collecting.generator(), request.drawing(longest))
 
@@ -132,7 +134,9 @@ class ChainBenchmark(Benchmark):
                 if sample.medium.kind == "text":  # which is drawn first, and is known
                     first = request.drawing(sample.medium.open())
                     calls = [(draw[0], first), *calls[:-1]]
-                yield Planned(partial(chain, collecting, sample, repeat), calls)
+                yield Planned(
+                    partial(chain, collecting, sample, repeat, twins[sample.id]), calls
+                )
 
         complete = True
         for repeat in range(request.repeats):
@@ -201,10 +205,25 @@ class ChainBenchmark(Benchmark):
             )
 
 
-def chain(collecting: Collecting, sample: Sample, repeat: int = 0) -> Recording:
+def twin_numbers(samples: Iterable[Sample]) -> dict[str, int]:
+    """Return sample id → how many samples before it have the same bytes."""
+    seen = Counter[str]()
+    numbers = {}
+    for sample in samples:
+        numbers[sample.id] = seen[sample.medium.sha256]
+        seen[sample.medium.sha256] += 1
+    return numbers
+
+
+def chain(
+    collecting: Collecting, sample: Sample, repeat: int = 0, twin: int = 0
+) -> Recording:
     """Go through one sample's chain, to T or to the first outcome without anything to go on.
 
     An image or a sound is described and drawn at each t; a text is drawn, and that described.
+
+    Args:
+        twin: the sample's number among those with the same bytes, as of :func:`twin_numbers`.
     """
     request = ChainRequest.model_validate(collecting.protocol)
     model = collecting.model()
@@ -217,7 +236,7 @@ def chain(collecting: Collecting, sample: Sample, repeat: int = 0) -> Recording:
         text = parent.open()
     for t in range(1, request.last(sample.category, collecting.dataset) + 1):
         context = Subject(sample.id, t, collecting.on)
-        seed = derive_seed(request.seed, collecting.on, sample.id, t, repeat)
+        seed = derive_seed(request.seed, sample.medium.sha256, twin, t, repeat)
         record = CollectedRecord(
             unit=sample.id,
             step=t,

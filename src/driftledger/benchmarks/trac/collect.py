@@ -177,7 +177,7 @@ def rank_examples(
 ) -> dict[str, list[str]]:
     """Return sample id → ids of the support samples to show, the first to be shown with one shot.
 
-    The same file as what is asked about is never an example.
+    The same file as what is asked about is never an example. The names of samples decide nothing.
 
     Args:
         described: sample id → the model's own description, without examples, where it gave one.
@@ -186,8 +186,7 @@ def rank_examples(
     Raises:
         DataError: there are fewer candidates than the most shots ask for.
     """
-    samples = collecting.samples
-    dataset = collecting.on
+    samples = sorted(collecting.samples, key=lambda sample: sample.medium.sha256)
     most = max(protocol.shots)
     is_candidate = [
         sample.split == "support" and sample.id in usable for sample in samples
@@ -196,14 +195,14 @@ def rank_examples(
     files = Counter(sample.medium.sha256 for sample in candidates)
     if len(files) <= most:
         raise DataError(
-            f"{dataset} has {len(files)} different support samples with a description, and {most} "
-            "examples are asked for beside the sample in question; ask for fewer shots"
+            f"{collecting.on} has {len(files)} different support samples with a description, and "
+            f"{most} examples are asked for beside the sample in question; ask for fewer shots"
         )
 
     def at_random(sample: Sample) -> Iterator[int]:
         """Draw with replacement, depending on the sample, and not on the model or other samples."""
         for draw in count():
-            number = sha256_of([protocol.seed, "example", dataset, sample.id, draw])
+            number = sha256_of([protocol.seed, "example", sample.medium.sha256, draw])
             yield int(number, 16) % len(candidates)
 
     orders: Iterable[Iterable[int]] = map(at_random, samples)

@@ -85,7 +85,7 @@ class Trac(Benchmark):
         "describe",
         _KEYS,
         f"{RECORDS_OF}/trac/{{dataset}}/{{description}}",
-        3,
+        4,
         holds=("split",),
     )
     scores = score_stage("trac", (*_KEYS, "text_encoder"), "sampled_classes", version=5)
