@@ -6,7 +6,7 @@ import sqlite3
 import subprocess
 import threading
 from collections import Counter
-from datetime import date
+from datetime import UTC, datetime
 
 import pytest
 
@@ -16,7 +16,11 @@ from tests.support.openai_server import ChatAnswer, OpenAIServer
 pytestmark = pytest.mark.slow
 
 QUESTIONS = 13
-TODAY = date.today().isoformat()
+NOW = datetime.now(UTC)
+ZONE = f"NOON{NOW.hour - 12:+d}"
+"""Where it is past noon, so that no midnight passes; POSIX counts hours westward."""
+TODAY = NOW.date().isoformat()
+"""The day there, since noon is on the same day in both zones."""
 
 
 class Weeks:
@@ -69,6 +73,7 @@ def test_services_are_asked_again_and_nothing_is_paid_twice_or_lost(tmp_path):
     weeks = Weeks()
     with OpenAIServer(reply=weeks.reply) as server:
         checkout = make_checkout(tmp_path)
+        checkout.env["TZ"] = ZONE
         checkout.params(selected(server.base_url))
 
         def asked():
