@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -298,11 +299,12 @@ def upgrade(project: Project, *, check: bool = False) -> list[str]:
 def _drawn_again(root: Path) -> Iterator[str]:
     """Say it if the seeds of drawings were made from the names of images, as before 1.0.0."""
     for card in sorted(root.glob("data/records/*/*/*/*/" + CARD)):
-        with suppress(StoreError, StopIteration):
-            first = next(stream_records(card.parent, ("seed", "parent_sha256")))
-            made, parent = first.extra.get("seed"), first.extra.get("parent_sha256", "")
-            seed = read_json(card, CollectedCard).protocol.get("seed")
-            if made not in (None, derive_seed(seed, parent, 0, 1)):
+        with suppress(StoreError, LookupError, ValueError):
+            [first] = islice(stream_records(card.parent), 1)
+            seed = read_json(card, CollectedCard).protocol["seed"]
+            if first.extra["seed"] != derive_seed(
+                seed, first.extra["parent_sha256"], 0, 1
+            ):
                 yield (
                     "the seed of a drawing now goes by the image's bytes and no longer by its "
                     "name: the next 'driftledger run' draws each image again, once; 'driftledger "
