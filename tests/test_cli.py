@@ -100,7 +100,7 @@ def test_verify_exits_with_one_where_something_does_not_hold(
     assert f"not checked: 2 more; --json has them all seer · brush · eye: {end}" in text
     for sentence in (
         "files: 9,000 files, 4 wrong",
-        "→ bytes: 'dvc checkout'",
+        "→ bytes: 'dvc checkout dvc.yaml'",
         "→ missing: 'dvc pull'",
     ):
         assert text.count(sentence) == (0 if holds else 1)

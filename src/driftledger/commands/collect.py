@@ -40,6 +40,7 @@ from driftledger.collect.progress import COUNTS, Progress
 from driftledger.collect.run import Collector, Shard, part_of
 from driftledger.collect.store import CallStore, stores_in
 from driftledger.collect.submitted import under_way
+from driftledger.commands.folders import new_files
 from driftledger.commands.stages import data
 from driftledger.commands.terminal import line, table
 from driftledger.components.base import Component, Generator
@@ -420,7 +421,10 @@ def plan(project: Project) -> Preview:
 
     Raises:
         StoreError: this is a checkout of others, and its data are not built.
+        ConfigError: a folder of data is old; see :func:`~driftledger.commands.folders.new_files`.
     """
+    if project.own_code:
+        new_files(project)
     missing = dict[str, str]()
     noted = resolved(project, missing) if project.own_code else None
     project = replace(project, asks=False, resolved=noted)

@@ -128,9 +128,12 @@ def init(
     for name, text in _with_our_rules(root, checkpoints).items():
         _write(root / name, text)
     if top is None:
-        _run("git", "init", "--quiet", cwd=root)
+        run_program("git", "init", "--quiet", cwd=root)
     if is_kept:
-        _run(sys.executable, "-m", "dvc", "add", "--", path, cwd=root)
+        # without links: the files stay the user's, to be written over
+        run_program(
+            sys.executable, "-m", "dvc", "add", "--no-relink", "--", path, cwd=root
+        )
     for name, text in texts.items():
         _write(root / name, text)
     keeper = (
@@ -254,7 +257,7 @@ def _images(root: Path, top: Path, given: Path) -> tuple[str, bool]:
     path = _in_settings(root, top, given)
     if not place.is_relative_to(root):
         return path, False
-    in_git = os.path.lexists(top / ".git") and _run(
+    in_git = os.path.lexists(top / ".git") and run_program(
         "git", "ls-files", "--", str(place), cwd=top
     )
     in_dvc = any(Path(f"{each}.dvc").is_file() for each in (place, *place.parents))
@@ -279,7 +282,7 @@ def upgrade(project: Project, *, check: bool = False) -> list[str]:
         if _text(root / path) != text:
             texts[path] = text
     if texts and not check and top_of(root) is not None:
-        for status in _run(
+        for status in run_program(
             "git", "status", "--porcelain", "--", *texts, cwd=root
         ).splitlines():
             if not status.startswith("??"):
@@ -313,7 +316,7 @@ def _drawn_again(root: Path) -> Iterator[str]:
                 return
 
 
-def _run(*command: str, cwd: Path) -> str:
+def run_program(*command: str, cwd: Path) -> str:
     """Run a program, and return what it prints; ConfigError says why it failed."""
     try:
         done = subprocess.run(command, cwd=cwd, capture_output=True, check=False)

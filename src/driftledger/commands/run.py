@@ -40,6 +40,7 @@ from driftledger.commands.collect import (
     stops_as_exits,
     tasks_of,
 )
+from driftledger.commands.folders import new_files, note_new_files
 from driftledger.commands.stages import data, track
 from driftledger.commands.terminal import HEAD, QUIET, line, show, table
 from driftledger.core.canonical import Json
@@ -137,7 +138,8 @@ def run(
         until: for a race, which comes first; see :func:`~driftledger.commands.race.race`.
 
     Raises:
-        ConfigError: the settings are wrong, this is not a DVC project, or another run is under way.
+        ConfigError: the settings are wrong, this is not a DVC project, a folder of data is old, or
+            another run is under way.
     """
     _require_project(project)
     if until is not None:
@@ -148,6 +150,7 @@ def run(
     former: dict[str, str] = {}
     try:
         with _only_one_run(project.root), stops_as_exits():
+            new_files(project)  # or an old folder is refused
             if again:
                 former = ask_again(project, again)
                 project = replace(project)
@@ -373,6 +376,7 @@ def _make_calls(
     except (ConfigError, DataError):
         refuse(plan(project).missing)  # not the first such thing alone
         raise
+    note_new_files(project)
     if until is None and all(task.is_made() for task in tasks_of(project)):
         return 0
     require_readiness(project, of_all=False)

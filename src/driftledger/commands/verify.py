@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 _REMEDY: dict[Kind, str] = {
     "bytes": (
-        "bytes: 'dvc checkout' or 'git checkout' restores what was recorded; 'dvc repro' makes it "
-        "again"
+        "bytes: 'dvc checkout dvc.yaml' or 'git checkout' restores what was recorded; 'dvc repro' "
+        "makes it again"
     ),
     "numbers": (
         "numbers: 'dvc repro' computes them again from the records; what was published with them "

@@ -49,7 +49,7 @@ class Contents:
         self._listings: dict[str, Listing] = {}
         self._paths: dict[tuple[str, str], Path] = {}
         self._recorded: dict[Folder, Path] = {}
-        self._git = Git.around(root)
+        self.git = Git.around(root)
 
     def manifest(self, folder: Folder) -> Listing:
         """Return path relative to the folder → MD5 of every file below it.
@@ -111,6 +111,14 @@ class Contents:
             if (cached := self.here.here(objects / md5[:2] / md5[2:])) is not None:
                 yield cached
 
+    def cached_listing(self, md5: str) -> Listing | None:
+        """Return the files of a folder of this MD5 if DVC's caches list them."""
+        for cached in self.cached(md5):
+            data = read_regular(cached, LARGEST_TEXT)
+            if md5_bytes(data) + DIR == md5 and (files := parse_listing(data)):
+                return files
+        return None
+
     def has(self, folder: Folder) -> bool:
         """Return True if every byte of a folder is here."""
         try:
@@ -157,15 +165,13 @@ class Contents:
         return self._recorded.setdefault(folder, copy)
 
     def _known_listings(self, out: str, md5: str) -> Iterator[Listing]:
-        for cached in self.cached(md5):
-            data = read_regular(cached, LARGEST_TEXT)
-            if md5_bytes(data) + DIR == md5 and (files := parse_listing(data)):
-                yield files
+        if files := self.cached_listing(md5):
+            yield files
         if listing_md5(files := self.listing_here(out)) == md5:
             yield files
-        if self._git is not None:  # scores, which Git keeps and DVC does not
-            for tree, _ in self._git.ever_at(out):
-                if listing_md5(files := self._git.listing(tree)) == md5:
+        if self.git is not None:  # scores, which Git keeps and DVC does not
+            for tree, _ in self.git.ever_at(out):
+                if listing_md5(files := self.git.listing(tree)) == md5:
                     yield files
 
     def _candidates(self, md5: str, near: str) -> Iterator[Path]:
@@ -173,11 +179,9 @@ class Contents:
         yield from self.cached(md5)
         if (here := self.here.here(near)) is not None:
             yield here
-        if self._git is not None:
-            for blob, _ in self._git.ever_at(near):
-                (path := self._temporary / blob).write_bytes(
-                    self._git.read(blob) or b""
-                )
+        if self.git is not None:
+            for blob, _ in self.git.ever_at(near):
+                (path := self._temporary / blob).write_bytes(self.git.read(blob) or b"")
                 yield path
 
     @cached_property

@@ -30,7 +30,10 @@ class Workspace:
         self.root = root
         self._trust = trust
         self._top = root.resolve()
-        self._md5s = dict[tuple[int, ...], str]()
+        self.known = Listing()
+        """Facts of files, as :attr:`md5s` has them, that need not be read again."""
+        self.md5s = Listing()
+        """Facts of each file that was asked for → its MD5."""
         ignored = self.read(".dvcignore") or b""
         self._ignored = GitIgnoreSpec.from_lines(
             ignored.decode(errors="replace").splitlines()
@@ -50,16 +53,11 @@ class Workspace:
     def md5(self, file: Path) -> str:
         """Return the MD5 of a file, which is read once, however many names lead to it."""
         facts = file.stat()
-        key = (
-            facts.st_dev,
-            facts.st_ino,
-            facts.st_size,
-            facts.st_mtime_ns,
-            facts.st_ctime_ns,
-        )
-        if key not in self._md5s:
-            self._md5s[key] = md5_file(file)
-        return self._md5s[key]
+        place = f"{facts.st_dev}-{facts.st_ino}"
+        key = f"{place}-{facts.st_size}-{facts.st_mtime_ns}-{facts.st_ctime_ns}"
+        if key not in self.md5s:
+            self.md5s[key] = self.known.get(key) or md5_file(file)
+        return self.md5s[key]
 
     def read(self, path: str) -> bytes | None:
         """Read a file; None if it is missing or larger than any of ours."""

@@ -121,6 +121,11 @@ class Git:
         except _UNREADABLE:
             return None
 
+    def is_unmerged(self, path: str) -> bool:
+        """Return True if a merge left a file's sides for people to choose from."""
+        conflicts = self._checkout.index.conflicts
+        return conflicts is not None and self.prefix + path in conflicts
+
     def id_at(self, commit: str, path: str) -> str | None:
         """Return the id of what a commit has at a path of the project, if anything."""
         try:
@@ -148,7 +153,9 @@ class Git:
             tips: the commits with their history; by default, those of every reference.
         """
         seen = set()
-        for commit in self._walk(tips or self._tips(), SortMode.TIME):
+        # by time alone, commits of one second come in any order
+        order = SortMode.TOPOLOGICAL | SortMode.TIME
+        for commit in self._walk(tips or self._tips(), order):
             named = self.id_at(str(commit.id), path)
             if named is not None and named not in seen:
                 seen.add(named)

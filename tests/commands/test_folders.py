@@ -1,0 +1,274 @@
+"""Folders that a ``.dvc`` file names: an old one is refused, and new files are noted."""
+
+import shutil
+import subprocess
+
+import pytest
+
+from driftledger.commands.folders import new_files
+from driftledger.core.canonical import md5_bytes
+from driftledger.core.errors import ConfigError
+from driftledger.ledger.objects.files import listing_bytes, listing_md5
+from tests.support.cases import cases, each_case
+from tests.support.small import small_params, write_params
+
+CASES = cases(__file__, "folders")
+
+
+def git(*arguments):
+    command = ["git", "-c", "user.name=t", "-c", "user.email=t@localhost", *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def files_of(text):
+    """``a=1 b=2``: name → bytes; a word with ``#`` only makes another file of it."""
+    words = [word for word in text.split() if not word.startswith("#")]
+    return {name: byte.encode() for name, byte in (word.split("=") for word in words)}
+
+
+class Tracked:
+    """A folder beside its ``.dvc`` file, without DVC."""
+
+    def __init__(self, root, path="photos"):
+        self.root, self.path, self.file = root, path, root / f"{path}.dvc"
+        (root / ".dvcignore").write_text("*.tmp\n")
+
+    def holds(self, text):
+        shutil.rmtree(self.root / self.path, ignore_errors=True)
+        for name, data in files_of(text).items():
+            file = self.root / self.path / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(data)
+
+    def names(self, text, *, is_known=True):
+        listing = {name: md5_bytes(data) for name, data in files_of(text).items()}
+        md5 = listing_md5(listing)
+        if is_known:
+            cached = self.root / ".dvc/cache/files/md5" / md5[:2] / md5[2:]
+            cached.parent.mkdir(parents=True, exist_ok=True)
+            cached.write_bytes(listing_bytes(listing))
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        size = 7 if "#size" in text else 5
+        self.file.write_text(
+            f"outs:\n- md5: {md5}\n  size: {size}\n  hash: md5\n  path: {self.file.stem}\n"
+        )
+
+    def commit(self, text, **options):
+        self.names(text, **options)
+        git("add", self.file.name)
+        git("commit", "--quiet", "-m", text)
+
+
+@pytest.fixture
+def root(tmp_path, monkeypatch):
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    (here / ".dvc").mkdir()
+    return here
+
+
+@pytest.fixture
+def photos(root):
+    git("init", "--quiet")
+    return Tracked(root)
+
+
+def project_of(root, *paths):
+    params = small_params()
+    params["datasets"].pop("my_images")
+    for path in paths:
+        entry = {"provider": "image_folder", "path": path}
+        params["datasets"][path.replace(" ", "_").replace("/", "_")] = entry
+    names = [*params["datasets"]]
+    params["run"] |= {"datasets": names, "genception": names[1:], "fidelity": []}
+    return write_params(root, params)
+
+
+def said(root, *paths):
+    with pytest.raises(ConfigError) as refused:
+        new_files(project_of(root, *(paths or ["photos"])))
+    return refused.value.args
+
+
+@each_case(CASES)
+def test_what_is_new_in_a_folder_or_why_it_is_old(root, case):
+    photos = Tracked(root)
+    if case.get("git", True):
+        git("init", "--quiet")
+    for text in case["commits"]:
+        photos.commit(text, is_known=text not in case.get("unknown", ()))
+    if "noted" in case:
+        photos.names(case["noted"])
+    photos.holds(case["now"])
+    before = photos.file.read_bytes()
+    if "new" in case:
+        new = new_files(project_of(root, "photos"))
+        assert new == ({"photos": case["new"]} if case["new"] else {})
+    else:
+        [sentence] = said(root)
+        if "COMMIT" in case["says"]:
+            commit = git("log", "-1", "--format=%h (%as)", "--abbrev=8", "HEAD~")
+            case["says"] = case["says"].replace("COMMIT", commit.strip())
+        assert case["says"] in sentence
+    assert photos.file.read_bytes() == before
+
+
+def test_a_conflict_is_named_until_it_has_ended(root, photos):
+    photos.commit("a=1")
+    git("switch", "--quiet", "--create", "theirs")
+    photos.commit("a=1 b=2")
+    git("switch", "--quiet", "-")
+    photos.commit("a=1 m=7")
+    photos.holds("a=1 m=7")
+    with pytest.raises(subprocess.CalledProcessError):
+        git("merge", "theirs")
+    conflict = (
+        "photos.dvc has the conflict of a merge: keep one side of it, as by 'git checkout "
+        "--theirs photos.dvc && git add photos.dvc'; then move your own new files elsewhere, run "
+        "'dvc pull photos.dvc', and put them back",
+    )
+    assert said(root) == conflict
+    git("checkout", "--theirs", "photos.dvc")
+    assert said(root) == conflict
+    git("add", "photos.dvc")
+    assert "photos is as commit " in said(root)[0]
+    photos.holds("a=1 b=2 m=7")
+    assert new_files(project_of(root, "photos")) == {"photos": ["m"]}
+
+
+def test_a_merge_that_is_under_way_may_have_brought_a_newer_file(root, photos):
+    photos.commit("a=1 c=3")
+    git("switch", "--quiet", "--create", "theirs")
+    photos.commit("a=1 b=3")
+    git("switch", "--quiet", "-")
+    (root / "other").touch()
+    git("add", "other")
+    git("commit", "--quiet", "-m", "other")
+    git("merge", "--quiet", "--no-commit", "theirs")
+    photos.holds("a=1 c=3")
+    assert "photos is as commit " in said(root)[0]
+    photos.holds("a=1 c=3 m=7")
+    assert "does not name (c; m) and lacks files that it names (b)" in said(root)[0]
+    photos.holds("a=1 b=3 m=7")
+    assert new_files(project_of(root, "photos")) == {"photos": ["m"]}
+
+
+def test_a_folder_of_another_branch_is_not_taken_along(root, photos):
+    photos.commit("a=1")
+    git("switch", "--quiet", "--create", "feature")
+    photos.commit("a=1 b=2")
+    git("switch", "--quiet", "-")
+    photos.holds("a=1 b=2")
+    assert "photos is as commit " in said(root)[0]
+
+
+def test_a_shallow_clone_knows_no_earlier_commit(root, tmp_path, monkeypatch, photos):
+    for text in ("a=1", "a=1 b=2", "a=1 b=2 c=3"):
+        photos.commit(text)
+    clone = tmp_path / "clone"
+    git("clone", "--quiet", "--depth", "1", root.as_uri(), str(clone))
+    shutil.copytree(root / ".dvc", clone / ".dvc")
+    monkeypatch.chdir(clone)
+    photos = Tracked(clone)
+    photos.holds("a=1 b=2")
+    assert said(clone)[0].startswith("photos lacks files that photos.dvc names (c): ")
+    photos.holds("a=1 b=2 c=3 d=4")
+    assert new_files(project_of(clone, "photos")) == {"photos": ["d"]}
+    photos.holds("a=1 b=2 d=4")
+    assert "does not name (d) and lacks files that it names (c)" in said(clone)[0]
+
+
+def test_every_folder_is_looked_at_also_one_above_and_below_the_top(
+    root, monkeypatch, photos
+):
+    sub = root / "sub"
+    (sub / ".dvc").mkdir(parents=True)
+    monkeypatch.chdir(sub)
+    first, above = Tracked(sub, "a photos"), Tracked(sub, "data")
+    first.commit("a=1")
+    above.commit("more/a=1 more/b=2")
+    above.holds("more/a=1 more/b=2")
+    first.holds("a=1 b=2")
+    (sub / "own").mkdir()
+    (sub / "own" / "a").touch()
+    paths = ("a photos", "data/more", "own")
+    assert new_files(project_of(sub, *paths)) == {"a photos": ["b"]}
+    first.commit("a=1 c=4 b=2")
+    above.holds("more/a=1")
+    sentences = said(sub, *paths)
+    assert [sentence.split(": ")[0] for sentence in sentences] == [
+        "a photos lacks files that a photos.dvc names (c)",
+        "data lacks files that data.dvc names (more/b)",
+    ]
+    assert "'dvc pull 'a photos.dvc''" in sentences[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("outs: [{md5: MD5, path: photos}]", None),  # as DVC 2 hashes
+        ("outs: [{md5: MD5, hash: md5, path: ../photos}]", None),
+        ("outs: [{md5: MD5, hash: md5, path: others}]", None),
+        ("wdir: ..\nouts: [{md5: MD5, hash: md5, path: photos}]", None),
+        ("outs: [{hash: md5, path: photos}]", None),
+        ("outs: []", None),
+        ("outs: [{md5: ../../x.dir, hash: md5, path: photos}]", "photos.dvc cannot be read: "),
+        ("- 1", "photos.dvc cannot be read: "),
+        ("\0", "photos.dvc cannot be read: "),
+        ("a: " * 100, "photos.dvc cannot be read: "),
+        (f"x: {'y' * 2**23}", "photos.dvc cannot be read: more than 4 MiB; "),
+    ],
+)  # fmt: skip
+def test_another_dvc_file_is_left_alone_or_named(root, photos, text, says):
+    photos.holds("a=1")
+    photos.file.write_text(text.replace("MD5", "0" * 32 + ".dir"))
+    if says is None:
+        assert new_files(project_of(root, "photos")) == {}
+    else:
+        [sentence] = said(root)
+        assert sentence.startswith(says)
+        assert sentence.endswith("; 'git checkout HEAD photos.dvc' restores it")
+
+
+def test_a_dvc_file_of_history_that_cannot_be_read_is_passed_by(root, photos):
+    photos.commit("a=1")
+    photos.file.write_text("- 1")
+    git("commit", "--quiet", "--all", "-m", "broken")
+    photos.commit("a=1 b=2")
+    photos.holds("a=1 b=2 c=3")
+    assert new_files(project_of(root, "photos")) == {"photos": ["c"]}
+
+
+def test_links_lead_nowhere(root, tmp_path, photos):
+    photos.holds("a=1")
+    (tmp_path / "outside").write_text("outs: []")
+    photos.file.symlink_to(tmp_path / "outside")
+    assert "a link out of " in said(root)[0]
+
+
+def test_files_that_have_not_changed_are_not_read_again(root, photos, monkeypatch):
+    photos.commit("a=1 b=2")
+    photos.holds("a=1 b=2")
+    project = project_of(root, "photos")
+    assert new_files(project) == {}
+    read = []
+
+    def md5_of(file):
+        read.append(file.name)
+        return md5_bytes(file.read_bytes())
+
+    monkeypatch.setattr("driftledger.ledger.objects.files.md5_file", md5_of)
+    assert new_files(project) == {}
+    assert read == []
+    (root / "photos/c").write_bytes(b"3")
+    assert new_files(project) == {"photos": ["c"]}
+    assert read == ["c"]
+    (root / ".driftledger/digests.json").write_text('{"x": 1}')
+    assert new_files(project) == {"photos": ["c"]}
+    assert len(read) == 4
+
+
+def test_a_folder_that_is_not_there_is_for_others_to_name(root, photos):
+    photos.commit("a=1")
+    assert new_files(project_of(root, "photos")) == {}
