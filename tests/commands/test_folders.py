@@ -1,16 +1,23 @@
 """Folders that a ``.dvc`` file names: an old one is refused, and new files are noted."""
 
+import os
 import shutil
+import stat
 import subprocess
+import sys
 
 import pytest
 
 from driftledger.commands.folders import new_files
+from driftledger.commands.init import init
 from driftledger.core.canonical import md5_bytes
 from driftledger.core.errors import ConfigError
 from driftledger.ledger.objects.files import listing_bytes, listing_md5
+from tests.conftest import draw
 from tests.support.cases import cases, each_case
-from tests.support.small import small_params, write_params
+from tests.support.openai_server import OpenAIServer
+from tests.support.small import changed, small_params, write_params
+from tests.test_cli import run
 
 CASES = cases(__file__, "folders")
 
@@ -207,17 +214,17 @@ def test_every_folder_is_looked_at_also_one_above_and_below_the_top(
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("outs: [{md5: MD5, path: photos}]", None),  # as DVC 2 hashes
-        ("outs: [{md5: MD5, hash: md5, path: ../photos}]", None),
-        ("outs: [{md5: MD5, hash: md5, path: others}]", None),
-        ("wdir: ..\nouts: [{md5: MD5, hash: md5, path: photos}]", None),
+        ("outs: [{md5: MD5, size: 1, path: photos}]", None),  # as DVC 2 hashes
+        ("outs: [{md5: MD5, size: 1, hash: md5, path: ../photos}]", None),
+        ("outs: [{md5: MD5, size: 1, hash: md5, path: others}]", None),
+        ("wdir: ..\nouts: [{md5: MD5, size: 1, hash: md5, path: photos}]", None),
         ("outs: [{hash: md5, path: photos}]", None),
         ("outs: []", None),
-        ("outs: [{md5: ../../x.dir, hash: md5, path: photos}]", "photos.dvc cannot be read: "),
-        ("- 1", "photos.dvc cannot be read: "),
-        ("\0", "photos.dvc cannot be read: "),
-        ("a: " * 100, "photos.dvc cannot be read: "),
-        (f"x: {'y' * 2**23}", "photos.dvc cannot be read: more than 4 MiB; "),
+        ("outs: [{md5: ../../x.dir, size: 1, hash: md5, path: photos}]", None),
+        ("- 1", None),
+        ("\0", "photos.dvc cannot be read ("),
+        ("a: " * 100, "photos.dvc cannot be read ("),
+        (f"x: {'y' * 2**23}", "photos.dvc cannot be read (more than 4 MiB); "),
     ],
 )  # fmt: skip
 def test_another_dvc_file_is_left_alone_or_named(root, photos, text, says):
@@ -264,7 +271,7 @@ def test_files_that_have_not_changed_are_not_read_again(root, photos, monkeypatc
     (root / "photos/c").write_bytes(b"3")
     assert new_files(project) == {"photos": ["c"]}
     assert read == ["c"]
-    (root / ".driftledger/digests.json").write_text('{"x": 1}')
+    (root / ".driftledger/digests.dir").write_text('{"x": 1}')
     assert new_files(project) == {"photos": ["c"]}
     assert len(read) == 4
 
@@ -272,3 +279,86 @@ def test_files_that_have_not_changed_are_not_read_again(root, photos, monkeypatc
 def test_a_folder_that_is_not_there_is_for_others_to_name(root, photos):
     photos.commit("a=1")
     assert new_files(project_of(root, "photos")) == {}
+
+
+@pytest.fixture
+def served(root, monkeypatch):
+    """A project with a service, whose images ``init`` gave to DVC, and that stages what it
+    changes."""
+    git("init", "--quiet")
+    for name, value in {"NAME": "t", "EMAIL": "t@localhost"}.items():
+        monkeypatch.setenv(f"GIT_AUTHOR_{name}", value)
+        monkeypatch.setenv(f"GIT_COMMITTER_{name}", value)
+    for number in range(2):
+        draw(root / f"-photos $(x)/{number}.png", number, (24, 18))
+    init(root, images=root / "-photos $(x)")
+    with (root / ".dvc/config").open("a") as config:
+        config.write("[core]\n    autostage = true\n")
+    binaries = root.parent / "bin"
+    binaries.mkdir()
+    (binaries / "dvc").write_text("#!/bin/sh\n")  # 'dvc repro' has tests of its own
+    (binaries / "dvc").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{binaries}:{os.environ['PATH']}")
+    with OpenAIServer() as server:
+        service = {"base_url": server.base_url, "api_key_env": None}
+        tells = {"provider": "openai", "model": "tells", **service}
+        tells["understood_by"] = ["layout"]
+        draws = {"provider": "openai_images", "model": "draws", **service}
+
+        def select(params):
+            params["run"] |= {"models": ["tells"], "generators": ["draws"]}
+            params["models"] = {"tells": tells}
+            params["generators"] = {"draws": draws}
+
+        changed(root, select)
+        git("add", "--all")
+        git("commit", "--quiet", "-m", "first")
+        yield server
+
+
+def test_plan_and_run_ask_nothing_for_an_old_folder_and_note_new_files(
+    root, served, monkeypatch, capfd
+):
+    """The folder's name is hostile."""
+    photos, file = root / "-photos $(x)", root / "-photos $(x).dvc"
+    facts = (photos / "0.png").stat()
+    assert (facts.st_mode & stat.S_IWUSR, facts.st_nlink) == (stat.S_IWUSR, 1)
+    old = (photos / "0.png").rename(root / "old.png")
+    capfd.readouterr()
+    for command in ("plan", "run"):
+        assert run(monkeypatch, command) == 2
+        assert capfd.readouterr().err == (
+            "driftledger: -photos $(x) lacks files that -photos $(x).dvc names (0.png): run 'dvc "
+            "pull '-photos $(x).dvc'', or 'dvc commit '-photos $(x).dvc'' if it is meant\n"
+        )
+    assert served.requests == []
+    old.rename(photos / "other name.png")
+    noted = file.read_bytes()
+    assert run(monkeypatch, "plan") == 0
+    assert file.read_bytes() == noted
+    capfd.readouterr()
+    assert run(monkeypatch, "run") == 0
+    err = capfd.readouterr().err
+    sentence = "-photos $(x).dvc names what is new in -photos $(x): other name.png"
+    assert err.splitlines().count(sentence) == 1
+    assert served.requests
+    assert git("diff", "--name-only") == "-photos $(x).dvc\n"
+    assert git("diff", "--cached", "--name-only") == ""
+    asked = len(served.requests)
+    assert run(monkeypatch, "run") == 0
+    assert "names what is new" not in capfd.readouterr().err
+    assert len(served.requests) == asked
+    git("commit", "--quiet", "--all", "-m", "renamed")
+    (photos / "1.png").unlink()
+    assert run(monkeypatch, "plan") == 2
+    dvc = [sys.executable, "-m", "dvc", "commit", "--force", "--quiet"]
+    subprocess.run([*dvc, "--", f"./{file.name}"], check=True)
+    assert run(monkeypatch, "plan") == 0
+
+
+def test_run_says_why_dvc_cannot_note_new_files(root, served, monkeypatch, capfd):
+    draw(root / "-photos $(x)/2.png", 2, (24, 18))
+    (root / ".dvc/config").write_text("[cache]\n    type = telepathy\n")
+    assert run(monkeypatch, "run") == 2
+    assert "fails (ERROR: " in capfd.readouterr().err
+    assert served.requests == []

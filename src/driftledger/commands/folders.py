@@ -4,12 +4,15 @@ An old folder is refused before anything is paid, and new files are noted in its
 folder that is what that file says needs neither.
 """
 
+import re
 import shlex
 import sys
+from collections.abc import Set
 from contextlib import suppress
 from pathlib import Path
+from typing import Literal, TypeAlias
 
-from pydantic import BaseModel, TypeAdapter
+from pydantic import BaseModel, ValidationError
 
 from driftledger.commands.init import run_program
 from driftledger.core.errors import ConfigError, first_few
@@ -17,70 +20,67 @@ from driftledger.core.files import (
     CONFLICT,
     LARGEST_TEXT,
     LARGEST_YAML,
-    MANY_VALUES,
-    load_json,
     load_yaml,
     read_regular,
-    write_json,
+    write_bytes,
 )
 from driftledger.core.paths import STATE
-from driftledger.core.strict import Md5
 from driftledger.core.text import for_line, say
 from driftledger.data.datasets.base import reached
+from driftledger.ledger.lock import LockedFile
 from driftledger.ledger.objects.contents import Contents
-from driftledger.ledger.objects.files import DIR, Listing, Workspace, listing_md5
+from driftledger.ledger.objects.files import (
+    Listing,
+    Workspace,
+    listing_bytes,
+    listing_md5,
+    parse_listing,
+)
 from driftledger.ledger.objects.git import Git
 from driftledger.project.project import Project
 
-DIGESTS = "digests.json"
-"""In the folder of the checkout's state: facts of the files of these folders → MD5."""
-_DIGESTS = TypeAdapter(dict[str, Md5])
-
-
-class _Out(BaseModel):
-    path: str
-    md5: Md5 = ""
-    hash: str = ""
+Pairs: TypeAlias = Set[tuple[str, str]]
+"""Name and MD5 of each file of a folder."""
+DIGESTS = "digests.dir"
+"""In the folder of the checkout's state: MD5s of the files of these folders, by their facts."""
+_HIDDEN = re.compile(r"(^|/)\.")
 
 
 class _DvcFile(BaseModel):
-    outs: list[_Out]
-    wdir: str = "."
+    outs: list[LockedFile]
+    wdir: Literal["."] = "."
 
 
 def note_new_files(project: Project) -> None:
-    """Bring the ``.dvc`` files up to date with their folders, and say so; Git's index stays as it
-    is.
+    """Bring ``.dvc`` files up to date with their folders, and say so; Git's index stays as it is.
 
     Raises:
         ConfigError: as of :func:`new_files`, or DVC fails.
     """
     for path, names in new_files(project).items():
-        file = f"{path}.dvc"
         command = [sys.executable, "-m", "dvc", "commit", "--force", "--no-relink"]
-        run_program(*command, "--", file, cwd=project.root)
-        what = "1 file is" if len(names) == 1 else f"{len(names)} files are"
-        say(for_line(f"{file} is up to date: {what} new ({first_few(names)})"))
+        run_program(*command, "--", f"{path}.dvc", cwd=project.root)
+        say(for_line(f"{path}.dvc names what is new in {path}: {first_few(names)}"))
 
 
 def new_files(project: Project) -> dict[str, list[str]]:
     """List the files that are not noted yet in the ``.dvc`` file of their folder, by folder.
 
     Raises:
-        ConfigError: a folder is not what its ``.dvc`` file says because files of it were not
-            pulled, or because they were removed, or that file has a conflict.
+        ConfigError: a folder lacks files that were not pulled, or that were removed; or its
+            ``.dvc`` file has a conflict.
     """
-    listings = _listings(project)
     new = dict[str, list[str]]()
     mistakes = list[str]()
-    for path, files in listings.items():
+    for path, files in _listings(project).items():
         try:
-            new[path] = _new_in(project.root, path, files)
+            if names := _new_in(project.root, path, files):
+                new[path] = names
         except ConfigError as error:
             mistakes += error.args
     if mistakes:
         raise ConfigError(*mistakes)
-    return {path: names for path, names in new.items() if names}
+    return new
 
 
 def _listings(project: Project) -> dict[str, Listing]:
@@ -93,28 +93,24 @@ def _listings(project: Project) -> dict[str, Listing]:
     here = Workspace(root, trust=True)
     index = root / STATE / DIGESTS
     with suppress(OSError, ValueError):
-        known = load_json(
-            read_regular(index, LARGEST_TEXT), LARGEST_TEXT, values=MANY_VALUES
-        )
-        here.known = _DIGESTS.validate_python(known)
+        here.known = parse_listing(read_regular(index, LARGEST_TEXT)) or {}
     listings = dict[str, Listing]()
     for name in project.settings.named("datasets"):
         path = getattr(project.settings.build("datasets", name), "path", None)
-        if not isinstance(path, Path):
-            continue
-        with suppress(ConfigError):  # it is missing, which others say
-            place = reached(path, "folder", "path")
-            place = place.parent.resolve() / place.name
-            for folder in (place, *place.parents):
-                if root in folder.parents and Path(f"{folder}.dvc").is_file():
-                    kept = folder.relative_to(root).as_posix()
-                    listings[kept] = here.listing(kept)
+        with suppress(ConfigError, OSError):  # it cannot be read, which others say
+            if isinstance(path, Path):
+                place = reached(path, "folder", "path")
+                place = place.parent.resolve() / place.name
+                for folder in (place, *place.parents):
+                    if root in folder.parents and Path(f"{folder}.dvc").is_file():
+                        kept = folder.relative_to(root).as_posix()
+                        listings[kept] = here.listing(kept)
     if here.md5s != here.known:
-        write_json(index, here.md5s)
+        write_bytes(index, listing_bytes(here.md5s))
     return listings
 
 
-def _new_in(root: Path, path: str, files: Listing) -> list[str]:
+def _new_in(root: Path, path: str, listing: Listing) -> list[str]:
     """List the files of a folder that its ``.dvc`` file does not name; errors as in
     :func:`new_files`."""
     file = f"{path}.dvc"
@@ -122,20 +118,19 @@ def _new_in(root: Path, path: str, files: Listing) -> list[str]:
     pull = f"run 'dvc pull {quoted}'"
     meant = f"or 'dvc commit {quoted}' if it is meant"
     aside = f"move your own new files elsewhere, {pull}, and put them back"
-    sides = f"'git checkout --theirs {quoted} && git add {quoted}'"
     conflict = ConfigError(
-        f"{file} has the conflict of a merge: keep one side of it, as by {sides}; then {aside}"
+        f"{file} has the conflict of a merge: keep one side of it, as by 'git checkout --theirs "
+        f"{quoted} && git add {quoted}'; then {aside}"
     )
     try:
         noted = _md5_in(read_regular(root / file, LARGEST_YAML, within=root), path)
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        if CONFLICT in str(reason):
+        if CONFLICT in str(error):
             raise conflict from None
         raise ConfigError(
-            f"{file} cannot be read: {reason}; 'git checkout HEAD {quoted}' restores it"
+            f"{file} cannot be read ({error}); 'git checkout HEAD {quoted}' restores it"
         ) from None
-    now = listing_md5(files)
+    now = listing_md5(listing)
     if noted in ("", now):
         return []
     contents = Contents(root, trust=True)
@@ -144,43 +139,33 @@ def _new_in(root: Path, path: str, files: Listing) -> list[str]:
         if git.is_unmerged(file):
             raise conflict
         ever = _versions(git, path)
-        # while a merge is under way, that of its other head may be here
-        for head in reversed(git.heads()):
-            versions = _versions(git, path, head)
-            [newest, before, *_] = [*versions, "", ""]
-            if newest == noted:
-                break
+        versions = [*_versions(git, path, git.heads()[0])]
+        if noted not in versions and noted in ever:  # of what is being merged
+            versions.insert(0, noted)
+        [newest, before, *_] = [*versions, "", ""]
         if now in ever and now != newest:
             commit = f"commit {ever[now][:8]} ({git.date(ever[now])})"
             raise ConfigError(
                 f"{path} is as {commit} has it, and not as {file} says: {pull}, {meant}"
             )
-        if noted in versions:  # an earlier one, written back by 'dvc repro'
+        if noted in versions:  # an earlier one, as 'dvc repro' writes it back
             noted = newest
-    named = _visible(contents.cached_listing(noted))
+    files = _pairs(listing)
+    named = _pairs(contents.cached_listing(noted))
     if not named:
         raise ConfigError(
             f"{path} is not what {file} says, and DVC's list of its files is not here, as after "
             f"'git pull' without 'dvc pull': {aside}; {meant}"
         )
-    files = _visible(files)
-    new = [name for name, md5 in files.items() if named.get(name) != md5]
-    moved = {files[name] for name in new}
-    gone = [
-        name for name, md5 in named.items() if name not in files and md5 not in moved
-    ]
+    new = sorted(name for name, _ in files - named)
+    gone = _lost(named, files, named)
     if gone and not new:
         raise ConfigError(
             f"{path} lacks files that {file} names ({first_few(gone)}): {pull}, {meant}"
         )
-    earlier = _visible(contents.cached_listing(before)).items()
-    fresh = dict(files.items() - earlier)
-    added = _visible(contents.cached_listing(newest)).items() - earlier
-    lost = []
-    for name, md5 in sorted(added & named.items()):
-        if name not in fresh and md5 not in fresh.values():
-            lost.append(name)
-    if lost:
+    earlier = _pairs(contents.cached_listing(before))
+    added = _pairs(contents.cached_listing(newest)) - earlier
+    if lost := _lost(added & named, files, earlier):
         raise ConfigError(
             f"{path} has files that {file} does not name ({first_few(new)}) and lacks files that "
             f"it names ({first_few(lost)}), as after 'git pull' without 'dvc pull': {aside}; "
@@ -194,31 +179,33 @@ def _versions(git: Git, path: str, *tips: str) -> dict[str, str]:
     versions = dict[str, str]()
     for blob, commit in git.ever_at(f"{path}.dvc", tips):
         with suppress(ValueError):
-            md5 = _md5_in(git.read(blob) or b"", path)
-            versions.setdefault(md5, commit)
-    versions.pop("", None)
+            versions.setdefault(_md5_in(git.read(blob) or b"", path), commit)
     return versions
 
 
 def _md5_in(data: bytes, path: str) -> str:
-    """Return the MD5 of a folder in a ``.dvc`` file beside it; empty if that names none, or in the
-    way of DVC 2.
+    """Return the MD5 of a folder in the ``.dvc`` file beside it; empty if that names none in the
+    way of DVC 3.
 
     Raises:
-        ValueError: it is not a ``.dvc`` file.
+        ValueError: it is not YAML, or has a conflict.
     """
-    file = _DvcFile.model_validate(load_yaml(data))
-    for out in file.outs:
-        is_it = out.path == path.rpartition("/")[2] and file.wdir == "."
-        if is_it and out.hash == "md5" and out.md5.endswith(DIR):
-            return out.md5
+    content = load_yaml(data)
+    with suppress(ValidationError):
+        for out in _DvcFile.model_validate(content).outs:
+            if out.path == Path(path).name and out.hash == "md5":
+                return out.md5
     return ""
 
 
-def _visible(files: Listing | None) -> Listing:
+def _pairs(listing: Listing | None) -> Pairs:
     """Leave out hidden files, which no dataset has: a system may write them."""
-    visible = Listing()
-    for name, md5 in (files or {}).items():
-        if not f"/{name}".count("/."):
-            visible[name] = md5
-    return visible
+    pairs = (listing or {}).items()
+    return {(name, md5) for name, md5 in pairs if not _HIDDEN.search(name)}
+
+
+def _lost(wanted: Pairs, files: Pairs, earlier: Pairs) -> list[str]:
+    """List the files that a folder lacks and for which it has none of the same name or bytes that
+    is newer than ``earlier``."""
+    newer = {part for pair in files - earlier for part in pair}
+    return sorted(name for name, md5 in wanted - files if not {name, md5} & newer)

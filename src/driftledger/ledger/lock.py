@@ -24,6 +24,7 @@ class LockedFile(BaseModel):
     md5: Md5
     size: int
     nfiles: int | None = None
+    hash: str = ""
 
 
 class LockEntry(BaseModel):
