@@ -302,17 +302,18 @@ def test_a_plan_fits_80_columns_and_has_none_that_says_nothing():
     free = {
         "stored": 1_234_567,
         "to_make": 5,
-        "spent": 0.0,
+        "in_batches": 0,
+        "most_spent": 0.0,
         "likely_cost": None,
         "most_cost": None,
     }
-    paid = free | {"likely_cost": 1.2, "most_cost": 1234.5, "spent": 7.25}
+    paid = free | {"likely_cost": 1.2, "most_cost": 1234.5, "most_spent": 7.25}
     head, row = fitting(collecting.plan_table({"models.free": free})).splitlines()
     assert (head.split(), row.split()) == (
         ["stored", "to", "make"],
         ["models.free", "1,234,567", "5"],
     )
-    names = [f"generators.with_a_long_name_{n}" for n in (1, 2)]
+    names = [f"generators.long_name_{n}" for n in (1, 2)]
     lines = fitting(
         collecting.plan_table(dict(zip(names, (free, paid), strict=True)))
     ).splitlines()

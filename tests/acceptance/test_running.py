@@ -154,9 +154,11 @@ def test_usage_is_what_the_service_counted(pushed):
     for total in usage["roles"].values():
         assert 0 < total.pop("seconds") < 600
     # 6 descriptions of 90 and 20 tokens: 6 · (90 · 100 + 20 · 1,000) / 1,000,000
-    known = {"calls": 6, "unknown": 0, "service": True}
+    known = {"calls": 6, "unknown": 0, "service": True, "counted": 6, "priced": 6}
     eyes = {"input_tokens": 540, "output_tokens": 120, "cost": pytest.approx(0.174)}
     hands = {"input_tokens": 120, "output_tokens": 96, "cost": 3.0}
+    for total in (eyes, hands):
+        total["most_cost"] = total["cost"]
     assert usage["roles"] == {"model": known | eyes, "generator": known | hands}
 
 

@@ -22,6 +22,7 @@ def test_totals_are_those_by_hand(case, tmp_path):
     assert usage == read_usage(tmp_path)
     keys = ("seconds_per_sample", "usd_per_1000", "tokens_per_sample")
     assert [usage.costs.get(key) for key in keys] == case["per_sample"]
+    assert usage.uncounted == case["uncounted"]
 
 
 def test_records_of_earlier_versions_have_no_totals(tmp_path):

@@ -72,7 +72,7 @@ class Made(NamedTuple):
 
 
 def finished(number, text="a cat", *, png=None, **changes):
-    usage = Usage(10, 2, seconds=0.5, cost=0.25)
+    usage = Usage(10, 2, seconds=0.5, cost=0.25, most_cost=0.5)
     result = replace(Result(text=text, data=png, usage=usage), **changes)  # type: ignore[arg-type]
     return Made(key(number), Subject(f"s{number}", 1, "d")), result
 
@@ -126,8 +126,8 @@ def test_a_result_is_found_again_with_all_that_it_holds(tmp_path, folder):
     row = stored_rows(folder)[key(1)]
     of_subject = [row[name] for name in ("component", "dataset", "sample", "t")]
     assert of_subject == [OWNER, "d", "s1", 1]
-    names = ("seconds", "input_tokens", "output_tokens", "cost")
-    assert [row[name] for name in names] == [0.5, 10, 2, 0.25]
+    names = ("seconds", "input_tokens", "output_tokens", "cost", "most_cost")
+    assert [row[name] for name in names] == [0.5, 10, 2, 0.25, 0.5]
 
 
 def test_a_paid_image_is_on_the_disk_before_its_call(tmp_path, store, monkeypatch):
@@ -440,6 +440,33 @@ def test_what_is_wrong_with_a_store_is_said_once(case, tmp_path, folder, capsys)
     assert len(lines) == ("says" in case)
     assert re.search(case.get("says", "").format(folder), "".join(lines))
     assert case["writes"] or {*folder.iterdir()} == files
+
+
+TO_VERSION_5 = """ALTER TABLE calls DROP COLUMN cost;
+ALTER TABLE calls RENAME COLUMN most_cost TO cost;
+PRAGMA user_version = 5;"""
+
+
+@pytest.mark.parametrize("writes", [True, False])
+def test_calls_of_the_version_before_are_not_made_again(tmp_path, writes):
+    """What it noted as cost may be a bound, and is none of what was counted."""
+    folder = tmp_path / "old"
+    with CallStore(folder) as store:
+        store.put([finished(1, png=png_of(tmp_path)), finished(2)], {"f": Spent(2, 1)})
+    spoil(folder, TO_VERSION_5)
+    expected = Usage(10, 2, seconds=0.5, most_cost=0.5)
+    with CallStore(folder, writes=writes) as store, CallStore(tmp_path / "new") as new:
+        assert found(store, keys(1, 2)).keys() == {*keys(1, 2)}
+        assert store.usage(key(1)) == expected
+        assert component_id(COMPONENT) in store.means()
+        assert store.spent("f") == Spent(2, 1)
+        assert new.merge(store) == (2, 0)
+        assert new.usage(key(2)) == expected
+        if writes:
+            store.put([finished(3)])
+            assert store.usage(key(3)) == replace(expected, cost=0.25)
+    [(version,)] = sqlite3.connect(folder / DATABASE).execute("PRAGMA user_version")
+    assert version == (6 if writes else 5)
 
 
 def test_merging_unites_and_the_first_answer_stays(tmp_path):

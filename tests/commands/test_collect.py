@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from driftledger import cli
+from driftledger.benchmarks.mm_vet.spec import CALIBRATION
 from driftledger.benchmarks.registry import benchmark_names
 from driftledger.collect.features import FeatureStore
 from driftledger.collect.progress import COUNTS, read_counts
@@ -54,12 +55,15 @@ def to_make(project):
 
 def test_what_is_planned_is_made_and_then_nothing_is_left(project):
     before = to_make(project)
+    calibration = "judge rubric, calibration"
     assert before.keys() == {
         "models.regions_medium",
         "models.blind",
         "generators.painter",
         "judge rubric",
+        calibration,
     }
+    assert before[calibration] == 2 * len(CALIBRATION)
     assert min(before.values()) > 0
     collect(project, ["blind"])
     assert to_make(project)["models.blind"] == 0
@@ -68,6 +72,13 @@ def test_what_is_planned_is_made_and_then_nothing_is_left(project):
     assert set(to_make(project).values()) == {0}
     counts = read_counts(project.root / STATE / COUNTS)
     assert counts["calls/models.blind"] == before["models.blind"]
+
+
+def test_a_judge_that_is_evaluated_is_planned_in_one_line(project):
+    put = {"judge": "blind"}
+    project = changed(project.root, lambda params: params["run"].update(put))
+    names = [name for name in to_make(project) if "blind" in name]
+    assert names == ["models.blind", "judge blind, calibration"]
 
 
 def test_failed_calls_are_planned_and_made_by_the_next_run(

@@ -6,6 +6,7 @@ import shutil
 import struct
 import zlib
 from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 from functools import reduce
 from operator import getitem
@@ -16,7 +17,7 @@ import pytest
 from filelock import FileLock
 
 from driftledger.benchmarks.registry import benchmark_names
-from driftledger.collect.call import Batch
+from driftledger.collect.call import Batch, NotStoredError, walk
 from driftledger.collect.store import CallStore
 from driftledger.commands import run as running
 from driftledger.commands.collect import (
@@ -24,6 +25,7 @@ from driftledger.commands.collect import (
     collect_shard,
     plan,
     require_readiness,
+    tasks_of,
 )
 from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.paths import STATE
@@ -245,6 +247,34 @@ def test_both_prices_of_batches_and_how_long_they_take(root):
     assert f"{MODEL}: 1 batch, 1 calls, until 2033-05-19 03:33 UTC" in told
     with pytest.raises(ConfigError, match="is asked in batches; collect its calls"):
         collect_shard(Project(root, own_code=True), "0/2", root / "shards")
+
+
+def test_calls_in_batches_are_not_to_be_made_again(root):
+    """Of four chains of one call more, each description is in a batch, and no drawing."""
+    edited(root, {"genception.iterations": 3, f"{MODEL}.batch": True})
+    project = Project(root, own_code=True)
+    before = plan(project).calls
+    pending = dict[str, float]()
+
+    def note(planned):
+        pending.update(
+            {walk(each.steps(), store.answer).pending.key: 0.5 for each in planned}
+        )
+        raise NotStoredError
+
+    [task] = tasks_of(project)
+    with project.store() as store:
+        with suppress(NotStoredError):
+            task.collecting().run(note)
+        store.submit(
+            before[MODEL].component.fingerprint, Batch("f", 2e9, None, pending)
+        )
+    after = plan(project).calls
+    assert before[MODEL].to_make == 3
+    assert (after[MODEL].to_make, after[MODEL].in_batches) == (0, 3)
+    assert after[MODEL].most_cost is None
+    assert after[MODEL].spent.cost == before[MODEL].spent.cost + 1.5
+    assert after[GENERATOR].to_make == before[GENERATOR].to_make == 3
 
 
 def test_data_under_a_run_stay_as_it_reads_them(root):

@@ -62,7 +62,7 @@ def test_hostile_text_is_inert_everywhere(hostile):
 def test_in_a_file_progress_is_a_line_for_each_tenth(capsys, tmp_path):
     eyes = SimpleNamespace(entry_name="eyes")
     file = tmp_path / "counts"
-    call = Result("", Outcome.FAILED, usage=Usage(10, 5, cost=0.5))
+    call = Result("", Outcome.FAILED, usage=Usage(10, 5, most_cost=0.5))
     with (
         Progress("GenCeption · a", 100, counts=file) as first,
         Progress("fidelity · a", 6) as second,
@@ -76,7 +76,7 @@ def test_in_a_file_progress_is_a_line_for_each_tenth(capsys, tmp_path):
     bars = [row for row in text.splitlines() if row.startswith("GenCeption · a: ")]
     shown = [int(re.findall(r"(\d+)/100", row)[0]) for row in bars]
     assert shown == [0, 11, 22, 33, 44, 55, 66, 77, 88, 99, 100]
-    assert bars[-1].endswith("eyes: 100, cost 50.00]")
+    assert bars[-1].endswith("eyes: 100, cost at most 50.00]")
     assert [*read_counts(file).values()] == [100, 100, 1500, 50]
     last = [row for row in text.splitlines() if row.startswith("fidelity · a: ")][-1]
     assert " 2/6 " in last

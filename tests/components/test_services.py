@@ -362,6 +362,9 @@ def test_which_attempts_are_made_and_when_and_what_they_cost(case, monkeypatch):
         "texts": [getattr(each, "text", None) for each in results],
         "errors": [getattr(each, "error", type(each).__name__) for each in results],
         "costs": [each.usage.cost for each in results if isinstance(each, Result)],
+        "most_costs": [
+            each.usage.most_cost for each in results if isinstance(each, Result)
+        ],
         "begun": begun,
         "first_end": ended[0],
         "calls": meter.calls,

@@ -29,6 +29,7 @@ MAY_READ = {
     "collect/store.py": 3,  # a database that is a regular file, files of the store
     "components/answers.py": 1,  # a file of the package
     "components/checkpoints.py": 1,  # a database in the user's cache
+    "components/tokens.py": 1,  # a file of the package
     "components/human.py": 2,  # one's own sheets
     "data/datasets/decode.py": 1,  # Pillow, of bytes
     "data/datasets/image_folder.py": 1,  # headers of one's own images

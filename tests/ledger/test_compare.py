@@ -191,6 +191,9 @@ def test_costs_that_both_know_stand_side_by_side(tmp_path):
     free = chains(tmp_path, "c", LOW, costing(plain, cost=0.0, seconds=None))
     [pair] = compared(tmp_path, free, dear).pairs
     assert pair.multiples == "1 times the tokens"
+    uncounted = chains(tmp_path, "e", LOW, costing(plain, cost=None, seconds=8.0))
+    [pair] = compared(tmp_path, uncounted, dear).pairs
+    assert pair.multiples == "0.5 times the seconds, 1 times the tokens"
     [pair] = compared(tmp_path, chains(tmp_path, "d", LOW), dear).pairs
     assert pair.cost == {}
 

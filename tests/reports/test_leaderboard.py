@@ -154,9 +154,8 @@ def test_cost_stands_beside_the_first_benchmark_that_has_some():
         "poet": ["–", "0.50", "200"],
         "local": ["–", "–", "–"],
     }
-    assert table.notes[-1].startswith(
-        "Cost, of which less is better, is that of all calls"
-    )
+    assert table.notes[-2].startswith("Cost, of which less is better, is that of all ")
+    assert table.notes[-1] == "poet: 0 of 16 calls of the model were counted."
     rows, text = written(*some)
     assert of(rows, "genception/usd_per_1000") == {"seer": ("1.5", "")}
     assert of(rows, "fidelity/tokens_per_sample") == {"seer": ("200.0", "")}

@@ -95,9 +95,10 @@ def genception_score(**changes: Any) -> Score:
 
 def costing(score, cost: float | None = 0.012, seconds: float | None = 4.0) -> Score:
     """The same score after two calls of a service for each of eight samples: of 1,600 tokens, and
-    as dear and slow as that in all."""
+    as dear and slow as that in all; without a cost where no call's was counted."""
     plain = {"service": True, "calls": 16, "unknown": 0, "output_tokens": 160}
-    role = RoleUsage(**plain, input_tokens=1440, cost=cost, seconds=seconds)
+    known = {"counted": 16, "priced": 0 if cost is None else 16, "most_cost": 0.5}
+    role = RoleUsage(**plain, **known, input_tokens=1440, cost=cost, seconds=seconds)
     return with_costs(score, ScoreUsage(samples=8, roles={"model": role}))
 
 

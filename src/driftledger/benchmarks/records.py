@@ -119,6 +119,11 @@ class CollectedRecord(SparseRecord):
         repeat = f", repeat {self.repeat}" if self.repeat else ""
         return f"{self.unit}, step {self.step}{repeat}"
 
+    @property
+    def checks_judge(self) -> bool:
+        """Return True if the judge was asked about an answer whose grade is known, of no model."""
+        return self.step == 0 and self.by("judge") is not None
+
     def by(self, role: str) -> RecordedResult | None:
         """Return the first result of a role; None where it was not asked."""
         return next((each for each in self.results if each.role == role), None)

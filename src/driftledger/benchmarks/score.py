@@ -112,6 +112,8 @@ class Score(Record):
     costs: dict[str, FiniteFloat] = Field(default_factory=dict, exclude=True)
     """Key of :data:`~driftledger.benchmarks.costs.COSTS` → value where it is known. ``usage.json``
     has what they are computed from, and whoever reads that beside the score sets them."""
+    uncounted: str = Field(default="", exclude=True)
+    """What services have counted of some calls alone, for people, from the same file."""
 
     @field_validator("flags")
     @classmethod

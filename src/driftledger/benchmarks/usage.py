@@ -5,8 +5,11 @@ Only calls of services and checkpoints are noted. No score, fingerprint or rank 
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from pydantic import field_validator
 
 from driftledger.benchmarks.records import stream_records
 from driftledger.core.files import Record, SparseRecord, read_json, read_jsonl
@@ -33,6 +36,14 @@ class CallUsage(SparseRecord):
     usage: Usage = Usage()
     """Without seconds where it was made in a batch, or nothing is known of it."""
 
+    @field_validator("usage")
+    @classmethod
+    def _tells_counted_costs(cls, usage: Usage) -> Usage:
+        """Take the cost of a line before 1.0, which may be a bound, as one."""
+        if usage.cost is not None and usage.most_cost is None:
+            usage = replace(usage, cost=None, most_cost=usage.cost)
+        return usage
+
 
 class RoleUsage(Strict):
     """Totals of a role's calls, each counted once, however many samples share it.
@@ -50,9 +61,13 @@ class RoleUsage(Strict):
     """None with calls of batches, whose durations are not known."""
     input_tokens: int | None
     output_tokens: int | None
-    """Of the calls whose tokens were counted."""
+    counted: int = 0
+    """The calls whose tokens were counted, and are added up here."""
     cost: float | None
-    """None unless the price of every call is known."""
+    priced: int = 0
+    """The calls whose cost was counted, and is added up here."""
+    most_cost: float | None = None
+    """The most that all calls may have cost, with their failed attempts; None without prices."""
 
 
 class ScoreUsage(Record):
@@ -64,24 +79,34 @@ class ScoreUsage(Record):
     """Role → its totals, for roles that a service or a checkpoint played."""
 
     @property
-    def costs(self) -> dict[str, float]:
-        """The costs of a sample, of all roles together, as far as those of every call are known.
+    def uncounted(self) -> str:
+        """The calls of services that were counted, where these are not all; else empty."""
+        phrases = []
+        for name, role in self.roles.items():
+            counted = role.counted if role.most_cost is None else role.priced
+            if role.service and counted < role.calls:
+                phrases.append(f"{counted} of {role.calls} calls of the {name}")
+        return " and ".join(phrases)
 
-        Services alone cost money, and tokens are of the roles whose tokens are counted.
+    @property
+    def costs(self) -> dict[str, float]:
+        """The costs of a sample, of all roles together, where those of every call were counted.
+
+        Services alone cost money, and tokens are of the roles that count them.
         """
-        roles = list(self.roles.values())
-        if any(role.unknown for role in roles):
+        if any(role.unknown for role in self.roles.values()):
             return {}
         money: list[float | None] = []
         seconds: list[float | None] = []
-        counted: list[int] = []
-        for role in roles:
+        counted: list[int | None] = []
+        for name, role in self.roles.items():
             seconds.append(role.seconds)
-            tokens = (role.input_tokens or 0) + (role.output_tokens or 0)
-            if tokens:
-                counted.append(tokens)
+            # generators and checkpoints may count none at all
+            if role.counted or (role.service and name != "generator"):
+                tokens = (role.input_tokens or 0) + (role.output_tokens or 0)
+                counted.append(tokens if role.counted == role.calls else None)
             if role.service:
-                money.append(role.cost)
+                money.append(role.cost if role.priced == role.calls else None)
         totals: dict[str, tuple[list[Any], float]] = {
             "usd_per_1000": (money, self.samples / 1000),
             "seconds_per_sample": (seconds, self.samples),
@@ -113,13 +138,22 @@ def read_calls(folder: Path) -> list[CallUsage]:
 def usage_behind(folder: Path) -> ScoreUsage | None:
     """Add up what the calls in a folder of records took; None where none is noted.
 
+    A judge's checks of itself are the same for every model, and in the totals of none.
+
     Raises:
         StoreError: its files cannot be read.
     """
     calls = read_calls(folder)
     if not calls:
         return None
-    units = {record.unit for record in stream_records(folder) if record.step}
+    units = set[str]()
+    checks = set[str]()
+    for record in stream_records(folder):
+        if record.step:
+            units.add(record.unit)
+        if record.checks_judge:
+            checks.update(result.key for result in record.results)
+    calls = [call for call in calls if call.key not in checks]
     roles = grouped(calls, lambda call: call.role)
     totals = {role: _total(own) for role, own in roles.items()}
     return ScoreUsage(samples=len(units), roles=totals)
@@ -127,16 +161,25 @@ def usage_behind(folder: Path) -> ScoreUsage | None:
 
 def _total(calls: Sequence[CallUsage]) -> RoleUsage:
     used = [call.usage for call in calls]
-    read = [each.input_tokens for each in used if each.input_tokens is not None]
-    written = [each.output_tokens for each in used if each.output_tokens is not None]
+    counted = [
+        each for each in used if None not in (each.input_tokens, each.output_tokens)
+    ]
     costs = [each.cost for each in used if each.cost is not None]
+    most = [each.most_cost for each in used if each.most_cost is not None]
     seconds = [each.seconds for each in used if each != Usage()]
     return RoleUsage(
         service=calls[0].service,
         calls=len(calls),
         unknown=len(calls) - len(seconds),
         seconds=math.fsum(seconds) if seconds and all(seconds) else None,
-        input_tokens=sum(read) if read else None,
-        output_tokens=sum(written) if written else None,
-        cost=math.fsum(costs) if len(costs) == len(calls) else None,
+        input_tokens=sum(each.input_tokens or 0 for each in counted)
+        if counted
+        else None,
+        output_tokens=sum(each.output_tokens or 0 for each in counted)
+        if counted
+        else None,
+        counted=len(counted),
+        cost=math.fsum(costs) if costs else None,
+        priced=len(costs),
+        most_cost=math.fsum(most) if most else None,
     )

@@ -14,7 +14,8 @@ R = TypeVar("R")
 
 
 class Spent(NamedTuple):
-    """Attempts at one version of a component and their cost, failed ones included."""
+    """Attempts at one version of a component and the most that they may have cost, failed ones
+    included."""
 
     attempts: int = 0
     cost: float = 0.0
@@ -108,6 +109,8 @@ class Planned(Generic[R]):
     calls: Sequence[tuple[Component, Conversation | str]]
     after: Sequence[tuple[Component, Conversation | str]] = ()
     """The most calls of later protocols, which depend on all that run together with this one."""
+    is_check: bool = False
+    """Whether the calls check the component itself, and are the same for every model."""
 
 
 RunSteps: TypeAlias = Callable[[Iterable[Planned[Any]]], Iterable[Any]]

@@ -24,6 +24,8 @@ class PlannedCalls:
     component: Component
     stored: int = 0
     to_make: int = 0
+    in_batches: int = 0
+    """Calls that the service has in batches under way; ``spent`` has their largest cost."""
     input_tokens: int = 0
     output_tokens: int = 0
     most_cost: float | None = None
@@ -58,12 +60,13 @@ class PlannedCalls:
         return {
             "stored": self.stored,
             "to_make": self.to_make,
+            "in_batches": self.in_batches,
             "most_input_tokens": self.input_tokens,
             "most_output_tokens": self.output_tokens,
             "most_cost": self.most_cost,
             "likely_cost": self.likely_cost,
             "attempts_so_far": self.spent.attempts,
-            "spent": self.spent.cost,
+            "most_spent": self.spent.cost,
         }
 
 
@@ -73,6 +76,9 @@ class Plan:
 
     store: CallStore
     calls: dict[str, PlannedCalls] = field(default_factory=dict)
+    """Fingerprint of a component → its calls."""
+    checks: dict[str, PlannedCalls] = field(default_factory=dict)
+    """The same, of calls still to be made that check the component itself."""
     _seen: set[str] = field(default_factory=set)
     """The digest of each call."""
 
@@ -94,11 +100,19 @@ class Plan:
                 digest = walked.pending.key
                 skipped = digest in self._seen
                 self._seen.add(digest)
+                if skipped and each.is_check:
+                    continue
+                if not skipped and self.store.is_submitted(digest):
+                    self.of(walked.pending.component).in_batches += 1
+                    skipped = True
                 pending = each.calls[walked.answered + skipped :]
                 whole = (*pending, *each.after)
                 names = [component.fingerprint for component, _ in whole]
                 for component, content in pending:
                     calls = self.of(component)
+                    if each.is_check:
+                        own = PlannedCalls(component, mean=calls.mean)
+                        calls = self.checks.setdefault(component.fingerprint, own)
                     calls.add(content)
                     calls.steps = max(calls.steps, names.count(component.fingerprint))
         if not complete:

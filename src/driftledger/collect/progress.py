@@ -69,7 +69,7 @@ class Progress(tqdm):  # type: ignore[type-arg]  # tqdm is generic in its stubs 
         )
 
     def count(self, component: Component, results: Iterable[Result]) -> None:
-        """Add to the calls that a component has made, and to what they have cost."""
+        """Add to the calls that a component has made, and to the most that they have cost."""
         entry = component.entry_name or component.provider
         new = Counter[str]()
         for result in results:
@@ -78,11 +78,11 @@ class Progress(tqdm):  # type: ignore[type-arg]  # tqdm is generic in its stubs 
             new["failures"] += result.outcome is Outcome.FAILED
             new["tokens"] += (usage.input_tokens or 0) + (usage.output_tokens or 0)
             # a Counter of fractions works as well
-            new["usd"] += usage.cost or 0  # type: ignore[assignment]
+            new["usd"] += usage.most_cost or 0  # type: ignore[assignment]
         self._sums[entry].update(new)
         texts = []
         for name, sums in self._sums.items():
-            cost = f", cost {sums['usd']:.2f}" if sums["usd"] else ""
+            cost = f", cost at most {sums['usd']:.2f}" if sums["usd"] else ""
             texts.append(f"{name}: {sums['calls']}{cost}")
         self.set_postfix_str("; ".join(texts), refresh=False)
         if self._counts:

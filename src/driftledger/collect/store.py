@@ -40,8 +40,10 @@ from driftledger.core.types import Medium, Outcome, Result, Subject, Usage
 DATABASE = "calls.db"
 LOCK = "calls.lock"
 HOLDER = "calls.holder"
-VERSION = 5
+VERSION = 6
 """Version of the tables."""
+_BEFORE = 5
+"""Version whose calls are read, too: it noted the most that one may have cost as its cost."""
 
 _CREATE = f"""BEGIN IMMEDIATE;
 CREATE TABLE calls (
@@ -51,9 +53,11 @@ CREATE TABLE calls (
     checksum INTEGER NOT NULL,  -- CRC-32 of the columns before it
     component INTEGER,          -- the first 8 bytes of the SHA-256 of its fingerprint
     dataset TEXT NOT NULL, sample TEXT NOT NULL, t INTEGER NOT NULL,  -- context, not in the key
-    seconds REAL NOT NULL, input_tokens INTEGER, output_tokens INTEGER, cost REAL
+    seconds REAL NOT NULL, input_tokens INTEGER, output_tokens INTEGER,
+    cost REAL,                  -- as far as it was counted
+    most_cost REAL
 );
-CREATE TABLE spent (  -- attempts at services, failed ones included, by the store that made them
+CREATE TABLE spent (  -- attempts at services and their largest cost, by the store that made them
     component TEXT, store TEXT, attempts INTEGER NOT NULL, cost REAL NOT NULL,
     PRIMARY KEY (component, store)
 );
@@ -65,11 +69,19 @@ CREATE TABLE store (name TEXT NOT NULL);
 INSERT INTO store VALUES (lower(hex(randomblob(8))));
 PRAGMA user_version = {VERSION};
 COMMIT;"""
-_COLUMNS = "key, result, image, checksum, component, dataset, sample, t, "
-_COLUMNS += "seconds, input_tokens, output_tokens, cost"
+_UNPRICED = "key, result, image, checksum, component, dataset, sample, t, "
+_UNPRICED += "seconds, input_tokens, output_tokens"
+_COLUMNS = f"{_UNPRICED}, cost, most_cost"
 _RESULT = TypeAdapter(Result)
-_INSERT = f"INSERT OR {{}} INTO calls ({_COLUMNS}) VALUES ({', '.join('?' * 12)})"
-
+_INSERT = f"INSERT OR {{}} INTO calls ({_COLUMNS}) VALUES ({', '.join('?' * 13)})"
+_UPGRADE = f"""BEGIN IMMEDIATE;
+ALTER TABLE calls RENAME COLUMN cost TO most_cost;
+ALTER TABLE calls ADD COLUMN cost REAL;
+PRAGMA user_version = {VERSION};
+COMMIT;"""
+_AS_UPGRADED = f"CREATE TEMP VIEW calls AS SELECT rowid, {_UNPRICED}, NULL AS cost, "
+_AS_UPGRADED += "cost AS most_cost FROM main.calls"
+"""What stands for the calls of a store of the version before, where it is only read."""
 
 _COMPUTED = "SELECT 1 FROM sqlite_master WHERE type IN ('view', 'trigger')"
 """Views and triggers, which no store of ours has, and which may have no end."""
@@ -148,7 +160,7 @@ class CallStore(AbstractContextManager["CallStore"]):
         if file is not None:
             wait_until_free(db, file, writes=self._writes)
         [(version,)] = db.execute("PRAGMA user_version")
-        if version not in (0, VERSION):
+        if version not in (0, _BEFORE, VERSION):
             db.close()
             raise StoreError(
                 f"the call store {self.folder} is of version {version}, and version {VERSION} is "
@@ -165,6 +177,8 @@ class CallStore(AbstractContextManager["CallStore"]):
             raise StoreError(
                 f"{file} is not a call store of driftledger's; move it away"
             )
+        if version == _BEFORE:
+            db.executescript(_UPGRADE if self._writes else _AS_UPGRADED)
         [(self._name,)] = db.execute("SELECT name FROM store")
         # A database that was cut, or has a damaged index, fails here.
         db.execute("SELECT count(*) FROM calls").fetchone()
@@ -258,9 +272,10 @@ class CallStore(AbstractContextManager["CallStore"]):
         return self.find(call.key)
 
     def spent(self, component: str) -> Spent:
-        """Return the cost of the component with this fingerprint, over all merged stores.
+        """Return the attempts at the component with this fingerprint and the most that they may
+        have cost, over all merged stores, calls in batches included.
 
-        Calls in batches count at their largest cost. Errors are as in :meth:`find`.
+        Errors are as in :meth:`find`.
         """
         each = "SELECT attempts, cost FROM spent WHERE component = ?1 UNION ALL "
         each += "SELECT 1, most FROM submitted WHERE component = ?1"
@@ -291,7 +306,7 @@ class CallStore(AbstractContextManager["CallStore"]):
 
         Drawn images and cached tokens are not kept. Errors are as in :meth:`find`.
         """
-        columns = "input_tokens, output_tokens, 0, 0, seconds, cost"
+        columns = "input_tokens, output_tokens, 0, 0, seconds, cost, most_cost"
         query = f"SELECT {columns} FROM calls WHERE key = ?"
         with self._reading():
             row = self._db.execute(query, (bytes.fromhex(digest),)).fetchone()
@@ -395,6 +410,12 @@ class CallStore(AbstractContextManager["CallStore"]):
                 batch.keys[key] = most
         others = self.fallback.submitted(component) if self.fallback else []
         return [*batches.values(), *others]
+
+    def is_submitted(self, digest: str) -> bool:
+        """Return True if the call with this key is in a batch; errors as in :meth:`find`."""
+        query = "SELECT count(*) FROM submitted WHERE key = ?"
+        with self._reading():
+            return bool(self._db.execute(query, (digest,)).fetchone()[0])
 
     def _keep_image(self, image: bytes | Path) -> Medium:
         """Keep the bytes or the file of an image or sound; two threads may keep the same."""
@@ -608,7 +629,8 @@ def _insert(
     stored = (bytes.fromhex(digest), content.encode(), image)
     owner = None if component is None else component_id(component)
     usage = result.usage or Usage()
-    took = (usage.seconds, usage.input_tokens, usage.output_tokens, usage.cost)
+    tokens = (usage.input_tokens, usage.output_tokens)
+    took = (usage.seconds, *tokens, usage.cost, usage.most_cost)
     db.execute(
         _INSERT.format("REPLACE"),
         (

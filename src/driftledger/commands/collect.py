@@ -77,9 +77,10 @@ FAILED = "failed.json"
 _COLUMNS = {
     "stored": "stored",
     "to make": "to_make",
+    "in batches": "in_batches",
     "likely cost": "likely_cost",
     "at most": "most_cost",
-    "spent": "spent",
+    "spent at most": "most_spent",
 }
 """Heads of the columns of a plan, and what each shows."""
 _BYTES_PER_PIXEL = 1.5
@@ -302,12 +303,13 @@ def _last_asked(task: Task, later: Sequence[Task]) -> set[tuple[str, str]]:
 
 
 def _say_what_was_spent(project: Project, store: CallStore) -> None:
-    """Print the attempts at each service that was asked, and their cost, of all runs so far."""
+    """Print the attempts at each service that was asked, and the most that they may have cost, of
+    all runs so far."""
     components = {each.fingerprint: each for each in project.components.values()}
     for fingerprint, component in components.items():
         if isinstance(component, RemoteComponent):
             spent = store.spent(fingerprint)
-            cost = f", cost {spent.cost:.2f}" if component.prices else ""
+            cost = f", cost at most {spent.cost:.2f}" if component.prices else ""
             print(
                 f"{component.title}: {spent.attempts} attempts so far{cost}", flush=True
             )
@@ -480,22 +482,27 @@ def _preview(project: Project, missing: dict[str, str]) -> Preview:
             counted[f"generators.{name}"] = plan.of(
                 project.component("generators", name)
             )
-        if judge := settings.judge:
+        judge = settings.judge
+        if judge is not None and f"models.{judge}" not in counted:
             counted[f"judge {judge}"] = plan.of(project.component("models", judge))
         notes = []
         for name, calls in counted.items():
             if batches := store.submitted(calls.component.fingerprint):
                 notes.append(f"{name}: {under_way(batches)}")
+        for calls in plan.checks.values():
+            counted[f"judge {judge}, calibration"] = calls
     lacking = [f"{name}: {why}" for name, why in missing.items()]
     preview = Preview(counted, lacking, notes)
     if of_controls:
-        cost = f"cost {of_controls:,.2f} of the likely {plan.likely_cost:,.2f}"
+        likely = sum(calls.likely_cost or 0.0 for calls in counted.values())
+        cost = f"cost {of_controls:,.2f} of the likely {likely:,.2f}"
         advice = "take them out of run.models to save that"
         preview.notes.append(f"controls, which never look, {cost}; {advice}")
     if project.own_code:
-        asked = {
-            name: calls.component for name, calls in counted.items() if calls.to_make
-        }
+        asked = dict[str, Component]()
+        for name, calls in counted.items():
+            if calls.to_make or calls.in_batches:
+                asked[name.partition(",")[0]] = calls.component
         for name in settings.named("encoders") if asked else ():
             asked[f"encoders.{name}"] = project.component("encoders", name)
         for name in asked.keys() - missing.keys():
@@ -595,7 +602,7 @@ def plan_table(plan: Mapping[str, Mapping[str, Any]]) -> Table:
         values = [calls[key] for calls in plan.values()]
         if any(values):
             columns[head] = key
-        if key in ("likely_cost", "most_cost", "spent"):
+        if key in ("likely_cost", "most_cost", "most_spent"):
             total[key] = sum((value or 0.0 for value in values), 0.0)
     if any(calls["most_cost"] is not None for calls in plan.values()):
         rows["all"] = total

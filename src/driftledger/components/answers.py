@@ -1,4 +1,4 @@
-"""The rules for reading a service's answer: errors, waits, usage, flags and spelling.
+"""The rules for reading a service's answer: errors, waits, flags and spelling.
 
 An error is looked up in ``errors.toml``, whatever the status it comes with. Nothing here asks a
 service.
@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 from driftledger.core.files import load_json
 from driftledger.core.strict import Strict
-from driftledger.core.types import Outcome, Usage
+from driftledger.core.types import Outcome
 
 A = TypeVar("A")
 
@@ -176,24 +176,6 @@ def field(answer: Any, kind: type[A], *path: str | int) -> A | None:
         else:
             return None
     return answer if type(answer) is kind else None
-
-
-def usage_of(answer: Any, images: int = 0) -> Usage:
-    """Read what a call has consumed.
-
-    Some services count tokens of thoughts beside those of the answer: they are output, too.
-    """
-    counts: dict[str, int] = {}
-    for name, value in facts(field(answer, dict, "usage")):
-        if type(value) is int and 0 <= value <= 2**40:
-            counts.setdefault(name, value)
-    asked = counts.get("prompt_tokens", counts.get("input_tokens"))
-    answered = counts.get("completion_tokens", counts.get("output_tokens"))
-    if asked is not None and answered is not None:
-        total = counts.get("total_tokens", 0) - asked
-        answered = max(answered, total, counts.get("reasoning_tokens", 0))
-    cached = counts.get("cached_tokens", counts.get("prompt_cache_hit_tokens", 0))
-    return Usage(asked, answered, images, cached_tokens=cached)
 
 
 _FLAG = re.compile(

@@ -37,7 +37,6 @@ from driftledger.components.answers import (
     flag_of,
     retry_after,
     trouble_in,
-    usage_of,
 )
 from driftledger.components.base import MOST_TOKENS, Operational
 from driftledger.components.service import (
@@ -49,6 +48,7 @@ from driftledger.components.service import (
     TransientError,
     moment,
 )
+from driftledger.components.tokens import counts_in, usage_of
 from driftledger.core.canonical import canonical_json
 from driftledger.core.errors import ConfigError, DataError, ServiceError
 from driftledger.core.files import LARGEST_JSON, load_json
@@ -762,7 +762,8 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
             message or outcome in (Outcome.FILTERED, Outcome.REFUSED)
         ):
             raise self.useless(f"an answer that cannot be read: {answer}")
-        usage = usage_of(answer) if field(answer, dict, "usage") is not None else None
+        counts = counts_in(answer)
+        usage = usage_of(answer) if counts else None
         most = conversation.most_tokens(self.max_tokens)
         parts = content if isinstance(content, list) else [content]
         text = _joined([part for part in parts if not _is_thought(part)])
@@ -777,7 +778,7 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
         elif outcome is Outcome.FILTERED:
             error = self.redacted(f"finish_reason: {reason}")
         elif outcome is Outcome.OK and usage and most and not self.beams:
-            own = field(answer, int, "usage", "completion_tokens") or 0
+            own = counts.get("output", 0)
             if (
                 own >= most or usage.output_tokens == most
             ):  # some services say "stop" then, too

@@ -147,7 +147,9 @@ class _Call:
     attempts: int = 0
     seconds: float = 0.0
     """Duration of the last attempt."""
-    cost: float = 0.0
+    cost: float | None = 0.0
+    """Of its answers; None where one was not counted."""
+    most_cost: float = 0.0
     result: Result | None = None
     error: str | None = None
 
@@ -319,7 +321,8 @@ class ServiceClient:
 
         Returns:
             The result; ``failed`` with the reason after the last attempt. Its usage has the
-            duration of the last attempt and the cost of all.
+            duration of the last attempt, the cost of the answers where the service has counted
+            it, and the most that all attempts may have cost.
 
         Raises:
             BudgetError: an attempt does not fit into the budget.
@@ -369,7 +372,9 @@ class ServiceClient:
         result = call.result or Result(outcome=Outcome.FAILED, error=call.error)
         # an earlier run may have submitted a batch: its time is unknown
         seconds = 0.0 if self._in_batches else call.seconds
-        return result.took(seconds, None if self._prices is None else call.cost)
+        if self._prices is None:
+            return result.took(seconds)
+        return result.took(seconds, call.cost, call.most_cost)
 
     def _end_if_always(self, error: AttemptError, shown: str) -> None:
         """Raise a :class:`ServiceError` where it is likely that no call gets past ``error``."""
@@ -439,6 +444,11 @@ class ServiceClient:
                 began = time.monotonic()
                 result = await self._timed(call)
                 reservation.cost = self.cost_of(result, call.expected)
+                is_counted = reservation.cost == self.cost_of(result, Usage())
+                if is_counted and call.cost is not None:
+                    call.cost += reservation.cost
+                else:
+                    call.cost = None
             except AttemptError as error:
                 reservation.cost = most if error.billed else 0.0
                 if isinstance(error, TransientError) and error.busy:
@@ -452,7 +462,7 @@ class ServiceClient:
                 self.refuse(error)
                 raise
             finally:
-                call.cost += reservation.cost or 0.0
+                call.most_cost += reservation.cost or 0.0
         self._has_answered = True
         self._dearest = max(self._dearest, reservation.cost)
         self.slots.answered()
@@ -494,7 +504,8 @@ class ServiceClient:
         return max(self._cost(expected), self._dearest)
 
     def cost_of(self, result: Result, expected: Usage) -> float:
-        """Return what a result cost; tokens that were not counted cost what was expected."""
+        """Return the most that a result cost: tokens that were not counted cost what was
+        expected."""
         used = result.usage or expected
         tokens_in = used.input_tokens
         tokens_out = used.output_tokens

@@ -169,7 +169,10 @@ class Usage:
     seconds: float = 0.0
     """Duration of the attempt that succeeded; a batch's time is shared evenly."""
     cost: float | None = None
-    """Price with all failed attempts; None for a component without prices."""
+    """Price of the answers, as far as the service has counted it: None where it has not, and for a
+    component without prices."""
+    most_cost: float | None = None
+    """The most that all attempts may have cost, failed ones included; None without prices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +228,14 @@ class Result:
         content = (self.text or "").strip() or self.reasoning
         return self.outcome is Outcome.OK and is_text and not content
 
-    def took(self, seconds: float, cost: float | None = None) -> "Result":
-        """Return the same result with the duration and cost of its call."""
-        usage = self.usage or Usage()
-        return replace(self, usage=replace(usage, seconds=seconds, cost=cost))
+    def took(
+        self,
+        seconds: float,
+        cost: float | None = None,
+        most_cost: float | None = None,
+    ) -> "Result":
+        """Return the same result with the duration and costs of its call."""
+        usage = replace(
+            self.usage or Usage(), seconds=seconds, cost=cost, most_cost=most_cost
+        )
+        return replace(self, usage=usage)

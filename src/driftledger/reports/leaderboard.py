@@ -6,7 +6,7 @@ from itertools import chain
 from typing import NamedTuple, TypeVar
 
 from driftledger.benchmarks.base import COVERAGE, Benchmark, Metric
-from driftledger.benchmarks.costs import COSTS, NOTE
+from driftledger.benchmarks.costs import COSTS, notes_on_costs
 from driftledger.benchmarks.score import Score, base_key, marks_of
 from driftledger.core.grouping import grouped
 from driftledger.core.text import csv_text, for_cell, for_csv
@@ -221,13 +221,15 @@ def overview(parts: Parts, *, every: bool = False) -> ReportTable | None:
         f"{data}."
     )
     # more than the costs of one benchmark would not fit a screen
-    costly = [column.block for column in columns if column.block.costs][:1]
-    for block in costly:
-        for metric in block.costs:
-            head = f"{block.spec.title} {metric.title}"
-            columns.append(MetricColumn(metric, metric.key, head=head, block=block))
+    notes = []
+    for block in [column.block for column in columns]:
+        if notes := notes_on_costs(block.scores):
+            for metric in block.costs:
+                head = f"{block.spec.title} {metric.title}"
+                columns.append(MetricColumn(metric, metric.key, head=head, block=block))
+            break
     table = _table("At a glance", columns, name="overview", note=note)
-    return table._replace(notes=[*table.notes, NOTE]) if costly else table
+    return table._replace(notes=[*table.notes, *notes])
 
 
 def by_kind(table: ReportTable, parts: Parts) -> dict[str, list[Cells]]:

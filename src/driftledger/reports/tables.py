@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import chain
 
 from driftledger.benchmarks.base import COVERAGE, Benchmark, Metric
-from driftledger.benchmarks.costs import COSTS, NOTE
+from driftledger.benchmarks.costs import COSTS, notes_on_costs
 from driftledger.benchmarks.score import Score, base_key
 from driftledger.metrics.ranks import DECIMALS
 from driftledger.reports.cells import (
@@ -142,8 +142,8 @@ def _model_tables(block: Block) -> Iterator[ReportTable]:
             for score in scores:
                 rank = block.cells(first)[score.model].rank
                 rows[score.model].append(cell(rank, score, number=first, digits=0))
-        if place == 1 and block.costs:
-            notes.append(NOTE)
+        if place == 1:
+            notes += notes_on_costs(scores)
         for model, row in rows.items():
             row.append(coverages[model])
         if place == 1 and any(coverage.more for coverage in coverages.values()):

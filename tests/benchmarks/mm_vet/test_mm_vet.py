@@ -175,18 +175,27 @@ def test_asked_twice_at_most_and_not_where_a_call_failed(
 def test_both_askings_are_planned_before_answers_are_there_and_counted_after(
     tmp_path, unsure, again
 ):
+    """Those of the judge's checks of itself are counted once for two models, and apart."""
     exam = taken(tmp_path, judge := Grades(unsure=unsure))
+    two = [exam.collecting(), taken(tmp_path, judge).collecting()]
+    two[1].components["model"] = ("other", Says(text="It is blue."))
 
-    def counted():
+    def counted(exams):
         with CallStore(exam.root / "store") as store:
             plan = Plan(store)
-            with suppress(NotStoredError):
-                exam.collecting().run(plan.run)
-            return plan.of(judge).to_make, plan.of(judge).stored
+            for collecting in exams:
+                with suppress(NotStoredError):
+                    collecting.run(plan.run)
+            checks = sum(each.to_make for each in plan.checks.values())
+            return plan.of(judge).to_make, checks, plan.of(judge).stored
 
-    assert counted() == (2 * GRADINGS, 0)
+    of_checks = 2 * 2 * len(CALIBRATION)
+    of_answers = 2 * GRADINGS - of_checks
+    assert counted(two[:1]) == (of_answers, of_checks, 0)
+    assert counted(two) == (2 * of_answers, of_checks, 0)
     exam.collect()
-    assert counted() == (0, GRADINGS + again)
+    assert counted(two[:1]) == (0, 0, GRADINGS + again)
+    assert counted(two) == (of_answers, 0, GRADINGS + again)
 
 
 def test_a_judge_is_planned_to_read_the_longest_answer(tmp_path):

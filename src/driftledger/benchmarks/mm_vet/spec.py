@@ -399,7 +399,8 @@ class MMVet(QuestionBenchmark):
             yield Planned(partial(_answered, collecting, question, ask), calls)
         for number, known in enumerate(CALIBRATION):
             unit = CALIBRATION_UNIT.format(number)
-            yield Planned(partial(_gradings, collecting, unit, 0, known[:3]), judged)
+            steps = partial(_gradings, collecting, unit, 0, known[:3])
+            yield Planned(steps, judged, is_check=True)
 
     def selected_parser(self, section: Any) -> str:
         return grade.STRICT if section.grades == "strict" else self.parser

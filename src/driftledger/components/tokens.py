@@ -1,0 +1,58 @@
+"""The tokens that a service has counted, in the forms that services give them.
+
+``tokens.toml`` has the names that they use, and an example of each form.
+"""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from driftledger.components.answers import facts, field
+from driftledger.core.types import Usage
+
+TABLE = tomllib.loads(
+    Path(__file__).with_name("tokens.toml").read_text(encoding="utf-8")
+)
+_NUMBER = re.compile(r"([0-9]{1,12})(\.0*)?")
+"""A count, as it is written: an integer, a float or a text."""
+
+
+def counts_in(answer: Any) -> dict[str, int]:
+    """Return the counts in a service's answer, by what the table says they are."""
+    counts: dict[str, int] = {}
+    for place in ("usage", "usageMetadata"):
+        for name, value in facts(field(answer, dict, place)):
+            snake = re.sub("(?<=[a-z])(?=[A-Z])", "_", name).lower()
+            number = _NUMBER.fullmatch(str(value))
+            if number and snake in TABLE["names"]:
+                counts.setdefault(TABLE["names"][snake], int(number[1]))
+    return counts
+
+
+def usage_of(answer: Any, images: int = 0) -> Usage:
+    """Read what a call has consumed: tokens are None where the service has not counted them.
+
+    Thoughts are output and cached tokens are input, wherever the service counts them, and so is
+    what a total has beyond both.
+    """
+    counts = counts_in(answer)
+    asked = counts.get("prompt", counts.get("input"))
+    answered = counts.get("output")
+    if not (asked or answered):  # some write 0 for what they have not counted
+        asked = answered = None
+    read = counts.get("read", counts.get("beside_read", 0))
+    if asked is not None and answered is not None:
+        thoughts = counts.get("thoughts", 0)
+        total = counts.get("total", 0)
+        rest = total - asked - answered
+        beside = counts.get("beside_read", 0) + counts.get("beside_written", 0)
+        cached = beside or read
+        is_beside = beside and "prompt" not in counts
+        is_beside = is_beside or rest in (cached, cached + thoughts)
+        if cached > asked or (is_beside and rest not in (0, thoughts)):
+            asked += cached
+        if not total:
+            answered += counts.get("beside_thoughts", 0)
+        answered = max(answered, thoughts, total - asked)
+    return Usage(asked, answered, images, cached_tokens=read)
