@@ -25,6 +25,16 @@ def test_totals_are_those_by_hand(case, tmp_path):
     assert usage.uncounted == case["uncounted"]
 
 
+def test_totals_of_earlier_versions_tell_no_price_and_no_tokens(tmp_path):
+    """They hold bounds, and sums of some calls."""
+    role = {"service": True, "calls": 8, "unknown": 0, "seconds": 4.0, "cost": 0.07}
+    roles = {"model": role | {"input_tokens": 200, "output_tokens": 4}}
+    (tmp_path / USAGE).write_text(
+        json.dumps({"schema": 2, "samples": 8, "roles": roles})
+    )
+    assert read_usage(tmp_path).costs == {"seconds_per_sample": 0.5}
+
+
 def test_records_of_earlier_versions_have_no_totals(tmp_path):
     (tmp_path / RECORDS).write_text("")
     assert usage_behind(tmp_path) is None

@@ -17,6 +17,7 @@ import pytest
 from filelock import FileLock
 
 from driftledger.benchmarks.registry import benchmark_names
+from driftledger.benchmarks.usage import usage_behind
 from driftledger.collect.call import Batch, NotStoredError, walk
 from driftledger.collect.store import CallStore
 from driftledger.commands import run as running
@@ -32,6 +33,7 @@ from driftledger.core.paths import STATE
 from driftledger.project.project import RESOLVED, Project
 from driftledger_demo.encoders.layout import LayoutEncoder
 from tests.conftest import draw
+from tests.support import openai_server
 from tests.support.cases import cases, each_case
 from tests.support.evaluation import build
 from tests.support.openai_server import ChatAnswer, OpenAIServer, described
@@ -275,6 +277,32 @@ def test_calls_in_batches_are_not_to_be_made_again(root):
     assert after[MODEL].most_cost is None
     assert after[MODEL].spent.cost == before[MODEL].spent.cost + 1.5
     assert after[GENERATOR].to_make == before[GENERATOR].to_make == 3
+
+
+def test_what_a_service_has_not_counted_is_no_price(root, server, monkeypatch):
+    """It counts one of three answers, of 90 and 1,024 tokens."""
+    answer = openai_server._chat
+    counted = iter([True, False, False])
+
+    def chat(*given):
+        made = answer(*given)
+        return made if next(counted) else made | {"usage": None}
+
+    monkeypatch.setattr(openai_server, "_chat", chat)
+    other = {"describe_prompt": "Say what you see.", "iterations": 1}
+    edited(root, {f"genception.{name}": value for name, value in other.items()})
+    project = Project(root, own_code=True)
+    build(project)
+    collect(project)
+    [task] = tasks_of(project)
+    usage = usage_behind(task.folder)
+    model = usage.roles["model"]
+    cost = (90 * PRICES["input"] + WORDS * PRICES["output"]) / 1e6
+    assert (model.calls, model.counted, model.priced) == (3, 1, 1)
+    assert model.cost == pytest.approx(cost)
+    assert model.most_cost > 3 * WORDS * PRICES["output"] / 1e6
+    assert usage.costs.keys() == {"seconds_per_sample"}
+    assert usage.uncounted == "1 of 3 calls of the model"
 
 
 def test_data_under_a_run_stay_as_it_reads_them(root):

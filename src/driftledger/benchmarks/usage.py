@@ -39,7 +39,7 @@ class CallUsage(SparseRecord):
     @field_validator("usage")
     @classmethod
     def _tells_counted_costs(cls, usage: Usage) -> Usage:
-        """Take the cost of a line before 1.0, which may be a bound, as one."""
+        """Take the cost of an earlier line, which may be a bound, as one."""
         if usage.cost is not None and usage.most_cost is None:
             usage = replace(usage, cost=None, most_cost=usage.cost)
         return usage
