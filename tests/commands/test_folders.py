@@ -333,17 +333,20 @@ def test_plan_and_run_ask_nothing_for_an_old_folder_and_note_new_files(
         )
     assert served.requests == []
     old.rename(photos / "other name.png")
+    draw(photos / "new.png", 3, (24, 18))
     noted = file.read_bytes()
     assert run(monkeypatch, "plan") == 0
     assert file.read_bytes() == noted
     capfd.readouterr()
     assert run(monkeypatch, "run") == 0
     err = capfd.readouterr().err
-    sentence = "-photos $(x).dvc names what is new in -photos $(x): other name.png"
+    sentence = "-photos $(x).dvc names what is new in -photos $(x): new.png; other name.png"
     assert err.splitlines().count(sentence) == 1
     assert served.requests
     assert git("diff", "--name-only") == "-photos $(x).dvc\n"
     assert git("diff", "--cached", "--name-only") == ""
+    facts = (photos / "new.png").stat()
+    assert (facts.st_mode & stat.S_IWUSR, facts.st_nlink) == (stat.S_IWUSR, 1)
     asked = len(served.requests)
     assert run(monkeypatch, "run") == 0
     assert "names what is new" not in capfd.readouterr().err
