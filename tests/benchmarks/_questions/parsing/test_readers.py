@@ -15,7 +15,10 @@ from hypothesis import strategies as st
 from driftledger.benchmarks._questions.parsing import text
 from driftledger.benchmarks._questions.parsing.choice import parse_choice
 from driftledger.benchmarks._questions.parsing.grade import parse_grade
-from driftledger.benchmarks._questions.parsing.refusal import is_refusal
+from driftledger.benchmarks._questions.parsing.refusal import (
+    is_refusal,
+    says_none_arrived,
+)
 from driftledger.benchmarks._questions.parsing.reply import Parsed
 from driftledger.benchmarks._questions.parsing.text import (
     filled,
@@ -55,6 +58,12 @@ READERS = {
     ),
     "refusals_or_not": (
         lambda case: Parsed(Outcome.OK, is_refusal(case["reply"]), ""),
+        bool,
+    ),
+    "none_arrived": (
+        lambda case: Parsed(
+            Outcome.OK, says_none_arrived(case["reply"], case.get("kind", "image")), ""
+        ),
         bool,
     ),
     "spelling": (lambda case: Parsed(Outcome.OK, plain(case["reply"]), ""), str),
@@ -232,6 +241,7 @@ TIMED = {
     "yes or no": lambda text: (parse_yes_no(text), parse_yes_no(text, cut=True)),
     "a grade": parse_grade,
     "an error or a refusal": lambda text: (is_error(text), is_refusal(text)),
+    "no image": says_none_arrived,
 }
 UNITS = (
     *(
@@ -301,6 +311,8 @@ UNITS = (
         "at least 3 ",
         "but ",
         "no information ",
+        "i do not have the ability to see or view ",
+        "no image ",
         "not the ",
     ),
     *(

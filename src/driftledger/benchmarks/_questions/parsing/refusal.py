@@ -16,6 +16,8 @@ from driftledger.benchmarks._questions.parsing.text import find, folded, plain, 
 Stance = Literal["refuses", "denies", "hedges", "commits"]
 _WINDOW = 4_000
 """Characters at the beginning and the end of a very long text; nothing is read between them."""
+_BEGINNING = 600
+"""Characters in which a reply says that no image arrived; later ones describe one."""
 
 
 @lru_cache(maxsize=1024)  # options are read again in every order
@@ -56,6 +58,25 @@ def refused_at(low: str, *, denials: bool = True) -> list[int]:
                 ends.append(right)
     ends += [match.end() for match in find("refuses_elsewhere").finditer(low)]
     return sorted(ends)
+
+
+def says_none_arrived(text: str, kind: str = "image") -> bool:
+    """Return True if a reply says that no image or recording reached the model.
+
+    Args:
+        text: the reply, of which the beginning is read.
+        kind: what it was asked about, ``image`` or ``sound``.
+
+    >>> says_none_arrived("I don't see an image attached.")
+    True
+    >>> says_none_arrived("I don't see a picture on the wall.")
+    False
+    """
+    said = find("quoted").sub("", folded(plain(text[:_BEGINNING])))
+    said = replaced("written_out", said)
+    if kind == "sound":
+        said = replaced("recordings", said)
+    return bool(find("none_arrived").search(said))
 
 
 def stance_of(clause: str) -> Stance | None:

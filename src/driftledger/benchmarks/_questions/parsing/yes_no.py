@@ -8,7 +8,10 @@ announced. On replies as MME's prompt asks for them they agree.
 
 from collections.abc import Iterator
 
-from driftledger.benchmarks._questions.parsing.refusal import refused_at
+from driftledger.benchmarks._questions.parsing.refusal import (
+    refused_at,
+    says_none_arrived,
+)
 from driftledger.benchmarks._questions.parsing.reply import (
     Parsed,
     PlainReply,
@@ -21,7 +24,7 @@ from driftledger.benchmarks._questions.parsing.text import find, is_error, plain
 from driftledger.components.thinking import without_thinking
 from driftledger.core.types import Outcome
 
-VERSION = "6"
+VERSION = "7"
 LITERAL = "literal-1"
 """The version of :func:`read_literally`."""
 
@@ -70,19 +73,16 @@ def parse_yes_no(text: str, *, cut: bool = False) -> Parsed[bool]:
     reply = _YesNoReply(meant(plain(spoken)))
     if cut or not finished:
         return reply.unfinished(not finished)
-    for rule in (
-        reply.final,
-        reply.begun,
-        reply.phrased,
-        reply.begins_with_denial,
-    ):  # the first that reads anything
+    rules = [reply.final, reply.begun]
+    lacks_image = says_none_arrived(reply.text)
+    if not lacks_image:  # nobody asked whether the image is there
+        rules += [reply.phrased, reply.begins_with_denial]
+    for rule in rules:  # the first that reads anything
         if readings := list(rule()):
             return agreed(readings)
-    return (
-        Parsed(Outcome.REFUSED, None, "free_refusal")
-        if refused_at(reply.low)
-        else unparsed("nothing")
-    )
+    if lacks_image or refused_at(reply.low):
+        return Parsed(Outcome.REFUSED, None, "free_refusal")
+    return unparsed("nothing")
 
 
 class _YesNoReply(PlainReply[bool]):
