@@ -1,8 +1,14 @@
-"""Folders of records that are not as they were collected."""
+"""Folders of records that are not as they were collected, and what calls tell."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
-from driftledger.benchmarks.records import RECORDS, read_records
+from driftledger.benchmarks.records import (
+    RECORDS,
+    CallFacts,
+    CollectedRecord,
+    read_records,
+)
 from driftledger.core.files import write_jsonl
 
 
@@ -10,3 +16,11 @@ def without(folder: Path, unit: str) -> None:
     """Remove the records of a unit."""
     records = read_records(folder)
     write_jsonl(folder / RECORDS, [record for record in records if record.unit != unit])
+
+
+def facts(records: Iterable[CollectedRecord]) -> CallFacts:
+    """What the calls behind records tell."""
+    noted = CallFacts()
+    for record in records:
+        noted.add(record)
+    return noted

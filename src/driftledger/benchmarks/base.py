@@ -26,6 +26,7 @@ from driftledger.benchmarks.records import (
     Records,
 )
 from driftledger.benchmarks.score import (
+    ALARM,
     Answer,
     Numbers,
     RepeatRow,
@@ -676,7 +677,7 @@ class Benchmark(ABC):
     def _concerns(self, flag: str, score: Score, key: str) -> bool:
         metric = self.metric(key.rpartition("/")[2])
         rows = [rows for words, rows in self.flagged.items() if words in flag]
-        if rows:
+        if rows and not flag.startswith(ALARM):
             return metric is None or metric.key in rows[0]
         others = score.components.keys() - self.roles_of(score, key)
         return not flag.startswith(

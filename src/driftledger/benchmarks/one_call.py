@@ -79,7 +79,7 @@ class OneCallPerSample(OneCall):
         keys = ("dataset", "model")
         path = f"{RECORDS_OF}/{cls.name}/{{dataset}}"
         cls.collects = Stage("answer", keys, path, settings=cls.asked)
-        cls.scores = score_stage(cls.name, keys)
+        cls.scores = score_stage(cls.name, keys, version=2)
 
     @abstractmethod
     def ask(self, sample: Sample, settings: Mapping[str, Any]) -> str:

@@ -8,18 +8,26 @@ from typing import Annotated, Any, Self, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 
+from driftledger.benchmarks._questions.parsing.refusal import says_none_arrived
+from driftledger.benchmarks.score import ALARM
 from driftledger.collect.call import Call
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import Json
 from driftledger.core.errors import StoreError
 from driftledger.core.files import Record, SparseRecord, stream_jsonl
+from driftledger.core.media import Kind
 from driftledger.core.strict import Id, Name, RelativePath
+from driftledger.core.text import shortened
 from driftledger.core.types import Medium, Outcome, PromptUsage, Result, Split
 
 RECORDS = "records.jsonl"
 CARD = "components.json"
 _OF_A_CALL = {"usage", "image", "sound", "data", "medium"}
 """Fields of a result that no record holds."""
+LEAST_INPUTS = 5
+"""Samples or questions from which on equal replies to all of them are an alarm."""
+MOST_LACKING = 0.01
+"""A larger share of replies that say that no image arrived is an alarm."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,14 +209,14 @@ def results_of(records: Iterable[CollectedRecord]) -> Iterator[RecordedResult]:
 class CallFacts:
     """The facts that a score tells of the calls behind its records, noted record by record."""
 
-    def __init__(self, records: Iterable[CollectedRecord] = ()) -> None:
+    def __init__(self) -> None:
         self.readings: list[PromptUsage] = []
         """How much the generator read of each description."""
+        self._replies: dict[str, tuple[str, str]] = {}
+        """Key of a call → the unit that it is about, and the text of the model's reply."""
         self._versions = defaultdict[str, dict[str, str]](dict)
         self._has_reasoning: dict[str, bool] = {}
         self._notes: Counter[str] = Counter()
-        for record in records:
-            self.add(record)
 
     def add(self, record: CollectedRecord) -> None:
         """Note the calls of a record."""
@@ -219,10 +227,36 @@ class CallFacts:
                 self._versions[each.role][each.key] = named
             if each.role == "model":
                 self._has_reasoning[each.key] = each.reasoning is not None
+                if each.text and each.outcome is not Outcome.FAILED:
+                    self._replies[each.key] = record.unit, each.text.strip()
             if each.note is not None and record.step:
                 self._notes[each.note] += 1
             if each.reading is not None:
                 self.readings.append(each.reading)
+
+    def alarms(self, kind: Kind) -> list[str]:
+        """Return sentences if the model's replies put the whole score in doubt.
+
+        Args:
+            kind: what the samples are; texts are drawn before the model sees them.
+        """
+        given = "sound" if kind == "sound" else "image"
+        texts = Counter(text for _, text in self._replies.values())
+        total = len(self._replies)
+        lacking = sum(
+            count for text, count in texts.items() if says_none_arrived(text, given)
+        )
+        sentences = []
+        if lacking > MOST_LACKING * total:
+            sentences.append(
+                f"{ALARM}in {lacking} of {total} replies the model says that no {given} arrived"
+            )
+        if len(texts) == 1 and len({*self._replies.values()}) >= LEAST_INPUTS:
+            text = shortened(min(texts), 60)
+            sentences.append(
+                f'{ALARM}all {total} replies of the model are one text: "{text}"'
+            )
+        return sentences
 
     def served(self) -> dict[str, dict[str, int]]:
         """Return role → served version → how many calls it answered; local components are absent.

@@ -37,6 +37,9 @@ STD = "_std"
 repeats."""
 SPREAD = (LOW, HIGH, STD)
 
+ALARM = "alarm: "
+"""The beginning of a flag that puts the whole score in doubt."""
+
 REPEAT = "repeat"
 """The kind of groups that has the metrics of each repeat alone, by its number."""
 

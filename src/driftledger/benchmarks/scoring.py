@@ -42,6 +42,7 @@ from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import Json, sha256_file
 from driftledger.core.errors import CoverageError, StoreError, first_few
 from driftledger.core.files import new_folder, read_json, write_json, write_jsonl
+from driftledger.core.media import Kind
 from driftledger.core.types import Float64, Outcome, Sample
 from driftledger.data.records import DatasetCard, blank_notes, read_samples
 from driftledger.metrics.exact import round_significant
@@ -105,6 +106,8 @@ class FromRecords:
 
     digest: str
     """Of the dataset or question set, as it says itself."""
+    kind: Kind = "image"
+    """What its samples are."""
 
     def __init__(self, given: ToScore, spec: "Benchmark") -> None:
         self.data = given.folders[spec.data.name]
@@ -189,7 +192,7 @@ class FromRecords:
         components = dict(self.card.components)
         model = components["model"]
         served = self.facts.served()
-        notes = []
+        notes = [] if model.control else self.facts.alarms(self.kind)
         generator = components.get("generator")
         if generator is not None and generator.fingerprint == model.fingerprint:
             notes.append(
@@ -231,8 +234,10 @@ class FromDataset(FromRecords):
         self.dataset = read_json(self.data / "dataset.json", DatasetCard)
         self.samples = read_samples(self.data)
         self.digest = self.dataset.digest
-        things = f"{self.samples[0].medium.kind}s"
-        self.data_notes = blank_notes(self.dataset.blank, self.dataset.samples, things)
+        self.kind = self.samples[0].medium.kind
+        self.data_notes = blank_notes(
+            self.dataset.blank, self.dataset.samples, f"{self.kind}s"
+        )
 
 
 class Ends(NamedTuple):

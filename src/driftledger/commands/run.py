@@ -29,6 +29,7 @@ from rich.text import Text
 
 from driftledger.benchmarks.base import COVERAGE, RECORDS_OF, SCORES
 from driftledger.benchmarks.registry import benchmark
+from driftledger.benchmarks.score import ALARM
 from driftledger.collect.progress import COUNTS, read_counts
 from driftledger.commands.again import ask_again, show_what_changed
 from driftledger.commands.collect import (
@@ -582,7 +583,8 @@ def glance(shown: ReportTable, parts: "Parts") -> RenderableType:
     notes.append(
         f"controls ignore the sample; {where}" if "controls" in kinds else where
     )
-    return Group(*tables[:-1], *(line(note, QUIET) for note in notes))
+    styled = (line(each, HEAD if ALARM in each else QUIET) for each in notes)
+    return Group(*tables[:-1], *styled)
 
 
 def _cells(shown: ReportTable) -> list[Cell]:

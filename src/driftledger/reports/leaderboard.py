@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeVar
 
 from driftledger.benchmarks.base import COVERAGE, Benchmark, Metric
 from driftledger.benchmarks.costs import COSTS, notes_on_costs
-from driftledger.benchmarks.score import Score, base_key, marks_of
+from driftledger.benchmarks.score import ALARM, Score, base_key, marks_of
 from driftledger.core.grouping import grouped
 from driftledger.core.text import csv_text, for_cell, for_csv
 from driftledger.reports.cells import (
@@ -229,7 +229,17 @@ def overview(parts: Parts, *, every: bool = False) -> ReportTable | None:
                 columns.append(MetricColumn(metric, metric.key, head=head, block=block))
             break
     table = _table("At a glance", columns, name="overview", note=note)
-    return table._replace(notes=[*table.notes, *notes])
+    return table._replace(notes=[*table.notes, *_alarms(parts), *notes])
+
+
+def _alarms(parts: Parts) -> list[str]:
+    """Return a line for each model and benchmark with alarms."""
+    lines = []
+    for score in scores_of(parts):
+        alarms = "; ".join(flag for flag in score.flags if flag.startswith(ALARM))
+        if alarms:
+            lines.append(f"{score.model}, {score.benchmark} on {score.on}: {alarms}")
+    return [*dict.fromkeys(lines)]  # encoders may score the same replies
 
 
 def by_kind(table: ReportTable, parts: Parts) -> dict[str, list[Cells]]:

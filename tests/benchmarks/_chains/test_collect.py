@@ -10,7 +10,6 @@ from driftledger.benchmarks.collecting import write_collected
 from driftledger.benchmarks.genception.spec import GenCeption
 from driftledger.benchmarks.records import (
     CARD,
-    CallFacts,
     CollectedCard,
     CollectedRecord,
     RecordedResult,
@@ -32,6 +31,7 @@ from tests.conftest import draw
 from tests.support.chains import CARD as CHAIN_CARD
 from tests.support.chains import all_planned, chains, collected
 from tests.support.fakes import SEEN, EchoModel, SizeGenerator
+from tests.support.records import facts
 
 
 @pytest.fixture
@@ -155,8 +155,8 @@ def test_what_a_model_thinks_is_not_drawn(samples, tmp_path):
         "",
         1,
     )
-    assert CallFacts(plain).reasoned() == []
-    assert CallFacts(thinks).reasoned() == [
+    assert facts(plain).reasoned() == []
+    assert facts(thinks).reasoned() == [
         "4 of 7 replies held reasoning, which is left out of the answers"
     ]
 
@@ -247,7 +247,7 @@ def test_what_the_calls_said_is_in_the_record(samples, tmp_path):
         steps.send(drawn)
     [record] = stop.value.value
     assert [each.system_fingerprint for each in record.results] == ["fp_a", "fp_b"]
-    assert (record.results[1].reading, CallFacts([record]).noted()) == (
+    assert (record.results[1].reading, facts([record]).noted()) == (
         PromptUsage(90, 75),
         ["halved (1 calls)"],
     )

@@ -166,7 +166,6 @@ class ScoredChains(FromDataset):
             self.categories if by_category else [ONE_CATEGORY] * len(self.samples)
         )
         self.clusters = clusters_of(self.samples)
-        self.kind = self.samples[0].medium.kind
         request = request.model_copy(update={"iterations_by_group": by_group})
         self.iterations = range(1, request.iterations + 1)
         self.repeats = range(request.repeats)

@@ -283,7 +283,7 @@ def question_stages(
     *asked: str,
     scored: tuple[str, ...] = (),
     judged: bool = False,
-    version: int = 5,
+    version: int = 6,
 ) -> tuple[Stage, Stage]:
     """Return the stage that asks the model, and the judge if there is one, and the one that scores.
 

@@ -123,7 +123,7 @@ class FidelityBenchmark(ChainBenchmark):
     title = "fidelity"
     collects = chain_stage("redraw", name, "description", "repeats", "generate_prompt")
     scores = score_stage(
-        "fidelity", (*KEYS, "encoder"), "ssim_side", beside=("ratings",), version=7
+        "fidelity", (*KEYS, "encoder"), "ssim_side", beside=("ratings",), version=8
     )
     metrics = (
         _per_sample(

@@ -103,7 +103,7 @@ class GenCeption(ChainBenchmark):
         "iterations",
         "iterations_by_group",
         "text_encoder",
-        version=4,
+        version=5,
     )
     metrics = (
         _metric(

@@ -339,7 +339,7 @@ class MMVet(QuestionBenchmark):
         "grades",
         scored=("grades",),
         judged=True,
-        version=6,
+        version=7,
     )
     metrics = (
         _grade(

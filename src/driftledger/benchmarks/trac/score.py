@@ -158,7 +158,7 @@ def score_descriptions(given: ToScore, spec: Benchmark) -> Scored:
     flags = [
         *few[headline],
         *copies(tests),
-        *_flags(card, data.samples[0].medium.kind, records, retrieved),
+        *_flags(card, data.kind, records, retrieved),
         *data.facts.noted(),
     ]
     score = Score(

@@ -88,7 +88,7 @@ class Trac(Benchmark):
         4,
         holds=("split",),
     )
-    scores = score_stage("trac", (*_KEYS, "text_encoder"), "sampled_classes", version=5)
+    scores = score_stage("trac", (*_KEYS, "text_encoder"), "sampled_classes", version=6)
     metrics = (
         _accuracy(
             "top1",

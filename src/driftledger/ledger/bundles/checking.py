@@ -31,7 +31,7 @@ from driftledger.benchmarks.records import (
     stream_records,
 )
 from driftledger.benchmarks.registry import benchmark, benchmark_names
-from driftledger.benchmarks.score import ROWS, SCORE, Row, Score
+from driftledger.benchmarks.score import ALARM, ROWS, SCORE, Row, Score
 from driftledger.benchmarks.scoring import Scored
 from driftledger.collect.features import OF_FILES, FeatureStore
 from driftledger.components.base import ComponentCard, Encoder, frechet_name_of
@@ -448,6 +448,8 @@ class StrangersJudge(Judge):
         name = metric_name(value.place)
         metric = self._metric(name) if name else None
         part = value.place[0]
+        if part == "flags" and ALARM in f"{value.stored} {value.again}":
+            return super().status(value)  # it follows from the records alone
         has_text = not name and bool(_SHAPED & {*value.place})
         if self.features.left_out and metric and _is_of_pixels(metric):
             return "not checkable", _LEFT_OUT
