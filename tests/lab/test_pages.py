@@ -27,7 +27,12 @@ def test_intervals_hold_the_truth_as_often_as_the_page_says(case):
 
 def test_gates_err_as_often_as_the_page_says():
     page = (REPOSITORY / changes.PAGE).read_text(encoding="utf-8")
-    assert f"\n{changes.margin_row(60, '0.03', 0.05)}\n" in page
+    for row in (
+        changes.margin_row(60, 0.03, 0.05),
+        changes.image_row(24, 10),
+        changes.disaster_row(120, 0.01, (0.02, 0.8)),
+    ):
+        assert f"\n{row}\n" in page
     cells = f"| {changes.alarms_by_floor(60, 0.03, 0.0)} | 3.7% |"
     assert f"| 60 descriptions | 3% {cells}" in page
 

@@ -140,6 +140,8 @@ class Metric:
     row: str = ""
     """The key of its values in a :class:`Row`; empty where rows do not hold it, so that ``compare``
     cannot pair it."""
+    span: float = 0.0
+    """How far the best value of a sample is from the worst, in the metric's unit; 0 if unknown."""
     pairing: Literal["mean", "ratio"] = "mean"
     """How rows make the score: the mean over groups of the mean over units; or, over orders or
     gradings, 100 times the mean over units of sum / count, resampled by cluster."""

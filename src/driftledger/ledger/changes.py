@@ -38,6 +38,7 @@ from driftledger.metrics.drift import cosine_similarity
 from driftledger.metrics.exact import exact_mean
 from driftledger.metrics.groups import holm
 from driftledger.metrics.intervals import share_interval
+from driftledger.metrics.paired import DECIMALS
 from driftledger.project.project import Project
 
 Asking: TypeAlias = dict[tuple[str, str, int], tuple[Answer, str]]
@@ -109,6 +110,8 @@ def _changes_of(askings: Sequence[Lineage], contents: Contents) -> Iterator[Chan
             found = [read(each, contents) for each in askings]
             if of == "descriptions" and len(found) == 2:
                 found.append(_descriptions(askings[0], contents, repeat=1))
+            if of == "descriptions":
+                found = [_by_image(asking, askings[0], contents) for asking in found]
         except DriftledgerError as error:
             yield Changes(of, note=str(error))
         else:
@@ -154,6 +157,17 @@ def _descriptions(lineage: Lineage, contents: Contents, repeat: int = 0) -> Aski
     return asking
 
 
+def _by_image(asking: Asking, lineage: Lineage, contents: Contents) -> Asking:
+    """Put images with equal bytes in one cluster, as the rows of a score have them."""
+    clusters = {}
+    with suppress(DriftledgerError):
+        clusters = {row.unit: row.cluster for row in rows_of(lineage, contents)}
+    by_image: Asking = {}
+    for (_, unit, step), described in asking.items():
+        by_image[clusters.get(unit, unit), unit, step] = described
+    return by_image
+
+
 def _replies(
     lineage: Lineage, contents: Contents
 ) -> dict[tuple[str, int, int], RecordedResult]:
@@ -194,7 +208,7 @@ def _changes(of: Kind, askings: Sequence[Asking], confidence: float) -> Changes:
     for key in common:
         one, a_text = a[key]
         two, b_text = b[key]
-        gained[one.unit] += two.worth - one.worth
+        gained[key[0]] += two.worth - one.worth
         differs.append(one != two)
         if one != two:
             reading = two.reading
@@ -212,6 +226,7 @@ def _changes(of: Kind, askings: Sequence[Asking], confidence: float) -> Changes:
                 )
             )
     clusters = [cluster for cluster, _, _ in common]
+    changes.clusters = len({*clusters})
     ones = np.ones_like(differs, dtype=int)
     share = share_interval(differs, ones, clusters, confidence)
     changes.changed = sum(differs)
@@ -221,9 +236,7 @@ def _changes(of: Kind, askings: Sequence[Asking], confidence: float) -> Changes:
     changes.transitions = dict(transitions.most_common())
     changes.furthest.sort(key=lambda each: -_apart(each.a_text, each.b_text))
     if of == "answers":
-        better = sum(gain > 0 for gain in gained.values())
-        worse = sum(gain < 0 for gain in gained.values())
-        changes.p_value = mcnemar(better, worse)
+        changes.p_value = mcnemar(*_signs(gained))
     if again:
         changes.floor = _floor(a, b, again[0])
     return changes
@@ -232,23 +245,28 @@ def _changes(of: Kind, askings: Sequence[Asking], confidence: float) -> Changes:
 def _floor(a: Asking, b: Asking, again: Asking) -> Floor | None:
     """Count what changes by itself, of what was asked twice; None if nothing was.
 
-    For the test, B is further from A than A's second asking is if it has other words at the first
-    step at which they differ in that.
+    For the test, all that is said about an image counts once: B is further from A than A's second
+    asking is if it has more other words.
     """
-    distances: defaultdict[str, list[list[float]]] = defaultdict(lambda: [[], []])
+    further_by = defaultdict[str, float](float)
     common = sorted(a.keys() & b.keys() & again.keys())
     changed = 0
     for key in common:
         first, _ = a[key]
         changed += first != again[key][0]
-        for place, asking in enumerate((b, again)):
-            apart = _apart(str(first.read), str(asking[key][0].read))
-            distances[first.unit][place].append(apart)
+        to_b = _apart(str(first.read), str(b[key][0].read))
+        by_itself = _apart(str(first.read), str(again[key][0].read))
+        further_by[key[0]] += to_b - by_itself
     if not common:
         return None
-    further = sum(to_b > by_itself for to_b, by_itself in distances.values())
-    nearer = sum(to_b < by_itself for to_b, by_itself in distances.values())
+    further, nearer = _signs(further_by)
     return Floor(len(common), changed, more_than_floor(further, nearer))
+
+
+def _signs(sums: Mapping[str, float]) -> tuple[int, int]:
+    """Count the images whose sum is above 0, and those below."""
+    rounded = [round(each, DECIMALS) for each in sums.values()]
+    return sum(each > 0 for each in rounded), sum(each < 0 for each in rounded)
 
 
 def _apart(one: str, two: str) -> float:

@@ -96,8 +96,8 @@ class MetricComparison:
 
     The p-value is two-sided, ``p_holm`` the same after Holm's correction over all metrics that the
     comparison ranks; ``detectable`` is the smallest difference that as many units, as noisy as
-    these, show with a power of 80 %; ``step`` is how much a sample changes that changes, 0 if
-    both scores are of the same versions. None is what could not be computed.
+    these, show with a power of 80 %; ``clusters`` are the images or samples that are independent of
+    each other, ``step`` is the most that one of them can lose. None is what could not be computed.
     """
 
     metric: str
@@ -116,6 +116,7 @@ class MetricComparison:
     a_common: float | None = None
     b_common: float | None = None
     common: int | None = None
+    clusters: int | None = None
     only_a: int | None = None
     only_b: int | None = None
 
@@ -153,7 +154,7 @@ class Floor:
     changed: int
     """Those that differ between both askings of A."""
     p_value: float
-    """One-sided, of more changes than a second asking shows, over questions or samples."""
+    """One-sided, of more changes than a second asking shows, over images."""
 
 
 @dataclass
@@ -167,6 +168,8 @@ class Changes:
     samples: int = 0
     """How many of them both runs have."""
     changed: int = 0
+    clusters: int | None = None
+    """How many images they are about, where answers were compared."""
     share: float | None = None
     """``changed / samples``, from ``low`` to ``high``."""
     low: float | None = None
@@ -174,8 +177,8 @@ class Changes:
     transitions: dict[str, int] = field(default_factory=dict)
     """``right → wrong``, ``wrong → other wrong answer`` → how many, the commonest first."""
     p_value: float | None = None
-    """McNemar's, exact and two-sided: are as many questions better in B as worse? None of
-    descriptions."""
+    """McNemar's, exact and two-sided: are the answers about as many images better in B as worse?
+    None of descriptions."""
     p_holm: float | None = None
     """Of the floor, or else McNemar's, after Holm's correction over all that changed."""
     floor: Floor | None = None
@@ -217,10 +220,13 @@ class ScorePair:
 
     @property
     def multiples(self) -> str:
-        """B's costs in A's: ``3.1 times the price, 0.9 times the seconds``; empty without any."""
+        """B's costs in A's: ``3.1 times the price, 0.9 times the seconds``; empty if they are
+        equal."""
         phrases = []
         for key, cost in self.cost.items():
-            phrases.append(f"{cost['ratio']:.3g} times the {COSTS[key].formula}")
+            ratio = f"{cost['ratio']:.3g}"
+            if ratio != "1":
+                phrases.append(f"{ratio} times the {COSTS[key].formula}")
         return ", ".join(phrases)
 
 
@@ -528,8 +534,6 @@ def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair
             )
         else:
             _measure(compared, metric, rows, barred, confidence=a.score.confidence)
-            if not differing:
-                compared.step = 0.0
     reasons = []
     for each in differing:
         if each.weight == "unfair" and each.concerns != ():
@@ -638,6 +642,7 @@ def _measure(
         compared.verdict = NOT_RANKED + (barred or "no sample has a value in both")
         return
     scale = 1.0 if metric.pairing == "mean" else 100.0
+    compared.clusters = paired.free
     compared.difference = scale * paired.difference
     compared.a_common = scale * paired.a
     compared.b_common = scale * paired.b
@@ -651,7 +656,9 @@ def _measure(
             paired.standard_error, paired.df, confidence=confidence
         )
         compared.df = paired.df
-        compared.step = scale * paired.step
+        values = [abs(value) for units in (one, two) for value, _, _ in units.values()]
+        span = max(metric.span, scale * max(values))
+        compared.step = round_significant(span * paired.heaviest, DIGITS)
         compared.p_value = paired.p_value
         compared.verdict = "no difference that these samples show"
         if low > 0:

@@ -16,6 +16,7 @@ from driftledger.ledger.compare import (
     metric_of,
 )
 from driftledger.metrics.changes import non_inferiority
+from driftledger.metrics.intervals import fewest
 
 FailIf: TypeAlias = Literal["worse", "not-as-good", "changed"]
 """What makes a comparison fail."""
@@ -43,6 +44,10 @@ class Judgement(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.verdict.name.lower()}: {self.says}"
+
+    def to_dict(self) -> dict[str, str]:
+        """Return it ready for JSON."""
+        return {"verdict": self.verdict.name.lower(), "says": self.says}
 
 
 class Gate(NamedTuple):
@@ -115,6 +120,14 @@ class Gate(NamedTuple):
             yield Judgement(Verdict.UNKNOWN, "no headline is in both")
 
 
+def conclusion(judgements: Sequence[Judgement], of: str) -> Judgement:
+    """Return the verdict over all judgements ``of`` headlines, and how many of them it is."""
+    verdict = verdict_of(judgements)
+    alike = sum(judgement.verdict is verdict for judgement in judgements)
+    cannot_tell = "cannot tell: " if verdict is Verdict.UNKNOWN else ""
+    return Judgement(verdict, f"{cannot_tell}{alike} of {len(judgements)} {of}")
+
+
 def verdict_of(judgements: Sequence[Judgement]) -> Verdict:
     """Return the verdict on a comparison: one failure fails it, one unknown leaves it open."""
     verdicts = {judgement.verdict for judgement in judgements}
@@ -149,36 +162,53 @@ def _worse(lead: float, one: MetricComparison, digits: int, level: float) -> Jud
     by = figure(abs(lead), digits)
     if one.p_holm <= level and lead < 0:
         return Judgement(Verdict.FAILS, f"B is worse by {by} (p = {one.p_holm:.2g})")
-    side = "ahead" if lead > 0 else "behind"
-    detectable = figure(one.detectable or 0.0, digits)
-    seen = f"B is {by} {side}; {one.common} samples show {detectable}"
-    return Judgement(Verdict.PASSES, f"not shown to be worse ({seen})")
+    where = "A and B are equal"
+    if lead:
+        where = f"B is {by} {'ahead' if lead > 0 else 'behind'}"
+    shows = "do not differ"
+    if one.detectable:
+        shows = f"would show a difference of {figure(one.detectable, digits)}"
+    says = f"not shown to be worse ({where}; {_samples(one)} {shows})"
+    return Judgement(Verdict.PASSES, says)
+
+
+def _units(one: MetricComparison) -> str:
+    return "samples" if one.clusters in (None, one.common) else "images"
+
+
+def _samples(one: MetricComparison) -> str:
+    """Return how many samples count, of several questions about one image once."""
+    about = "" if _units(one) == "samples" else f" about {one.clusters} images"
+    return f"{one.common} samples{about}"
 
 
 def _not_as_good(
     lead: float, one: MetricComparison, digits: int, margin: float, confidence: float
 ) -> Judgement:
+    n = one.clusters or one.common or 1
     result = non_inferiority(
         lead,
         one.standard_error or 0.0,
         one.df or 0.0,
-        one.common or 0,
+        n,
         margin=margin,
         confidence=confidence,
         step=one.step or 0.0,
     )
-    lower = figure(result.lower, digits)
-    bound = f"B is at least {lower} ahead, and −{margin:g} is allowed"
+    lower = figure(abs(result.lower), digits)
+    bound = f"B may be up to {lower} behind, and {margin:g} is allowed"
+    if result.lower > 0:
+        bound = f"B is at least {lower} ahead"
     if result.shown:
         return Judgement(Verdict.PASSES, f"as good ({bound})")
     if result.excluded:
         return Judgement(Verdict.FAILS, f"worse by more than {margin:g}")
-    if result.samples is None or result.samples <= (one.common or 0):
+    if result.samples is None or result.samples <= n:
         return Judgement(Verdict.FAILS, f"not shown to be as good ({bound})")
     return Judgement(
         Verdict.UNKNOWN,
-        f"{one.common} samples cannot tell; about {result.samples:,} would show that an equal B "
-        "is as good",
+        f"{_samples(one)} cannot tell; about {result.samples:,} {_units(one)} would show that an "
+        "equal B is as good",
     )
 
 
@@ -198,4 +228,9 @@ def _changed(name: str, changes: Changes, level: float) -> Judgement:
     elif changes.changed:
         verdict = Verdict.UNKNOWN
         says += _NO_FLOOR
+    clusters = changes.clusters
+    least = fewest(1 - level)
+    if changes.changed and clusters is not None and clusters < least:
+        verdict = Verdict.UNKNOWN
+        says += f"; fewer than {least} images show nothing"
     return Judgement(verdict, says)

@@ -1,6 +1,6 @@
 """Did a second asking change more than noise does, and is a score as good as another?
 
-Exact tests on paired samples, and non-inferiority by a one-sided interval.
+Exact tests on paired images, and non-inferiority by a one-sided interval.
 """
 
 import math
@@ -15,8 +15,8 @@ def mcnemar(fixed: int, broken: int) -> float:
     """Return the exact two-sided p-value of a change from wrong to right or back.
 
     Args:
-        fixed: samples that were wrong in A and are right in B.
-        broken: samples that were right in A and are wrong in B.
+        fixed: images of which B answers more rightly than A.
+        broken: images of which it answers fewer.
 
     Source: McNemar 1947; the exact form by the binomial distribution.
 
@@ -30,12 +30,12 @@ def more_than_floor(changed_only: int, floor_only: int) -> float:
     """Return the exact one-sided p-value of more changes than a second asking of A shows.
 
     A was asked twice, B once. If B is a third asking of the same model, the second and the third
-    are exchangeable, so a sample in which just one of them differs from the first is as likely to
-    differ in either.
+    are exchangeable, so an image in which one of them differs more from the first is as likely one
+    in which the other does.
 
     Args:
-        changed_only: samples in which B differs from A's first asking, and A's second does not.
-        floor_only: samples in which A's second asking differs from its first, and B does not.
+        changed_only: images in which B differs more from A's first asking than A's second does.
+        floor_only: images in which A's second asking differs more from its first.
 
     >>> more_than_floor(9, 1), more_than_floor(4, 4)
     (0.0107421875, 0.63671875)
@@ -57,7 +57,7 @@ class NonInferiority(NamedTuple):
     shown: bool
     """True if ``lower`` is not below −margin."""
     excluded: bool
-    """True if B is shown to be worse than A by more than the margin."""
+    """True if Student's t shows B to be worse than A by more than the margin."""
     samples: int | None
     """How many samples would show, four times out of five, that an equal B is within the margin."""
 
@@ -76,42 +76,49 @@ def non_inferiority(
 
     If few samples change, their scatter says little about the many that did not: none of 60 changed
     is likely where B loses 2 % of its answers. So the standard error is at least the one that the
-    samples would have if B were worse by the margin, as for pairs of right and wrong answers, with
-    ``step`` in the place of 1.
+    samples would have if B were worse by the margin because a few of them lose ``step``, as for
+    pairs of right and wrong answers with ``step`` in the place of 1. The interval is wider by half
+    a step of one sample, since losses come in whole ones.
 
     Args:
         lead: B less A; positive where B is better.
-        standard_error: of the lead, over ``n`` paired samples with ``df`` degrees of freedom.
+        standard_error: of the lead, with ``df`` degrees of freedom.
+        n: how many of the samples are independent of each other: images, not questions.
         margin: above 0.
         confidence: of the one-sided interval.
-        step: how much a sample changes that changes: 1 for a share of right answers.
+        step: the most that one of the n can lose, if all weighed as much: 1 for right answers.
 
     Source: Schuirmann 1987, one of the two one-sided tests; Tango 1998, "Equivalence test and
     confidence interval for the difference in proportions for the paired-sample design", for the
-    least standard error; power by the normal distribution.
+    least standard error; Yates 1934, for half a step; power by the normal distribution.
 
-    >>> result = non_inferiority(0, 0.01, 99, 100, margin=0.02, confidence=0.95, step=0.1)
+    >>> result = non_inferiority(0, 0.01, 99, 100, margin=0.05, confidence=0.95, step=0.1)
     >>> round(result.lower, 4), result.shown, result.excluded, result.samples
-    (-0.0166, True, False, 155)
-    >>> non_inferiority(-0.05, 0.01, 99, 100, margin=0.02, confidence=0.95, step=0.1).excluded
+    (-0.0171, True, False, 27)
+    >>> non_inferiority(-0.09, 0.01, 99, 100, margin=0.05, confidence=0.95, step=0.1).excluded
     True
     >>> non_inferiority(0, 0.0, 59, 60, margin=0.02, confidence=0.95, step=1.0).shown
     False
     """
     from scipy import special  # imported late: it takes 0.3 s
 
+    quantile = float(special.stdtrit(df, confidence))
+    most = lead + quantile * standard_error
     if margin < step:
         variance = n * (standard_error / step) ** 2
         least = _variance_at(margin / step, lead / step, variance)
         standard_error = max(standard_error, step * math.sqrt(least / n))
-    reach = float(special.stdtrit(df, confidence)) * standard_error
+    lower = lead - quantile * standard_error - step / (2 * n)
     quantiles = float(special.ndtri(confidence) + special.ndtri(POWER))
-    needed = quantiles * standard_error / margin
+    deviation = quantiles * standard_error * math.sqrt(n)
+    # of N samples, the margin is deviation / √N + step / 2N
+    root = deviation + math.sqrt(deviation**2 + 2 * margin * step)
+    needed = (root / (2 * margin)) ** 2
     return NonInferiority(
-        lower=round_significant(lead - reach, DIGITS),
-        shown=lead - reach >= -margin,
-        excluded=lead + reach < -margin,
-        samples=math.ceil(n * needed**2) if math.isfinite(needed) else None,
+        lower=round_significant(lower, DIGITS),
+        shown=lower >= -margin,
+        excluded=most < -margin,
+        samples=math.ceil(needed) if math.isfinite(needed) else None,
     )
 
 

@@ -6,7 +6,7 @@ them.
 """
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -43,8 +43,8 @@ class Paired(NamedTuple):
     n: int
     free: int
     """How many units can vary: samples that are not alone in their category, or clusters."""
-    step: float
-    """The size of one sample's change, weighted by itself; the largest value where none changed."""
+    heaviest: float
+    """The weight of the heaviest unit, over that of a mean one: 1 where all weigh the same."""
     reason: str = ""
     """Why the interval is missing."""
 
@@ -83,8 +83,10 @@ def paired_interval(
     varying = {cluster for category, cluster in apart if sizes[category] > 1}
     free = len(varying)
     difference = round(estimate.value, DECIMALS) + 0.0  # not −0
-    moves = np.abs(differences)
-    step = np.average(moves, weights=moves) if moves.any() else np.abs(a).max()
+    samples = Counter(categories)
+    weights = defaultdict[str, float](float)
+    for category, cluster in zip(categories, clusters, strict=True):
+        weights[cluster] += 1 / (len(samples) * samples[category])
     return Paired(
         a=mean_over_categories(a, categories),
         b=mean_over_categories(b, categories),
@@ -95,7 +97,7 @@ def paired_interval(
         p_value=p_value(difference, estimate.standard_error, estimate.df, free),
         n=len(categories),
         free=free,
-        step=round_significant(float(step), DIGITS),
+        heaviest=round_significant(len(weights) * max(weights.values()), DIGITS),
         reason=estimate.reason,
     )
 

@@ -97,6 +97,7 @@ def _per_sample(
         "0–100",
         headline=True,
         row=key,
+        span=100.0,
         tracked=tracked,
     )
 

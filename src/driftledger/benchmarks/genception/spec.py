@@ -114,6 +114,7 @@ class GenCeption(ChainBenchmark):
             unit="0–1",
             headline=True,
             row="gc",
+            span=1.0,
             tracked="gc_at_{t}",
         ),
         _metric(
@@ -124,6 +125,7 @@ class GenCeption(ChainBenchmark):
             f"drift.cosine_similarity; {_PAPER}, Algorithm 1",
             headline=True,
             row="similarity",
+            span=1.0,
             tracked="similarity",
         ),
         _metric(
@@ -165,6 +167,7 @@ class GenCeption(ChainBenchmark):
             digits=3,
             compared=True,
             row="text_similarity",
+            span=1.0,
         ),
         Metric(
             "text_similarity_mean",

@@ -155,6 +155,7 @@ class MMSAP(QuestionBenchmark):
             f"{_MEASURE} 2",
             headline=True,
             row="score",
+            span=100.0,
             pairing="ratio",
             tracked="self_awareness",
         ),

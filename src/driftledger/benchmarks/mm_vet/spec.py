@@ -349,6 +349,7 @@ class MMVet(QuestionBenchmark):
             unit="0–100",
             headline=True,
             row="total",
+            span=100.0,
             pairing="ratio",
             tracked="mm_vet_total",
         ),

@@ -127,6 +127,7 @@ class MME(QuestionBenchmark):
             unit="0–200",
             headline=True,
             row="score",
+            span=200.0,
             tracked="mme_score",
         ),
         _share(
