@@ -131,7 +131,7 @@ def jobs(tmp_path_factory):
 @pytest.mark.parametrize(
     ("kind", "branch", "code", "says"),
     [
-        ("github", "typo", 0, "passes: mme on scenes_mme"),
+        ("github", "typo", 0, "passes: A and B are one run"),
         ("github", "coarser", 1, "fails: mme on scenes_mme, score: B is worse by"),
         ("gitlab", "coarser", 1, "fails: mme on scenes_mme, score: B is worse by"),
     ],

@@ -18,9 +18,12 @@ from driftledger.ledger.compare import (
     ScorePair,
     metric_of,
 )
-from driftledger.ledger.gate import Gate, Judgement, Verdict, verdict_of
+from driftledger.ledger.gate import Gate, Judgement, Verdict, conclusion
+from driftledger.ledger.gate_inputs import NotJudgedError, basis_of
+from driftledger.ledger.lineage import Run
+from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.published import check_scores
-from driftledger.ledger.sources import Sources, find_run
+from driftledger.ledger.sources import Sources, find_source
 from driftledger.metrics.paired import POWER
 from driftledger.project.project import Project
 from driftledger.reports.cells import ReportTable, markdown
@@ -35,42 +38,46 @@ class Compared(NamedTuple):
     """Two runs side by side, what changed, and what a gate says of them."""
 
     comparison: Comparison
-    verified: str = ""
-    """What is known of the files of both, in one line."""
+    basis: str = ""
+    """What is known of the scores of both, in one line."""
     judgements: Sequence[Judgement] = ()
+    conclusion: Judgement | None = None
+    """The verdict over all judgements; None without a gate."""
 
     @property
     def verdict(self) -> Verdict:
         """The exit code of the command; a comparison without a gate passes."""
-        return verdict_of(self.judgements)
+        return self.conclusion.verdict if self.conclusion else Verdict.PASSES
 
     def as_json(self) -> str:
-        """Write everything as JSON; ``gate`` is empty without one."""
+        """Write everything as JSON; without a gate, ``gate`` is empty and ``verdict`` null."""
         data = self.comparison.to_dict()
-        data["verified"] = self.verified
-        data["gate"] = []
-        for judgement in self.judgements:
-            verdict = judgement.verdict.name.lower()
-            data["gate"].append({"verdict": verdict, "says": judgement.says})
+        data["basis"] = self.basis
+        data["gate"] = [each.to_dict() for each in self.judgements]
+        data["verdict"] = self.conclusion.to_dict() if self.conclusion else None
         return json.dumps(data, indent=2)
 
     def as_text(self, most: int = 0) -> RenderableType:
-        """Show tables for the terminal, and what the gate says below them.
+        """Show tables for the terminal, what the gate says below them, and its verdict last.
 
         Args:
             most: how many of the changed samples of each score are shown, with both texts.
         """
         tables = as_table(self.comparison, most)
-        return Group(line(self.verified), tables, lines(map(str, self.judgements)))
+        says = [*self.judgements, *filter(None, [self.conclusion])]
+        return Group(line(self.basis), tables, lines(map(str, says)))
 
     def as_markdown(self, most: int = 0) -> str:
-        """Write the same for a comment on a pull request, what the gate says first."""
+        """Write the same for a comment on a pull request, what the gate says first, and its verdict
+        last."""
         head, foot = _around(self.comparison)
         text = []
-        for sentence in [self.verified, *map(str, self.judgements), *head]:
+        for sentence in [self.basis, *map(str, self.judgements), *head]:
             text.append(f"- {for_cell(sentence)}")
         for pair in self.comparison.pairs:
             text += ["", *markdown(_table(pair, self.comparison, most))]
+        if self.conclusion:
+            foot.append(str(self.conclusion))
         text += [f"- {for_cell(sentence)}" for sentence in foot]
         return "\n".join(text)
 
@@ -81,23 +88,44 @@ def compare(
     """Compare two runs; errors as in :func:`driftledger.ledger.compare.compare`.
 
     Raises:
-        LedgerError: there is a gate, and a score is not as it was published.
+        LedgerError: there is a gate, and what is behind a run does not fit, as
+            :func:`~driftledger.ledger.gate_inputs.basis_of` says.
     """
     gate = gate or Gate()
     sources = Sources(project)
-    one = find_run(sources, a)
-    two = find_run(sources, b)
-    comparison = compare_with_changes(project, sources, one, two, anyway=anyway)
-    try:
-        one_is = check_scores(one, sources.contents)
-        two_is = check_scores(two, sources.contents)
-        verified = f"verified: the scores of A are {one_is}; of B, {two_is}"
-    except LedgerError as error:
-        if gate.fail_if:
-            raise
-        verified = f"not verified: {error}"
+    one = find_source(sources, a)
+    two = find_source(sources, b)
+    comparison = compare_with_changes(project, sources, one.run, two.run, anyway=anyway)
     judgements = gate.judge(comparison)
-    return Compared(comparison, verified, judgements)
+    if gate.fail_if is None:
+        basis = _published(sources.contents, one.run, two.run)
+        return Compared(comparison, basis)
+    is_one_run = one.run.fingerprint == two.run.fingerprint
+    one_run = "A and B are one run" if is_one_run else ""
+    try:
+        basis = basis_of(project, sources.contents, one, two)
+    except NotJudgedError as error:
+        says = "; ".join(filter(None, [one_run, str(error)]))
+        verdict = Judgement(Verdict.UNKNOWN, f"cannot tell: {says}")
+        return Compared(comparison, conclusion=verdict)
+    of = "headlines"
+    if gate.fail_if == "changed":
+        of = "sets of answers or descriptions"
+    verdict = conclusion(judgements, of)
+    if one_run:
+        judgements = []
+        verdict = Judgement(Verdict.PASSES, one_run)
+    verdict = verdict._replace(says=f"{verdict.says} ({basis})")
+    return Compared(comparison, f"scores: {basis}", judgements, verdict)
+
+
+def _published(contents: Contents, *runs: Run) -> str:
+    """Say whether the scores of two runs are as they were published, by their hashes."""
+    try:
+        says = [check_scores(run, contents) for run in runs]
+    except LedgerError as error:
+        return f"scores: {error}"
+    return "scores: A {}, B {}".format(*says)
 
 
 def changes_in_words(changes: Changes) -> str:
@@ -203,7 +231,9 @@ def _table(pair: ScorePair, comparison: Comparison, most: int) -> ReportTable:
             sentence = sentence or found
             shows = _figure(compared.detectable, metric)
             n = str(compared.common)
-            rows.append([title, value_a, value_b, f"{who} {by}", shows, n])
+            if compared.low == compared.high == 0:
+                who, by = "equal", ""
+            rows.append([title, value_a, value_b, f"{who} {by}".strip(), shows, n])
         else:
             notes.append(f"{title}, {value_a} and {value_b}: {compared.verdict}")
         if compared.only_a or compared.only_b:

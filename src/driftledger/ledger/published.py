@@ -32,6 +32,8 @@ from driftledger.ledger.objects.git import Git, why_unread
 
 MLFLOW = f"{STATE}/mlflow.json"
 """Relative to a project's top folder."""
+AS_PUBLISHED = "as published"
+NOT_PUBLISHED = "as in dvc.lock, not published"
 _NAME = re.compile(r"[0-9a-f]{64}\.json")
 
 
@@ -129,8 +131,8 @@ def check_scores(run: Run, contents: Contents) -> str:
                     raise LedgerError(
                         f"{path} is not as it was published; run 'driftledger verify'"
                     )
-        return "as published"
-    return "as in dvc.lock, not published"
+        return AS_PUBLISHED
+    return NOT_PUBLISHED
 
 
 def refuse_if_deleted(root: Path) -> None:

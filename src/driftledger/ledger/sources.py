@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from driftledger.benchmarks.base import SCORES, Metric
 from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.score import SCORE, interval_of
+from driftledger.benchmarks.score import ROWS, SCORE, interval_of
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import DriftledgerError, LedgerError, first_few
 from driftledger.ledger.lineage import Lineage, Published, Run, published_in, read_runs
@@ -233,29 +233,36 @@ def nearest(text: str, names: Iterable[str]) -> str:
 def _has_scores(
     tree: CommitTree, files: Mapping[str, str], published: Published
 ) -> bool:
-    """Return True if a commit has every score file of a published run.
+    """Return True if a commit has every score of a published run as it was published.
 
     Args:
         files: path below the folder of scores → id of the file's content.
     """
     for score in published.scores:
-        blob = files.get(f"{score.path.removeprefix(f'{SCORES}/')}/{SCORE}")
-        if sha256_bytes(tree.git.read(blob) or b"") != score.score:
-            return False
+        folder = score.path.removeprefix(f"{SCORES}/")
+        for name, sha256 in ((SCORE, score.score), (ROWS, score.rows)):
+            blob = files.get(f"{folder}/{name}")
+            if sha256_bytes(tree.git.read(blob) or b"") != sha256:
+                return False
     return True
 
 
 def find_run(sources: Sources, text: str) -> Run:
+    """Find a run; names and errors as of :func:`find_source`."""
+    return find_source(sources, text).run
+
+
+def find_source(sources: Sources, text: str) -> RunTarget:
     """Find a run by its name or fingerprint, or as a commit has it by ``REF:RUN``.
 
     Raises:
         LedgerError: it does not exist, or is incomplete.
     """
     if target := sources.find(text):
-        return target.run
+        return target
     reference, colon, name = text.rpartition(":")
     if colon:
-        return sources.at(reference, name)
+        return RunTarget(sources.at(reference, name), source="git")
     raise LedgerError(
         f"no run {text!r:.300} is selected in params.yaml or published{sources.nearest(text)}"
     )
