@@ -340,7 +340,9 @@ def test_plan_and_run_ask_nothing_for_an_old_folder_and_note_new_files(
     capfd.readouterr()
     assert run(monkeypatch, "run") == 0
     err = capfd.readouterr().err
-    sentence = "-photos $(x).dvc names what is new in -photos $(x): new.png; other name.png"
+    sentence = (
+        "-photos $(x).dvc names what is new in -photos $(x): new.png; other name.png"
+    )
     assert err.splitlines().count(sentence) == 1
     assert served.requests
     assert git("diff", "--name-only") == "-photos $(x).dvc\n"

@@ -133,7 +133,8 @@ def test_a_gate_by_hand(case):
             values["floor"] = Floor(*values["floor"])
         found.append(Changes(**values))
     pair = SimpleNamespace(name="exam", changes=found)
-    comparison = SimpleNamespace(pairs=[pair], confidence=0.95)
-    [judgement] = Gate("changed").judge(comparison)
+    comparison = SimpleNamespace(pairs=[pair], only_a=["mme on my"], confidence=0.95)
+    judgement, lost = Gate("changed").judge(comparison)
     assert judgement.verdict is Verdict[case["verdict"]]
     assert case["says"] in judgement.says
+    assert lost == (Verdict.UNKNOWN, "mme on my: only A has it")

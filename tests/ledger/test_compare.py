@@ -240,6 +240,7 @@ def test_a_run_does_not_differ_from_itself(tmp_path):
     }
     assert found.comparable
     assert found.about == found.noted == found.only_a == found.only_b == []
+    assert "| equal |" in Compared(found).as_markdown()
 
 
 def each(units, *values):

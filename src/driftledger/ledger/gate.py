@@ -82,6 +82,9 @@ class Gate(NamedTuple):
                     judgements.append(_changed(pair.name, each, level))
         elif self.fail_if is not None:
             judgements = list(self._judged(comparison))
+        if self.fail_if is not None and self.metric is None:
+            for place in comparison.only_a:
+                judgements.append(Judgement(Verdict.UNKNOWN, f"{place}: only A has it"))
         return judgements
 
     def _judged(self, comparison: Comparison) -> Iterator[Judgement]:
@@ -113,9 +116,6 @@ class Gate(NamedTuple):
                 )
             title = metric.named(one.metric)
             yield Judgement(verdict, f"{pair.name}, {title}: {says}")
-        if self.metric is None:
-            for place in comparison.only_a:
-                yield Judgement(Verdict.UNKNOWN, f"{place}: only A has it")
         if not chosen:
             yield Judgement(Verdict.UNKNOWN, "no headline is in both")
 
