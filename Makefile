@@ -106,12 +106,10 @@ $(VENV)/installed-dev: $(VENV)/installed requirements-dev.txt
 	touch $@
 
 # LiteLLM's proxy contradicts what others want, and runs apart from them; without it, its tests are skipped.
-# Every Eval Ever's own code wants a newer Python; the schema in its wheel is what exports are held to.
 # torch for the CPU is 7 GB smaller than torch for CUDA, which is what PyPI has.
 $(VENV)/installed-all: $(VENV)/installed-dev requirements-all.txt
 	$(UV) --torch-backend=cpu --constraint requirements-all.txt -e '.[test-all]' 2> /dev/null || \
 		$(UV) --constraint requirements-all.txt -e '.[test-all]'
-	$(UV) --no-deps --python-version 3.12 --target $(VENV)/schemas every-eval-ever==0.3.0
 	-$(VENV)/bin/uv venv --quiet --clear --python $(VENV)/bin/python $(VENV)/litellm && \
 		$(VENV)/bin/uv pip install --quiet --python $(VENV)/litellm/bin/python 'litellm[proxy]==1.83.14'
 	touch $@

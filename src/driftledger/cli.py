@@ -770,7 +770,7 @@ def export(
     context: typer.Context,
     kind: Annotated[
         str,
-        typer.Argument(metavar="FORMAT", help="csv or every-eval-ever."),
+        typer.Argument(metavar="FORMAT", help="csv."),
     ],
     run: Annotated[
         str, typer.Argument(help="A selected run: MODEL/GENERATOR/ENCODER.")
@@ -787,7 +787,7 @@ def export(
     ],
     trust: TrustOption = False,
 ) -> None:
-    """Write a run as CSV, or for Every Eval Ever."""
+    """Write a run as CSV, with a row per metric."""
     from driftledger import exports
 
     typer.echo(

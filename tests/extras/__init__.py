@@ -6,7 +6,6 @@ from importlib.util import find_spec
 NEEDS = {
     "browser": ("playwright", "axe_playwright_python"),
     "diffusers": ("torch", "diffusers"),
-    "exports": ("jsonschema",),
     "fid": ("torch", "cleanfid"),
     "litellm": ("litellm",),
     "neural": ("torch", "transformers", "diffusers", "open_clip", "cleanfid"),

@@ -1,1 +1,0 @@
-from tests.ledger.conftest import original  # noqa: F401
