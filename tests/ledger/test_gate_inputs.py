@@ -79,6 +79,16 @@ def test_a_gate_cannot_tell_of_settings_that_were_not_run(ledger, gate, old, new
     assert verdict.says.endswith("; run 'driftledger run'")
 
 
+def test_code_of_others_is_not_run_to_find_out(ledger):
+    params = ledger.root / "params.yaml"
+    text = params.read_text()
+    params.write_text(text.replace('"provider": "regions"', '"provider": "mine:Seer"'))
+    verdict = concluded(ledger)
+    assert verdict.verdict is Verdict.UNKNOWN
+    assert "params.yaml cannot be resolved here: " in verdict.says
+    assert "--trust" in verdict.says
+
+
 def test_it_says_that_nothing_differs(ledger):
     params = ledger.root / "params.yaml"
     params.write_text(params.read_text().replace('"seed": 1', '"seed": 2'))

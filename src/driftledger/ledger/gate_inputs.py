@@ -87,14 +87,15 @@ def _refuse(what: str, result: VerifyResult) -> None:
 
 
 def _changed_since(project: Project, run: Run) -> list[str]:
-    """List what the stages behind a run read otherwise than they would now, by its place."""
+    """List what the stages behind a run read otherwise than they would now, by its place; errors
+    as of :func:`basis_of`."""
     stages: Lock = {}
     for lineage in run.lineages:
         stages |= lineage.stages
     try:
         now = resolved(project, missing={})
     except DriftledgerError as error:
-        return [str(error)]
+        raise NotJudgedError(f"params.yaml cannot be resolved here: {error}") from None
     changed = []
     for name, entry in stages.items():
         kind, _, model = name.partition("@")
