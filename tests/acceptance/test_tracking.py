@@ -6,6 +6,7 @@ import re
 import shlex
 
 import pytest
+from mlflow import MlflowClient
 
 from tests.acceptance.numbers import differences, shorten
 from tests.acceptance.places import REPOSITORY
@@ -76,6 +77,47 @@ def test_a_run_fills_the_store_that_it_would_use_and_leaves_the_locks_alone(
     assert snapshot(elsewhere) == first
     copied.driftledger("track")
     assert snapshot(copied.root / "mlflow.db") == first
+
+
+PLAIN = """\
+import mlflow
+
+with mlflow.start_run(run_name="theirs"):
+    mlflow.log_metric("loss", 0.5)
+"""
+
+
+@pytest.mark.slow
+def test_what_else_uses_mlflow_in_the_folder_works_after_a_run(small, tmp_path):
+    """In MLflow's own experiment: 'mlflow run', a plain run, and the scorers as documented."""
+    copied = small.copy(tmp_path)
+    assert "filling MLflow" in copied.driftledger("run").stderr
+    copied.run("mlflow", "run", ".", "--env-manager", "local")
+    copied.run("python", "-c", PLAIN)
+    page = (REPOSITORY / "docs/mlflow_and_dvc.md").read_text(encoding="utf-8")
+    snippet = page.split("## Your own app")[1].split("```")[1].removeprefix("python\n")
+    for documented, here in {
+        "photos/1.png": "photos/round/1.png",
+        "photos/2.png": "photos/square/2.png",
+        '"gpt_image_2"': '"painter"',
+        '"open_clip"': '"layout", "understood_by": ["painter", "layout"]',
+    }.items():
+        assert documented in snippet
+        snippet = snippet.replace(documented, here)
+    (copied.root / "app.py").write_text(f'{snippet}\nprint("done")\n', encoding="utf-8")
+    assert copied.run("python", "app.py").stdout.endswith("done\n")
+
+    client = MlflowClient(f"sqlite:///{copied.root}/mlflow.db")
+    names = {each.experiment_id: each.name for each in client.search_experiments()}
+    assert sorted(names.values()) == ["Default", "driftledger"]
+    runs = client.search_runs([*names])
+    plain = [run for run in runs if names[run.info.experiment_id] == "Default"]
+    assert sorted({run.info.status for run in runs}) == ["FINISHED"]
+    assert len(plain) == 3
+    assert {"loss", "redrawn/mean"} <= {
+        key for run in plain for key in run.data.metrics
+    }
+    assert len(runs) == 3 + 2
 
 
 @pytest.mark.slow

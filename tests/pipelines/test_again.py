@@ -141,7 +141,7 @@ def test_services_are_asked_again_and_nothing_is_paid_twice_or_lost(tmp_path):
         with sqlite3.connect(checkout.root / "mlflow.db") as store:
             runs = store.execute("SELECT name, lifecycle_stage FROM runs").fetchall()
         assert Counter(runs) == {
-            ("old · seer · pen · layout", "deleted"): 2,
+            ("old · seer · pen · layout", "active"): 2,
             ("seer · pen · layout", "active"): 1,
         }
         assert "is used" in checkout.run("driftledger", "gc").stdout

@@ -1,16 +1,19 @@
 """What a reader sees of an experiment, without ids and times: equal dumps mean that a reader sees
 no difference."""
 
+import base64
 import hashlib
+import json
 import re
 import tempfile
+import zlib
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
-
-from mlflow.entities import ViewType
 
 from driftledger.tracking.store import opened
 
+PARENT = "mlflow.parentRunId"
 VOLATILE = (
     "mlflow.user",
     "mlflow.artifactLocation",
@@ -30,10 +33,7 @@ def dump(tracking):
         runs = client.search_runs(
             [experiment.experiment_id], order_by=["attributes.start_time DESC"]
         )
-        deleted = client.search_runs(
-            [experiment.experiment_id], run_view_type=ViewType.DELETED_ONLY
-        )
-        replaced = [run for run in deleted if run.info.run_name.startswith("old")]
+        old = [run for run in runs if run.info.run_name.startswith("old")]
         models = {
             each.model_id: each
             for each in client.search_logged_models([experiment.experiment_id])
@@ -44,11 +44,13 @@ def dump(tracking):
         )
         return {
             "runs": [
-                _run(client, client.get_run(run.info.run_id), models) for run in runs
+                _run(client, client.get_run(run.info.run_id), models)
+                for run in runs
+                if run not in old
             ],
+            "evaluation runs": evaluation_runs(client, experiment.experiment_id),
             "old": sorted(
-                [run.info.run_name, run.data.tags["driftledger.current"]]
-                for run in replaced
+                [run.info.run_name, run.data.tags["driftledger.current"]] for run in old
             ),
             "versions": [list(each) for each in versions],
             "linked": {
@@ -58,6 +60,28 @@ def dump(tracking):
             "experiment": _lasting(experiment.tags),
             "experiments": sorted(each.name for each in client.search_experiments()),
         }
+
+
+def evaluation_runs(client, experiment):
+    """List the names in MLflow's page *Evaluation runs*, as its code chooses them: no run that has
+    made a model, and one with a parent only below that."""
+    runs = [run for run in client.search_runs([experiment]) if not _made(run)]
+    parents = {run.info.run_id: run.data.tags.get(PARENT) for run in runs}
+    listed = [run_id for run_id, parent in parents.items() if parent is None]
+    for run_id in listed:
+        listed += [child for child, parent in parents.items() if parent == run_id]
+    return [run.info.run_name for run in runs if run.info.run_id in listed]
+
+
+def view_of(tag):
+    """Read the tag of a saved view."""
+    content: dict[str, Any] = json.loads(tag)
+    packed = base64.b64decode(content["state"].removeprefix("deflate;"))
+    return content | {"state": json.loads(zlib.decompress(packed))}
+
+
+def _made(run):
+    return run.outputs.model_outputs if run.outputs else []
 
 
 def _run(client, run, models):

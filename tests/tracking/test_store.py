@@ -4,7 +4,9 @@ server works alike."""
 import re
 import signal
 import socket
+import sqlite3
 import sys
+from contextlib import closing
 from http.server import BaseHTTPRequestHandler
 from urllib.parse import urlsplit
 
@@ -80,6 +82,22 @@ def test_a_deleted_experiment_is_not_written_to(project):
         client.delete_experiment(client.create_experiment(EXPERIMENT))
     with pytest.raises(DriftledgerError, match=f"experiment '{EXPERIMENT}' is deleted"):
         project.track()
+
+
+@pytest.mark.parametrize("by", ["an earlier version", "a person"])
+def test_mlflows_default_experiment_is_left_alone(by, project):
+    """An earlier version deleted it in the moment in which it made the store."""
+    with project.client() as (client, _):
+        client.delete_experiment("0")
+    if by == "a person":
+        with closing(sqlite3.connect(project.root / "store/mlflow.db")) as db:
+            db.execute(
+                "UPDATE experiments SET creation_time = creation_time - 86400000"
+            )
+            db.commit()
+    project.track()
+    names = project.dump()["experiments"]
+    assert names == (["Default"] if by != "a person" else []) + [EXPERIMENT]
 
 
 def test_credentials_go_to_no_server_that_only_the_project_names(project, monkeypatch):
@@ -206,7 +224,4 @@ def test_a_server_shows_the_same_as_a_file(project, monkeypatch):
         shown = project.dump()
         [scores, _] = serve(project.tracking, 1)
         assert requests.get(scores.partition(" ")[2], timeout=30).ok
-    assert shown.pop("experiments") != wanted.pop(
-        "experiments"
-    )  # the server made an empty one
     assert shown == wanted

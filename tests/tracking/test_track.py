@@ -24,9 +24,10 @@ from driftledger.ledger.objects.files import Workspace
 from driftledger.ledger.published import mlflow_state
 from driftledger.tracking import track as tracking_module
 from driftledger.tracking.traces import Traces
-from driftledger.tracking.track import track
+from driftledger.tracking.track import WRITER, track
+from driftledger.tracking.view import VIEW_TAG
 from tests.tracking.conftest import Evaluated
-from tests.tracking.dump import dump
+from tests.tracking.dump import dump, evaluation_runs, view_of
 from tests.tracking.project import (
     EXPERIMENT,
     REPOSITORY,
@@ -64,7 +65,7 @@ def test_runs_are_created_worst_first_and_once(project):
             ["model.seer", 1],
         )
     ]
-    assert first["experiments"] == [EXPERIMENT]
+    assert first["experiments"] == ["Default", EXPERIMENT]
     note = first["experiment"]["mlflow.note.content"]
     assert re.match(
         r"\[Leaderboard with charts\]\(#/experiments/\d+/runs\?\S+viewStateShareKey=\w+",
@@ -225,23 +226,88 @@ def test_a_changed_generator_replaces_a_run_and_is_a_version_of_its_own(project)
     assert again["old"] == after["old"]
 
 
-def test_a_run_that_a_person_restores_or_deletes_is_as_before_after_the_next_push(
-    project,
-):
+def test_old_versions_are_active_and_the_evaluation_runs_are_the_current_ones(project):
+    """Three are current, and thirty old ones; settings that are as they were bring one back."""
+    models = ("seer", "blind", "guess")
+    versions = [
+        [
+            evidence(gen_score(model, 0.5 + version / 100, card("brush", version), t=1))
+            for model in models
+        ]
+        for version in range(11)
+    ]
+    tracking = project.tracking.model_copy(update={"traces": "none"})
+    for runs in versions:
+        project.runs = write_project(project.root, *runs)
+        assert track(project.root, project.runs, tracking) == (
+            f"{CREATED}3 runs created, 0 unchanged"
+        )
+    current = sorted(run.name for run in project.runs)
+    with project.client() as (client, experiment):
+        runs = client.search_runs([experiment])
+        assert sorted(evaluation_runs(client, experiment)) == current
+        page = (REPOSITORY / "docs/mlflow_and_dvc.md").read_text(encoding="utf-8")
+        [filter_string] = set(re.findall(r'filter_string="(.+)"', page))
+        shown = mlflow.search_runs([experiment], filter_string)
+        assert sorted(shown["tags.mlflow.runName"]) == current
+        view = client.get_experiment(experiment).tags[VIEW_TAG]
+        assert view_of(view)["state"]["searchFilter"] == filter_string
+    assert len(runs) == 33
+    for run in runs:
+        is_current = run.info.run_name in current
+        tags = run.data.tags
+        assert tags["driftledger.current"] == str(is_current).lower()
+        assert ("mlflow.runType" in tags) is is_current
+        assert run.info.run_name.removeprefix("old · ") in current
+    before = project.dump()
+    track(project.root, versions[0], tracking)
+    back = project.dump()
+    assert back != before
+    assert back["evaluation runs"] == before["evaluation runs"]
+    assert [run["params"]["generator_version"] for run in back["runs"]] == 3 * [
+        card("brush", 0).fingerprint[:12]
+    ]
+    track(project.root, versions[-1], tracking)
+    assert project.dump() == before
+
+
+def test_a_run_that_a_person_deletes_stays_away_unless_it_is_current(project):
     project.track(project.runs[0])
     changed = project.change(gen_score("seer", 0.6, card("brush", 2)))
     project.track(changed)
     before = project.dump()
-    [old] = [run for run, stage in project.stages().items() if stage == "deleted"]
-    [current] = [run for run, stage in project.stages().items() if stage == "active"]
-    for act, made in [("restore_run", 0), ("delete_run", 1)]:
-        with project.client() as (client, _):
-            getattr(client, act)(old if act == "restore_run" else current)
+    for name, made, old in [("seer", 1, before["old"]), ("old · seer", 0, [])]:
+        with project.client() as (client, experiment):
+            [run] = [
+                each
+                for each in client.search_runs([experiment])
+                if each.info.run_name == f"{name} · brush · eye"
+            ]
+            client.delete_run(run.info.run_id)
         assert (
             project.track(changed)
             == f"{CREATED}{made} runs created, {1 - made} unchanged"
         )
-        assert project.dump() == before
+        assert project.dump() == before | {"old": old}
+
+
+def test_old_versions_that_an_earlier_version_deleted_are_active_again(project):
+    project.track(project.runs[0])
+    changed = project.change(gen_score("seer", 0.6, card("brush", 2)))
+    project.track(changed)
+    before = project.dump()
+    with project.client() as (client, experiment):
+        [old] = [
+            run.info.run_id
+            for run in client.search_runs([experiment])
+            if run.info.run_name.startswith("old")
+        ]
+        client.set_tag(old, "mlflow.runType", "genai_evaluate")
+        client.delete_tag(old, "mlflow.parentRunId")
+        client.delete_run(old)
+    assert project.dump() != before
+    project.track(changed)
+    assert project.dump() == before
 
 
 def test_an_experiment_of_dvc_leaves_the_current_runs_alone(project, monkeypatch):
@@ -271,7 +337,14 @@ def test_an_experiment_of_dvc_leaves_the_current_runs_alone(project, monkeypatch
     assert project.shown()[1] == ("exp basal-slug · seer · brush · eye", "false"), (
         "the replaced run, which has its results"
     )
-    assert project.dump()["old"] == []
+    after = project.dump()
+    assert after["old"] == []
+    assert after["evaluation runs"] == [
+        "seer · brush · eye",
+        "exp basal-slug · seer · brush · eye",
+    ]
+    project.track(changed)
+    assert project.dump()["evaluation runs"] == ["seer · brush · eye"]
 
 
 WRITES = (
@@ -289,7 +362,7 @@ WRITES = (
         "set_terminated",
         "update_run",
         "set_tag",
-        "delete_run",
+        "delete_tag",
         "set_experiment_tag",
     ),
 )
@@ -319,8 +392,12 @@ def whole(tmp_path_factory, empty_store):
 def test_a_push_that_is_cut_short_at_any_write_is_completed_by_the_next(
     write, project, whole
 ):
+    delete_tag = MlflowClient.delete_tag
+
     def killed(*arguments, **options):
-        raise Killed
+        if write != "delete_tag" or arguments[-1] != WRITER:
+            raise Killed
+        delete_tag(*arguments)
 
     project.track(project.change(before()))
     with pytest.MonkeyPatch.context() as patched:
@@ -423,7 +500,8 @@ def test_traces_that_were_cut_short_are_removed_and_those_of_others_stay(project
 PUSH = textwrap.dedent("""
     import sys
     from pathlib import Path
-    from driftledger.tracking.track import track
+    from driftledger.tracking.track import WRITER, track
+from driftledger.tracking.view import VIEW_TAG
     from tests.tracking.project import evidence, gen_score, settings, write_project
     root, folder = Path(sys.argv[1]), Path(sys.argv[2])
     runs = [evidence(gen_score(f"m{n}", n / 10)) for n in range(4)]

@@ -18,8 +18,9 @@ from driftledger.tracking.view import MAX_TAG
 
 FINGERPRINT = "driftledger.fingerprint"
 """Tag that runs, and the versions of registered models, are found by."""
-CURRENT = "driftledger.current"
-"""Tag of runs: ``true`` on those that are selected now."""
+TYPE = "mlflow.runType"
+"""Tag of the runs that are listed among MLflow's *Evaluation runs*."""
+EVALUATION = "genai_evaluate"
 NOTE = "mlflow.note.content"
 """Tag of runs and experiments: their description, in Markdown."""
 
@@ -91,20 +92,19 @@ def _tracked_in(run: Run) -> Iterator[Tracked]:
 
     A name is ``gc_at_5/photos``. A further score of a benchmark on the same data has in front what
     tells it from the first, since MLflow cuts names off at the end:
-    ``words.trac_accuracy/digits``. Values at a t before the last are left to the curve. Costs of
-    a further benchmark have it in front: ``fidelity.usd_per_1000/photos``; those of further scores
-    are left to the tables.
+    ``words.trac_accuracy/digits``. Values at a t before the last are left to the curve. Costs are
+    those of the first score on the data; the tables have the others.
     """
     firsts: dict[tuple[str, str], Keys] = {}
+    priced: dict[str, Score] = {}
     for lineage in run.lineages:
         score = lineage.score
         first = firsts.setdefault((score.benchmark, score.on), score.keys)
         further = [value for key, value in score.keys.items() if first[key] != value]
-        first_benchmark = next(name for name, on in firsts if on == score.on)
-        front = "" if score.benchmark == first_benchmark else f"{score.benchmark}."
         numbers = list(lineage.spec.tracked(score))
-        for key, value in () if further else score.costs.items():
-            numbers.append(Tracked(front + key, key, value, COSTS[key], score=score))
+        if priced.setdefault(score.on, score) is score:
+            for key, value in score.costs.items():
+                numbers.append(Tracked(key, key, value, COSTS[key], score=score))
         for tracked in numbers:
             if not tracked.is_earlier:
                 name = ".".join([*further, tracked.name])
@@ -146,7 +146,6 @@ def params_of(run: Run) -> dict[str, str]:
     params: dict[str, str] = {}
     for role, versions in cards.items():
         params[role] = ", ".join([card.name for card in versions])
-    for role, versions in cards.items():
         fingerprints = [card.fingerprint[:_SHORT] for card in versions]
         params[f"{role}_version"] = ", ".join(fingerprints)
     for lineage in run.lineages:
@@ -176,7 +175,7 @@ def tags_of(run: Run) -> dict[str, str]:
         ),
         "git.commit": code.commit or "none",
         "git.dirty": str(code.dirty).lower(),
-        "mlflow.runType": "genai_evaluate",  # lists it under "Evaluation runs"
+        TYPE: EVALUATION,
         "mlflow.source.name": "driftledger track",
         "mlflow.source.type": "LOCAL",
     }

@@ -72,6 +72,9 @@ _REASONS = {
 }
 """What is in a message of MLflow's → what it means."""
 
+_AT_ONCE = 60_000
+"""Milliseconds in which nobody deletes an experiment by hand."""
+
 _SQLITE = re.compile(r"(sqlite(?:\+\w+)?:///)([^?]*)(\?.*)?")
 
 
@@ -189,8 +192,7 @@ def _client(uri: str) -> "MlflowClient":
             partial = file.with_name(f"{file.name}.partial")
             for stale in file.parent.glob(f"{partial.name}*"):
                 stale.unlink()
-            # without the experiment "Default", an empty page next to ours
-            mlflow.MlflowClient(f"sqlite:///{partial}").delete_experiment("0")
+            mlflow.MlflowClient(f"sqlite:///{partial}").search_experiments()
             partial.replace(file)
         elif file is not None:
             with closing(sqlite3.connect(file, isolation_level=None)) as db:
@@ -254,6 +256,8 @@ def experiment_of(client: "MlflowClient", tracking: "Tracking") -> "Experiment":
             "tracking.experiment"
         )
     location = artifact_location(tracking)
+    if location:
+        _restore_default(client)
     if experiment and location:
         before = experiment.artifact_location
         files = before.startswith("file:") and before.endswith("/mlartifacts")
@@ -267,6 +271,17 @@ def experiment_of(client: "MlflowClient", tracking: "Tracking") -> "Experiment":
         created = client.create_experiment(name, location)
         experiment = client.get_experiment(created)
     return experiment
+
+
+def _restore_default(client: "MlflowClient") -> None:
+    """Restore the experiment that MLflow uses where none is named, if it was deleted as soon as it
+    was made: earlier versions did so."""
+    from mlflow.entities import ViewType
+
+    for each in client.search_experiments(ViewType.DELETED_ONLY):
+        age = (each.last_update_time or 0) - (each.creation_time or 0)
+        if each.experiment_id == "0" and age < _AT_ONCE:
+            client.restore_experiment(each.experiment_id)
 
 
 def _unusable(uri: str, error: BaseException | str) -> LedgerError:

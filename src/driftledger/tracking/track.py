@@ -30,9 +30,10 @@ from driftledger.ledger.published import note_mlflow
 from driftledger.reports.charts import colour_of
 from driftledger.reports.site.thumbnails import shrunk
 from driftledger.tracking.content import (
-    CURRENT,
+    EVALUATION,
     FINGERPRINT,
     NOTE,
+    TYPE,
     artifacts_of,
     cards_of,
     digest_of,
@@ -62,7 +63,7 @@ from driftledger.tracking.traces import (
     pictures_of,
     traces_of,
 )
-from driftledger.tracking.view import PAGES, VIEW_TAG, leaderboard
+from driftledger.tracking.view import CURRENT, PAGES, VIEW_TAG, leaderboard
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -76,8 +77,10 @@ UNDER_WAY = 600
 """Seconds after its start for which a run of another clone counts as being written; the largest
 took a minute."""
 OLD = "old · "
-"""Begins the name of a run that another one of that name replaces. It is in MLflow's deleted state,
-out of sight."""
+"""Begins the name of a run that another one of that name replaces."""
+PARENT = "mlflow.parentRunId"
+"""Tag of a nested run. *Evaluation runs* lists all active runs, whatever their type, but a nested
+one only below its parent, so that one which names itself is not there."""
 EXPERIMENT = "DVC_EXP_NAME"
 """Where ``dvc exp run`` names its experiment, which may be thrown away: its runs are shown, but are
 not current."""
@@ -106,8 +109,9 @@ It is made from what DVC's lock holds: delete it, and `driftledger track` makes 
 - **Traces**: chains, answers and descriptions step by step.
 - Scores are `<metric>/<data>`; intervals, categories and all other numbers are in the artifacts \
 `scores.json` and `rows.csv` of a run.
-- Runs tagged `driftledger.current: true` show what is selected now; those that they replace are \
-deleted runs, called `old · …`. Where a number comes from: `driftledger audit RUN:METRIC`.
+- Runs tagged `driftledger.current: true` show what is selected now; others are not among the \
+evaluation runs, and are called `old · …` where one of that name replaces them. Where a number \
+comes from: `driftledger audit RUN:METRIC`.
 """
 
 
@@ -221,11 +225,11 @@ class _Push:
         )
         for run in found:
             fingerprint = run.data.tags[FINGERPRINT]
-            if (
-                run.info.lifecycle_stage == "deleted"
-                and not run.info.run_name.startswith(OLD)
-            ):
-                continue  # by the user, or for what is said above
+            if run.info.lifecycle_stage == "deleted":
+                if not run.info.run_name.startswith(OLD) or TYPE not in run.data.tags:
+                    continue  # by the user, or for what is said above
+                # earlier versions deleted those that are replaced
+                self._client.restore_run(run.info.run_id)
             if self._is_under_way(run):
                 self._elsewhere.add(fingerprint)
             elif (
@@ -400,45 +404,42 @@ class _Push:
         self._unfinished = {}
 
     def _mark(self, finished: "dict[str, MlflowRun]") -> None:
-        """Let the tags and names of all runs say which are current, and delete those that these
-        replace.
+        """Let the tags and names of all runs say which are current.
 
-        A deleted run that is selected again is restored. An experiment of DVC changes no other run.
+        An experiment of DVC changes no other run, but shows an old one that has its results.
         """
-        current = {}
-        names = set()
+        current = {run.fingerprint: run for run in self._runs}
+        names = [run.name for run in self._runs]
         controls = set()
         for selected in self._runs:
-            current[selected.fingerprint] = selected
-            names.add(selected.name)
             if selected.components["model"].control:
                 controls.add(selected.combination.model)
         colours = colour_of(self._models, controls)
+        is_experiment = EXPERIMENT in os.environ
         for fingerprint, stored in finished.items():
+            run = current.get(fingerprint)
             run_id = stored.info.run_id
             name = str(stored.info.run_name)
-            run = current.get(fingerprint)
-            if stored.info.lifecycle_stage == "deleted":
-                if run is None:
-                    continue
-                self._client.restore_run(run_id)
-                self._client.update_run(run_id, name=_title(run))
-            if EXPERIMENT in os.environ:
+            if is_experiment and (run is None or not name.startswith(OLD)):
                 continue
-            tags = {CURRENT: str(run is not None).lower()}
             wanted = name
+            tags = {CURRENT: "false", TYPE: None, PARENT: run_id}
             if run is not None:
-                wanted = run.name
-                tags["mlflow.runColor"] = colours[run.combination.model].colour
+                wanted = _title(run)
+                colour = colours[run.combination.model].colour
+                tags = {TYPE: EVALUATION, PARENT: None, "mlflow.runColor": colour}
+                tags[CURRENT] = str(not is_experiment).lower()
             elif name.removeprefix(OLD) in names:
                 wanted = OLD + name.removeprefix(OLD)
             if wanted != name:
                 self._client.update_run(run_id, name=wanted)
             for key, value in tags.items():
-                if stored.data.tags.get(key) != value:
+                if value == stored.data.tags.get(key):
+                    continue
+                if value is None:
+                    self._client.delete_tag(run_id, key)
+                else:
                     self._client.set_tag(run_id, key, value)
-            if wanted.startswith(OLD):
-                self._client.delete_run(run_id)
 
     def _describe(self) -> None:
         """Let the experiment's page have a note and the saved view."""

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from driftledger.core.canonical import Json, sha256_of
 
+CURRENT = "driftledger.current"
+"""Tag of runs: ``true`` on those that are selected now."""
 VIEW_KEY = sha256_of("Leaderboard")[:20]
 VIEW_TAG = f"mlflow.sharedViewState.{VIEW_KEY}"
 PAGES = {
@@ -25,7 +27,7 @@ _SECTION = sha256_of("section")[:20]
 _CHAINS = sha256_of("chains")[:20]
 _SHOWN = {"display": True, "isReordered": False}
 _STATE = {
-    "searchFilter": "tags.`driftledger.current` = 'true'",
+    "searchFilter": f"tags.`{CURRENT}` = 'true'",
     "startTime": "ALL",
     "lifecycleFilter": "Active",
     "datasetsFilter": [],
