@@ -201,13 +201,33 @@ def test_one_more_iteration_in_a_fresh_clone_asks_for_that_one_alone(
     assert len(again) == len(noted) + 2 * IMAGES
 
 
+def another_generator(params):
+    params["generators"]["paws"] = params["generators"]["hands"] | {"model": "near"}
+    params["run"]["generators"].append("paws")
+
+
+def test_another_generator_in_a_fresh_clone_asks_for_no_description_twice(
+    pushed, served, tmp_path
+):
+    cloned, before = clone(pushed, tmp_path), served.kinds.copy()
+    cloned.params(another_generator)
+    planned = json.loads(cloned.driftledger("plan", "--json").stdout)
+    assert planned["models.eyes"]["stored"] == 3 * IMAGES
+    cloned.driftledger("run")
+    # of three iterations the first has the stored descriptions
+    made = {"completions": 2 * IMAGES, "generations": 3 * IMAGES}
+    assert served.kinds - before == made
+    assert planned["models.eyes"]["to_make"] >= made["completions"]
+
+
 @pytest.mark.slow
 def test_two_people_who_ran_at_once_merge_their_settings(small, tmp_path):
     page = (REPOSITORY / "docs/trust.md").read_text(encoding="utf-8")
     block = page.split("**Two people ran at once.**")[1].split("```")[1]
     lines = [line.split(" #")[0].strip() for line in block.splitlines()[1:]]
     assert lines[0] == "git pull --no-rebase"
-    assert lines[2] == "git diff HEAD -- params.yaml"
+    assert lines[2] == "dvc pull"  # what comes from a remote, and here is none
+    assert lines[3] == "git diff HEAD -- params.yaml"
     first = small.copy(tmp_path / "first")
     second = small.copy(tmp_path / "second")
     second.git("remote", "add", "origin", str(first.root))
@@ -222,7 +242,7 @@ def test_two_people_who_ran_at_once_merge_their_settings(small, tmp_path):
         checkout.commit("one more model")
     assert second.run("bash", "-c", lines[0], check=False).returncode == 1
     second.run("bash", "-c", "git checkout --ours -- params.yaml")
-    for line in lines[1:3]:
+    for line in (lines[1], lines[3]):
         second.run("bash", "-e", "-c", line)
     second.params(lambda params: params["run"]["models"].append("random"))
     second.driftledger("run")

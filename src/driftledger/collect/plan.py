@@ -79,6 +79,8 @@ class Plan:
     """Fingerprint of a component → its calls."""
     checks: dict[str, PlannedCalls] = field(default_factory=dict)
     """The same, of calls still to be made that check the component itself."""
+    recorded: dict[str, Result] = field(default_factory=dict)
+    """The digest of a call's key → its result in records, where the store lacks it."""
     _seen: set[str] = field(default_factory=set)
     """The digest of each call."""
 
@@ -144,7 +146,7 @@ class Plan:
 
     def _stored(self, call: Call) -> Result | None:
         digest = call.key
-        result = self.store.find(digest)
+        result = self.store.find(digest) or self.recorded.get(digest)
         if result is not None:
             self.note_stored(digest, call.component)
         return result

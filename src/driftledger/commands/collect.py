@@ -66,7 +66,7 @@ from driftledger.core.files import (
 from driftledger.core.grouping import grouped
 from driftledger.core.paths import STATE
 from driftledger.core.text import for_line, say
-from driftledger.core.types import Outcome, Subject
+from driftledger.core.types import Outcome, Result, Subject
 from driftledger.project.project import Project
 from driftledger.project.resolve import inputs_of, resolved
 
@@ -271,6 +271,8 @@ def collect(project: Project, models: Sequence[str] = ()) -> None:
             collector.side_by_side([partial(work, task) for task in own])
 
     with project.store() as store, Collector(store) as collector:
+        for task in tasks:  # their calls may be those of another
+            restore(task, store)
         local = list[str]()
         lanes = []
         for model in models:
@@ -325,7 +327,6 @@ def _make(task: Task, collector: Collector, lock: Lock) -> None:
 
     def write() -> int:
         with lock:
-            restore(task, collector.store)
             collecting = task.collecting()
         counts = task.project.root / STATE / COUNTS
         collected = ask(collecting, collector, counts)
@@ -363,13 +364,28 @@ def _usage_of(
 
 
 def restore(task: Task, store: CallStore) -> None:
-    """Put the calls of a folder of records into the store, unless the folder was changed since it
-    was made, since it may be forged, or cannot be read, as one of another version."""
-    manifest = made_from(task.folder)  # None after 'run --force'
-    is_ours = manifest is None or manifest.files == files_digest(task.folder)
-    if (task.folder / CARD).is_file() and is_ours:
-        with suppress(StoreError):
+    """Put the calls of a folder of records into the store, unless it has them."""
+    with suppress(StoreError):  # they cannot be read, as of another version
+        if _is_restored(task, store):
             _restore(task, store)
+
+
+def _is_restored(task: Task, store: CallStore) -> bool:
+    """Return True if a run restores the calls in a folder of records: the store may lack some, and
+    the folder was not changed since it was made, since it may be forged then.
+
+    Raises:
+        StoreError: the records cannot be read.
+    """
+    folder = task.folder
+    if not (folder / CARD).is_file():
+        return False
+    for first in results_of(stream_records(folder)):
+        if task.is_made() and store.find(first.key) is not None:
+            return False
+        break
+    manifest = made_from(folder)  # None after 'run --force'
+    return manifest is None or manifest.files == files_digest(folder)
 
 
 def _restore(task: Task, store: CallStore) -> None:
@@ -453,7 +469,12 @@ def _preview(project: Project, missing: dict[str, str]) -> Preview:
     of_controls = 0.0
     with project.store(writes=False) as store:
         plan = Plan(store)
-        for task in tasks_of(project):
+        tasks = tasks_of(project)
+        model = ""
+        for task in tasks:
+            if project.own_code and task.keys["model"] != model:
+                model = task.keys["model"]
+                plan.recorded = _recorded(tasks, model, store)
             kind = task.spec.data.name
             if f"{kind}s.{task.keys[kind]}" in missing:
                 continue
@@ -511,6 +532,18 @@ def _preview(project: Project, missing: dict[str, str]) -> Preview:
             preview.notes.extend(f"{name}: {each}" for each in knows)
         _look_at_time_and_disk(preview, project.state)
     return Preview(counted, sorted(preview.missing), sorted(preview.notes))
+
+
+def _recorded(tasks: Sequence[Task], model: str, store: CallStore) -> dict[str, Result]:
+    """Return the results of a model that a run restores from records, by the digests of keys."""
+    recorded = dict[str, Result]()
+    for task in tasks:
+        with suppress(StoreError):
+            if task.keys["model"] == model and _is_restored(task, store):
+                for result in results_of(stream_records(task.folder)):
+                    if result.outcome is not Outcome.FAILED:
+                        recorded[result.key] = result
+    return recorded
 
 
 def _note_on_time(component: RemoteComponent, calls: PlannedCalls) -> str:
