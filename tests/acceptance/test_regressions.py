@@ -1,41 +1,18 @@
-"""Did it get worse: the jobs of docs/regressions.md in a repository, and what ``compare`` makes of
-commits."""
+"""Did it get worse: what ``compare`` makes of commits; test_jobs.py has the jobs of CI."""
 
 import hashlib
 import json
 import os
-import re
 import shlex
 import shutil
 import subprocess
-from functools import cache
 from string import Template
 
 import pytest
-import yaml
 
 from tests.acceptance.checkout import Checkout, init, made_once
-from tests.acceptance.places import REPOSITORY
 from tests.support.cases import cases
 
-PAGE = (REPOSITORY / "docs/regressions.md").read_text(encoding="utf-8")
-GITHUB, GITLAB = map(yaml.safe_load, re.findall(r"```yml\n(.*?)```", PAGE, re.DOTALL))
-STEPS = GITHUB["jobs"]["compare"]["steps"]
-GITLAB_JOB = GITLAB["regressions"]
-LINES = {
-    "github": [(step["run"], "if" in step) for step in STEPS if "run" in step],
-    "gitlab": [(line, False) for line in GITLAB_JOB["script"]]
-    + [(line, True) for line in GITLAB_JOB["after_script"]],
-}
-"""The lines of each job, and True for those that run after a failure."""
-ENVIRONMENT = {
-    "RUN": "reader",
-    "GITHUB_BASE_REF": "main",
-    "PULL": "7",
-    "CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "main",
-}
-STUB = '#!/bin/sh\necho "$(basename "$0")" "$@" >> "$STUBBED"\n'
-"""In the place of pip, gh and curl."""
 IN_TURN = """
 import contextlib, json, sys
 from driftledger.cli import main
@@ -63,17 +40,15 @@ def _make(folder):
     project.driftledger("run")
     project.commit("the baseline")
     project.git("tag", "v1")
+    project.git("update-ref", "refs/remotes/origin/main", "main")
     file = project.root / "params.yaml"
     text = file.read_text()
-    for branch, change in (
-        ("typo", text + "# a remark\n"),
-        ("coarser", text.replace(FINE, "detail: coarse")),
-    ):
-        assert change != text
-        project.git("switch", "--quiet", "--create", branch, "main")
-        file.write_text(change)
-        project.commit(branch)
-    project.git("switch", "--quiet", "main")
+    assert FINE in text
+    project.git("switch", "--quiet", "--create", "coarser")
+    file.write_text(text.replace(FINE, "detail: coarse"))
+    project.commit("coarser")
+    project.driftledger("run")
+    project.commit("coarser, with results")
 
 
 def _questions_alone(params):
@@ -87,77 +62,11 @@ def _questions_alone(params):
     params["models"] = {"reader": {"provider": "regions", **reader}}
 
 
-def _job(upstream, folder, lines):
-    """Run the lines of a job as CI does, each in a shell of its own, until one fails.
-
-    Returns:
-        the exit code, and the commands that were replaced by stubs.
-    """
-    shutil.copytree(upstream.root / ".driftledger", folder / "project/.driftledger")
-    checkout = Checkout(folder / "project", folder / "state")
-    for name in ("pip", "gh", "curl"):
-        stub = folder / "stubs" / name
-        stub.parent.mkdir(exist_ok=True)
-        stub.write_text(STUB)
-        stub.chmod(0o755)
-    checkout.env["PATH"] = f"{folder / 'stubs'}{os.pathsep}{checkout.env['PATH']}"
-    environment = {**ENVIRONMENT, "STUBBED": str(folder / "stubbed")}
-    code = 0
-    for line, always in lines:
-        if code == 0 or always:
-            done = checkout.run("bash", "-e", "-c", line, check=False, **environment)
-            code = code or done.returncode
-    return code, (folder / "stubbed").read_text()
-
-
 @pytest.fixture(scope="module")
-def jobs(tmp_path_factory):
+def history(tmp_path_factory):
+    """A pull request with its results: HEAD~1 and HEAD~2 have the baseline's."""
     made = made_once(tmp_path_factory, "upstream", _make)
-    upstream = Checkout(made / "project", made / "state")
-
-    @cache
-    def job(kind, branch):
-        folder = tmp_path_factory.mktemp("job")
-        clone = ["git", "clone", "--quiet", upstream.root.as_uri()]
-        upstream.run(*clone, str(folder / "project"))
-        checkout = Checkout(folder / "project", folder / "state")
-        checkout.git("checkout", "--quiet", "--detach", f"origin/{branch}")
-        return folder, *_job(upstream, folder, LINES[kind])
-
-    return job
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("kind", "branch", "code", "says"),
-    [
-        ("github", "typo", 0, "passes: A and B are one run"),
-        ("github", "coarser", 1, "fails: mme on scenes_mme, score: B is worse by"),
-        ("gitlab", "coarser", 1, "fails: mme on scenes_mme, score: B is worse by"),
-    ],
-)
-def test_a_job_passes_or_fails_and_comments(jobs, kind, branch, code, says):
-    folder, found, asked = jobs(kind, branch)
-    assert found == code
-    assert says in (folder / "project/comment.md").read_text()
-    assert {"github": "gh pr comment 7", "gitlab": "body@comment.md"}[kind] in asked
-
-
-def test_the_jobs_fetch_all_commits():
-    assert STEPS[0]["with"] == {"fetch-depth": 0}
-    assert GITLAB_JOB["variables"]["GIT_DEPTH"] == "0"
-
-
-# What compare makes of commits.
-
-
-@pytest.fixture(scope="module")
-def history(jobs):
-    """The failed pull request with its results: HEAD~1 and HEAD~2 have the baseline's."""
-    folder, _, _ = jobs("github", "coarser")
-    checkout = Checkout(folder / "project", folder / "state")
-    checkout.commit("coarser, with results")
-    return checkout
+    return Checkout(made / "project", made / "state")
 
 
 def shallow(history, folder):
