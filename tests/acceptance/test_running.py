@@ -226,7 +226,7 @@ def test_two_people_who_ran_at_once_merge_their_settings(small, tmp_path):
     block = page.split("**Two people ran at once.**")[1].split("```")[1]
     lines = [line.split(" #")[0].strip() for line in block.splitlines()[1:]]
     assert lines[0] == "git pull --no-rebase"
-    assert lines[2] == "dvc pull"  # what comes from a remote, and here is none
+    assert lines[2].startswith("dvc pull")  # what comes from a remote, and here is none
     assert lines[3] == "git diff HEAD -- params.yaml"
     first = small.copy(tmp_path / "first")
     second = small.copy(tmp_path / "second")

@@ -99,6 +99,8 @@ def _refuse_strange_files(folder: Path) -> None:
             raise StoreError(f"{file} is not a regular file; move it away")
 
 
+Recorded: TypeAlias = tuple[str, str | None, Subject, Result]
+"""The digest of a call's key, its component's fingerprint, what it is about, and its result."""
 _Put: TypeAlias = tuple[Callable[[], None], "Future[None]"]
 """What writes rows, and is done once they are durable."""
 
@@ -434,14 +436,11 @@ class CallStore(AbstractContextManager["CallStore"]):
             raise self._full(error) from None
         return kept
 
-    def restore(
-        self, recorded: Iterable[tuple[str, str | None, Subject, Result]]
-    ) -> int:
+    def restore(self, recorded: Iterable[Recorded]) -> int:
         """Store results from records, unless they are stored already; return how many were new.
 
         Args:
-            recorded: the digest of a call's key, the component's fingerprint, and the result; its
-                image is kept.
+            recorded: calls, of which the images are kept, and failed ones left out.
 
         Raises:
             StoreError: the disk is full or cannot be written.

@@ -38,7 +38,7 @@ from driftledger.collect.call import NotStoredError
 from driftledger.collect.plan import Plan, PlannedCalls
 from driftledger.collect.progress import COUNTS, Progress
 from driftledger.collect.run import Collector, Shard, part_of
-from driftledger.collect.store import CallStore, stores_in
+from driftledger.collect.store import CallStore, Recorded, stores_in
 from driftledger.collect.submitted import under_way
 from driftledger.commands.folders import new_files
 from driftledger.commands.stages import data
@@ -366,41 +366,37 @@ def _usage_of(
 def restore(task: Task, store: CallStore) -> None:
     """Put the calls of a folder of records into the store, unless it has them."""
     with suppress(StoreError):  # they cannot be read, as of another version
-        if _is_restored(task, store):
-            _restore(task, store)
+        store.restore(_recorded(task, store))
 
 
-def _is_restored(task: Task, store: CallStore) -> bool:
-    """Return True if a run restores the calls in a folder of records: the store may lack some, and
-    the folder was not changed since it was made, since it may be forged then.
+def _recorded(task: Task, store: CallStore) -> list[Recorded]:
+    """List the calls in a folder of records that the store may lack; none if the folder was changed
+    since it was made, since it may be forged.
 
     Raises:
         StoreError: the records cannot be read.
     """
     folder = task.folder
+    calls = list[Recorded]()
     if not (folder / CARD).is_file():
-        return False
-    for first in results_of(stream_records(folder)):
-        if task.is_made() and store.find(first.key) is not None:
-            return False
-        break
+        return calls
+    first = next(results_of(stream_records(folder)), None)
+    if first and task.is_made() and store.find(first.key):
+        return calls
     manifest = made_from(folder)  # None after 'run --force'
-    return manifest is None or manifest.files == files_digest(folder)
-
-
-def _restore(task: Task, store: CallStore) -> None:
+    if manifest is not None and manifest.files != files_digest(folder):
+        return calls
     data = task.keys[task.spec.data.keys[0]]
-    card = read_json(task.folder / CARD, CollectedCard)
-    usage = {call.key: call.usage for call in read_calls(task.folder)}
-    calls = []
-    for record in stream_records(task.folder):
+    card = read_json(folder / CARD, CollectedCard)
+    usage = {call.key: call.usage for call in read_calls(folder)}
+    for record in stream_records(folder):
         subject = Subject(record.unit, record.step, data)
         for result in record.results:
             component = card.components.get(result.role)
             version = component.fingerprint if component else None
             result = replace(result, usage=usage.get(result.key))
             calls.append((result.key, version, subject, result))
-    store.restore(calls)
+    return calls
 
 
 @dataclass(frozen=True)
@@ -474,7 +470,10 @@ def _preview(project: Project, missing: dict[str, str]) -> Preview:
         for task in tasks:
             if project.own_code and task.keys["model"] != model:
                 model = task.keys["model"]
-                plan.recorded = _recorded(tasks, model, store)
+                plan.recorded.clear()
+                for each in tasks:
+                    if each.keys["model"] == model:
+                        plan.recorded |= _results(each, store)
             kind = task.spec.data.name
             if f"{kind}s.{task.keys[kind]}" in missing:
                 continue
@@ -534,16 +533,14 @@ def _preview(project: Project, missing: dict[str, str]) -> Preview:
     return Preview(counted, sorted(preview.missing), sorted(preview.notes))
 
 
-def _recorded(tasks: Sequence[Task], model: str, store: CallStore) -> dict[str, Result]:
-    """Return the results of a model that a run restores from records, by the digests of keys."""
-    recorded = dict[str, Result]()
-    for task in tasks:
-        with suppress(StoreError):
-            if task.keys["model"] == model and _is_restored(task, store):
-                for result in results_of(stream_records(task.folder)):
-                    if result.outcome is not Outcome.FAILED:
-                        recorded[result.key] = result
-    return recorded
+def _results(task: Task, store: CallStore) -> dict[str, Result]:
+    """Return the results that a run restores from records, by the digests of their calls' keys."""
+    results = dict[str, Result]()
+    with suppress(StoreError):
+        for key, _, _, result in _recorded(task, store):
+            if result.outcome is not Outcome.FAILED:
+                results[key] = result
+    return results
 
 
 def _note_on_time(component: RemoteComponent, calls: PlannedCalls) -> str:
