@@ -46,8 +46,12 @@ DIGESTS = "digests.dir"
 _HIDDEN = re.compile(r"(^|/)\.")
 
 
+class _Folder(LockedFile):
+    hash: Literal["md5"]
+
+
 class _DvcFile(BaseModel):
-    outs: list[LockedFile]
+    outs: list[_Folder]
     wdir: Literal["."] = "."
 
 
@@ -193,7 +197,7 @@ def _md5_in(data: bytes, path: str) -> str:
     content = load_yaml(data)
     with suppress(ValidationError):
         for out in _DvcFile.model_validate(content).outs:
-            if out.path == Path(path).name and out.hash == "md5":
+            if out.path == Path(path).name:
                 return out.md5
     return ""
 

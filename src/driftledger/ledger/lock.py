@@ -24,7 +24,6 @@ class LockedFile(BaseModel):
     md5: Md5
     size: int
     nfiles: int | None = None
-    hash: str = ""
 
 
 class LockEntry(BaseModel):
