@@ -143,9 +143,10 @@ def _new_in(root: Path, path: str, listing: Listing) -> list[str]:
         if git.is_unmerged(file):
             raise conflict
         ever = _versions(git, path)
-        versions = [*_versions(git, path, git.heads()[0])]
-        if noted not in versions and noted in ever:  # of what is being merged
-            versions.insert(0, noted)
+        for head in reversed(git.heads()):  # what is being merged comes last
+            versions = [*_versions(git, path, head)]
+            if noted in versions:
+                break
         [newest, before, *_] = [*versions, "", ""]
         if now in ever and now != newest:
             commit = f"commit {ever[now][:8]} ({git.date(ever[now])})"
