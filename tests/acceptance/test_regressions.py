@@ -40,15 +40,13 @@ def _make(folder):
     project.driftledger("run")
     project.commit("the baseline")
     project.git("tag", "v1")
-    project.git("update-ref", "refs/remotes/origin/main", "main")
     file = project.root / "params.yaml"
     text = file.read_text()
     assert FINE in text
     project.git("switch", "--quiet", "--create", "coarser")
     file.write_text(text.replace(FINE, "detail: coarse"))
     project.commit("coarser")
-    project.driftledger("run")
-    project.commit("coarser, with results")
+    project.git("switch", "--quiet", "main")
 
 
 def _questions_alone(params):
@@ -64,9 +62,17 @@ def _questions_alone(params):
 
 @pytest.fixture(scope="module")
 def history(tmp_path_factory):
-    """A pull request with its results: HEAD~1 and HEAD~2 have the baseline's."""
+    """A clone of a pull request with its results: HEAD~1 and HEAD~2 have the baseline's, whose
+    records are not here."""
     made = made_once(tmp_path_factory, "upstream", _make)
-    return Checkout(made / "project", made / "state")
+    upstream = Checkout(made / "project", made / "state")
+    folder = tmp_path_factory.mktemp("clone")
+    clone = ["git", "clone", "--quiet", "--branch", "coarser", upstream.root.as_uri()]
+    upstream.run(*clone, str(folder / "project"))
+    checkout = Checkout(folder / "project", folder / "state")
+    checkout.driftledger("run")
+    checkout.commit("coarser, with results")
+    return checkout
 
 
 def shallow(history, folder):
