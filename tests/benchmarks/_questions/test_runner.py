@@ -142,8 +142,9 @@ def test_a_plan_counts_each_call_once_before_and_after(each):
         plan = Plan(store)
         with pytest.raises(NotStoredError):
             collecting.run(plan.run)
-        assert sum(calls.to_make for calls in plan.calls.values()) == collecting.calls
-        assert not any(calls.stored for calls in plan.calls.values())
+        planned = [*plan.calls.values(), *plan.checks.values()]
+        assert sum(calls.to_make for calls in planned) == collecting.calls
+        assert not any(calls.stored for calls in planned)
     each.collect()
     with CallStore(each.root / "store") as store:
         plan = Plan(store)
