@@ -206,7 +206,7 @@ def fails_by_gains(n: int) -> str:
 
 def image_row(images: int, questions: int) -> str:
     """Write how often answers about the same images raise an alarm."""
-    cells = []
+    cells = list[str]()
     for asks_twice in (True, False):
         cells += alarms_by_image(images, questions, asks_twice)
     return f"| {images} × {questions} | {' | '.join(cells)} |"
