@@ -16,6 +16,7 @@ from tests.support.openai_server import ChatAnswer, OpenAIServer
 pytestmark = pytest.mark.slow
 
 QUESTIONS = 13
+RUN = "seer/pen/layout"
 NOW = datetime.now(UTC)
 ZONE = f"NOON{NOW.hour - 12:+d}"
 """Where it is past noon, so that no midnight passes; POSIX counts hours westward."""
@@ -118,6 +119,10 @@ def test_services_are_asked_again_and_nothing_is_paid_twice_or_lost(tmp_path):
         weeks.left = 10**6
         weeks.goes_on.set()
         assert process.wait(60) == 143
+        gate = ("driftledger", "compare", f"HEAD:{RUN}", RUN, "--fail-if", "changed")
+        judged = checkout.run(*gate, check=False)
+        assert judged.returncode == 3
+        assert "has not been evaluated since params.yaml" in judged.stdout
         checkout.run("driftledger", "run")
         assert asked()["vision-1"] == first["vision-1"]
         assert f"as_of: '{TODAY}'" in params.read_text(encoding="utf-8")
