@@ -3,6 +3,7 @@ them."""
 
 import json
 import sqlite3
+from collections import Counter
 
 import pytest
 import yaml
@@ -75,10 +76,11 @@ def test_nothing_of_theirs_is_touched_and_both_run(tmp_path):
         for path in (root / OURS / "data/records").rglob("*")
         if path.suffix == ".png"
     ]
-    # also store and cache
-    assert {(path.stat().st_nlink, path.stat().st_mode & 0o222) for path in drawn} == {
-        (3, 0)
-    }
+    # also store and cache; drawings with the same bytes are one file
+    alike = Counter(path.read_bytes() for path in drawn)
+    for path in drawn:
+        links = 2 + alike[path.read_bytes()]
+        assert (path.stat().st_nlink, path.stat().st_mode & 0o222) == (links, 0)
     audited = json.loads(
         own.run("driftledger", "audit", "regions_fine/painter/layout", "--json").stdout
     )

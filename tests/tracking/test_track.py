@@ -500,8 +500,7 @@ def test_traces_that_were_cut_short_are_removed_and_those_of_others_stay(project
 PUSH = textwrap.dedent("""
     import sys
     from pathlib import Path
-    from driftledger.tracking.track import WRITER, track
-from driftledger.tracking.view import VIEW_TAG
+    from driftledger.tracking.track import track
     from tests.tracking.project import evidence, gen_score, settings, write_project
     root, folder = Path(sys.argv[1]), Path(sys.argv[2])
     runs = [evidence(gen_score(f"m{n}", n / 10)) for n in range(4)]
