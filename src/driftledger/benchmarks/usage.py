@@ -161,8 +161,10 @@ def usage_behind(folder: Path) -> ScoreUsage | None:
 
 def _total(calls: Sequence[CallUsage]) -> RoleUsage:
     used = [call.usage for call in calls]
-    counted = [
-        each for each in used if None not in (each.input_tokens, each.output_tokens)
+    tokens = [
+        (each.input_tokens, each.output_tokens)
+        for each in used
+        if each.input_tokens is not None and each.output_tokens is not None
     ]
     costs = [each.cost for each in used if each.cost is not None]
     most = [each.most_cost for each in used if each.most_cost is not None]
@@ -172,13 +174,9 @@ def _total(calls: Sequence[CallUsage]) -> RoleUsage:
         calls=len(calls),
         unknown=len(calls) - len(seconds),
         seconds=math.fsum(seconds) if seconds and all(seconds) else None,
-        input_tokens=sum(each.input_tokens or 0 for each in counted)
-        if counted
-        else None,
-        output_tokens=sum(each.output_tokens or 0 for each in counted)
-        if counted
-        else None,
-        counted=len(counted),
+        input_tokens=sum(asked for asked, _ in tokens) if tokens else None,
+        output_tokens=sum(answered for _, answered in tokens) if tokens else None,
+        counted=len(tokens),
         cost=math.fsum(costs) if costs else None,
         priced=len(costs),
         most_cost=math.fsum(most) if most else None,
