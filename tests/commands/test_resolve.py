@@ -31,7 +31,7 @@ def resolved(tmp_path, monkeypatch):
         for kind in ("collect", "score"):
             for model, digest in noted[kind].items():
                 noted[kind][model] = behind.pop(digest)
-        for kind in ("data", "report"):
+        for kind in ("data", "report", "track"):
             noted[kind] = behind.pop(noted[kind])
         assert behind == {}
         return noted
@@ -69,15 +69,14 @@ def test_every_stage_depends_on_one_digest(tmp_path, resolved):
     stages = yaml.safe_load((REPOSITORY / "dvc.yaml").read_text(encoding="utf-8"))[
         "stages"
     ]
-    named = [
-        key.replace("${item.model}", model)
-        for stage in stages.values()
-        for each in stage.get("params", [])
-        if isinstance(each, dict)
-        for key in each["data/resolved.json"]
-        for model in ("regions_medium", "blind")
-    ]
-    assert len({*named}) == 1 + 2 + 2 + 1
+    named = []
+    for stage in stages.values():
+        for each in stage.get("params", []):
+            assert [*each] == ["data/resolved.json"], "no stage reads params.yaml"
+            for model in ("regions_medium", "blind"):
+                keys = each["data/resolved.json"]
+                named += [key.replace("${item.model}", model) for key in keys]
+    assert len({*named}) == 1 + 2 + 2 + 1 + 1
     for key in named:
         found = noted
         digest = digests
@@ -110,6 +109,14 @@ CHANGES: dict[str, tuple[Callable[[Params], object], str]] = {
     "a setting of scoring": (
         lambda params: params["mm_sap"].update(count_free_refusals=False),
         r"score\.\w+\.mm_sap/scenes_mm_sap\.count_free_refusals",
+    ),
+    "the order of models": (
+        lambda params: params["run"]["models"].reverse(),
+        r"(report|track)\.run\.models",
+    ),
+    "where runs are shown": (
+        lambda params: params["tracking"].update(experiment="another"),
+        r"track\.tracking\.experiment",
     ),
     "a prompt": (
         lambda params: params["mme"].update(prompt="So: {question}"),
@@ -158,18 +165,3 @@ def test_peoples_ratings_are_noted(tmp_path, resolved):
         "beside.fidelity.ratings",
         "score.*.fidelity/my_images/painter/layout.ratings",
     }
-
-
-def test_stages_of_removed_models_leave_the_lock(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    project = make_small(tmp_path)
-    lock = tmp_path / "dvc.lock"
-    stage = '  {}:\n    cmd: x\n    params:\n      a:\n        b: "1\n\n          2"\n'
-    kept = ["collect@blind", "resolve", "score@blind", "score@blind@2", "collecting"]
-    left = ["collect@removed", *kept, "score@removed", "score@blin"]
-    lock.write_text("stages:\n" + "".join(map(stage.format, left)))
-    resolve(project)
-    assert lock.read_text() == "stages:\n" + "".join(map(stage.format, kept))
-    lock.unlink()
-    resolve(project)
-    assert not lock.exists()

@@ -5,9 +5,7 @@ DVC compares the parts of that file that a stage names as its parameters. So a c
 replaced weight file or a new version of a component runs what depends on it, and nothing else.
 """
 
-import re
 from collections.abc import Sequence
-from pathlib import Path
 
 from driftledger.benchmarks.base import SCORES, Benchmark, Stage
 from driftledger.benchmarks.settings import EntryOf
@@ -21,44 +19,35 @@ from driftledger.core.errors import (
     StoreError,
 )
 from driftledger.core.files import (
-    LARGEST_YAML,
     files_digest,
     keep_only,
     made_from,
-    read_regular,
     write_json,
-    write_text,
 )
 from driftledger.core.paths import Keys
 from driftledger.core.registry import PROVIDED_SECTIONS
 from driftledger.core.text import say
 from driftledger.data.datasets.base import Provider
-from driftledger.project.project import (
-    LOCK,
-    NOTED_SETTINGS,
-    RESOLVED,
-    Project,
-)
+from driftledger.project.project import NOTED_SETTINGS, RESOLVED, Project
 from driftledger.project.settings import Settings
 
-_OF_MODEL = re.compile(r"^  (?:collect|score)@(\w+):\n(?:    .*\n|\n)*", re.MULTILINE)
-"""A stage of a model, as DVC writes it."""
 NOTHING = "none"
 """Noted in place of a missing file or component, since DVC wants every parameter to exist."""
 
 DATA_VERSION = 7
 REPORT_VERSION = 19
+TRACK_VERSION = 1
 """To be raised when what these stages write changes; those of benchmarks have theirs in their
 tables."""
 
 
 def resolve(project: Project) -> None:
-    """Write ``data/resolved.json`` and ``data/settings.json``, and remove what scores and
-    ``dvc.lock`` hold of models that are no longer selected."""
+    """Write ``data/resolved.json`` and ``data/settings.json``, and remove the scores of models that
+    are no longer selected."""
     models = project.settings.run.models
     noted = resolved(project)
     behind = Json()
-    for name in ("data", "report"):
+    for name in ("data", "report", "track"):
         noted[name] = _digest(noted[name], behind)
     for name in ("collect", "score"):
         for model in models:
@@ -67,8 +56,6 @@ def resolve(project: Project) -> None:
     write_json(project.root / RESOLVED, noted)
     scores = project.root / SCORES
     keep_only(scores, [scores / model for model in models])
-    if (project.root / LOCK).is_file():
-        _forget_stages(project.root / LOCK, models)
 
 
 def _digest(noted: Json, behind: Json) -> str:
@@ -76,14 +63,6 @@ def _digest(noted: Json, behind: Json) -> str:
     digest = sha256_of(noted)
     behind[digest] = noted
     return digest
-
-
-def _forget_stages(lock: Path, models: Sequence[str]) -> None:
-    """Remove the stages of all other models, to which DVC would hold on."""
-    before = read_regular(lock, LARGEST_YAML).decode()
-    after = _OF_MODEL.sub(lambda stage: stage[0] if stage[1] in models else "", before)
-    if after != before:
-        write_text(lock, after)
 
 
 def resolved(project: Project, missing: dict[str, str] | None = None) -> Json:
@@ -140,10 +119,17 @@ def resolved(project: Project, missing: dict[str, str] | None = None) -> Json:
                 "models": [*check.models],
                 "text_encoder": encoder and noted["encoders"][encoder],
             }
+    run = settings.run.model_dump(mode="json")
     noted["report"] = {
         "version": REPORT_VERSION,
+        "run": run,
         "cross_check": cross_check,
         "correlation": settings.correlation.model_dump(mode="json"),
+    }
+    noted["track"] = {
+        "version": TRACK_VERSION,
+        "run": run,
+        "tracking": settings.tracking.model_dump(mode="json"),
     }
     return noted
 
