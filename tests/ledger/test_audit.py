@@ -332,6 +332,20 @@ def test_an_image_of_an_output_that_is_not_here_says_so(ledger):
         resolve_target(sources(ledger), digest)
 
 
+def test_images_of_a_model_that_is_no_longer_selected_are_not_looked_for(ledger):
+    digest = find_image(sources(ledger), str(ledger.root / IMAGE)).sha256
+    lock = ledger.root / "dvc.lock"
+    stages = yaml.safe_load(lock.read_text(encoding="utf-8"))
+    gone = json.loads(json.dumps(stages["stages"][f"collect@{MODEL}"]))
+    gone["outs"][0] |= {"path": "data/records/gone", "md5": f"{'0' * 32}.dir"}
+    stages["stages"]["collect@gone"] = gone
+    lock.write_text(yaml.safe_dump(stages), encoding="utf-8")
+    found = find_image(sources(ledger), digest)
+    assert found.places
+    assert found.unknown == []
+    assert ledger.check().holds
+
+
 def test_the_scores_of_a_version_are_found_here_and_in_git(ledger):
     generator = ledger.evidence().components["generator"]
     commits(ledger)

@@ -86,11 +86,12 @@ def find_image(sources: Sources, text: str) -> ImageTarget:
 def _search(sources: Sources, digest: str) -> ImageTarget:
     uses: list[Json] = []
     unknown = []
-    outs = {
-        out.path: out.md5
-        for entry in locked_now(sources.root).values()
-        for out in entry.outs
-    }
+    selected = {"", *(combination.model for combination in sources.combinations)}
+    outs = dict[str, str]()
+    for name, entry in locked_now(sources.root).items():
+        # DVC keeps the entries of models that are no longer selected, and pulls none of theirs
+        if name.partition("@")[2] in selected:
+            outs |= {out.path: out.md5 for out in entry.outs}
     for out, md5 in outs.items():
         if not out.startswith("data/") or not md5.endswith(".dir"):
             continue
