@@ -139,6 +139,27 @@ def test_the_benchmarks_own_figures():
     assert (vote.get_xlabel(), list(vote.lines[0].get_ydata())) == ("k", [64.0, 66.0])
 
 
+def test_a_figure_is_known_by_what_it_shows(monkeypatch):
+    def of_each_kind(worth):
+        groups = {"category": {"a": {"gc_at_2": 0.5}, "b": {"gc_at_2": 0.25}}}
+        plain = genception_score(metrics={"gc_at_2": worth}, groups=groups)
+        some = figures([costing(plain, cost=0.1), costing(at("other", 0.5), cost=0.2)])
+        return some | figures([trac_score()])
+
+    def digests(drawings):
+        return {name: drawing.digest for name, drawing in drawings.items()}
+
+    one, same, other = map(of_each_kind, (0.625, 0.625, 0.75))
+    assert {"bars_gc_at_2", "cost_gc_at_2", "category_gc_at_2", "vote"} <= set(one)
+    before = digests(one)
+    assert len({*before.values()}) == len(before)
+    assert digests(same) == before
+    differ = {name for name, digest in digests(other).items() if digest != before[name]}
+    assert differ == {"bars_gc_at_2", "cost_gc_at_2"}
+    monkeypatch.setattr("driftledger.reports.charts.version", "matplotlib {}".format)
+    assert not {*digests(one).values()} & {*before.values()}
+
+
 @pytest.mark.parametrize(
     "name", [HOSTILE, "$\\frac{1}{2}$", "漢字 \ud800 \ufffe", "w" * 500, "_hidden"]
 )

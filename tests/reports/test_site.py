@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -255,7 +255,7 @@ def write(project, scores, folder, *, images=True):
     report = content(project, scores)
     files = site_files(folder, report, images=images)
     for section in report.figures.values():
-        files |= {f"figures/{name}": b"<svg/>" for name in section}
+        files |= dict.fromkeys(section, b"<svg/>")
     write_folder(folder, files)
     return {
         file.relative_to(folder).as_posix(): Page(file)
@@ -405,6 +405,30 @@ def test_another_folder_is_not_replaced(site, tmp_path):
     assert (theirs / "mine.txt").exists(), (
         "a link is removed, and what it leads to is left alone"
     )
+
+
+def test_a_figure_is_drawn_once_for_a_checkout(tmp_path, monkeypatch):
+    plain, scores = write_checkout(tmp_path / "checkout")
+    monkeypatch.setattr(
+        "driftledger.reports.report.selected_scores", lambda project: scores
+    )
+    own = replace(plain, own_code=True)
+
+    def figures(project, name):
+        write_report(project, tmp_path / name)
+        files = (tmp_path / name / "figures").iterdir()
+        return {file.name: file.read_bytes() for file in files}
+
+    first = figures(own, "first")
+    assert "correlation-pearson.svg" in first
+    with monkeypatch.context() as patched:
+        patched.delattr("driftledger.reports.report.drawn")
+        assert figures(own, "second") == first
+    [*stored] = (own.root / ".driftledger/figures").iterdir()
+    assert len(stored) == len({*first.values()})
+    for file in stored:
+        file.write_text("planted")
+    assert figures(replace(own, own_code=False), "theirs") == first
 
 
 def test_units_in_which_models_differ_stand_side_by_side(site):

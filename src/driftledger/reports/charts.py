@@ -10,7 +10,10 @@ import logging
 import textwrap
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from importlib.metadata import version
+from inspect import getclosurevars
 from itertools import chain, product
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -18,6 +21,7 @@ import numpy as np
 from driftledger.benchmarks.base import Metric, Scatter
 from driftledger.benchmarks.costs import COSTS
 from driftledger.benchmarks.score import HIGH, LOW, Score, base_key
+from driftledger.core.canonical import sha256_bytes
 from driftledger.core.text import for_line
 from driftledger.reports.scores import Block
 from driftledger.reports.tables import direction, title_of
@@ -83,9 +87,18 @@ class Drawing(NamedTuple):
     title: str
     note: str
     draw: Callable[["Axes"], None]
-    """A function that draws the figure on axes."""
+    """A function that draws the figure on axes, from variables of the function around it."""
     size: tuple[float, float]
     """Width and height in inches, without title and note."""
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of all that shapes the file: data, this module, and matplotlib's version."""
+        data = getclosurevars(self.draw).nonlocals
+        module = Path(__file__).read_bytes()
+        shaped_by = [self.title, self.note, self.size, data]
+        shaped_by += [module, version("matplotlib")]
+        return sha256_bytes(repr(shaped_by).encode())
 
 
 def colour_of(models: Sequence[str], controls: Collection[str] = ()) -> SeriesOf:
@@ -281,6 +294,7 @@ def _scatter(block: Block, series: SeriesOf, plain: Scatter) -> Drawing:
     y = block.spec.titled(plain.y)
     across = block.values(plain.x)
     up = block.values(plain.y)
+    ends = {score.model: score.interval(plain.y) for score in block.scores}
     line: Any = {"drawstyle": "steps-post"} if metric else {"linestyle": (0, (1, 3))}
 
     def draw(axis: "Axes") -> None:
@@ -294,12 +308,11 @@ def _scatter(block: Block, series: SeriesOf, plain: Scatter) -> Drawing:
                 **line,
             )
             axis.text(*points[-1], f" {label}", fontsize=7.5, color=MUTED, va="center")
-        for score in block.scores:
-            model = score.model
+        for model, pair in ends.items():
             if model in across and model in up:
                 mark = series[model]
-                if metric and (ends := score.interval(plain.y)):
-                    axis.vlines(across[model], *ends, colors=mark.colour)
+                if metric and pair:
+                    axis.vlines(across[model], *pair, colors=mark.colour)
                 axis.plot(
                     [across[model]],
                     [up[model]],

@@ -18,6 +18,7 @@ from driftledger.core.files import (
     write_folder,
 )
 from driftledger.core.grouping import grouped
+from driftledger.core.paths import STATE
 from driftledger.core.text import for_cell, same_start, shortened
 from driftledger.ledger.findings import VerifyResult
 from driftledger.ledger.lock import locked_now
@@ -38,7 +39,7 @@ from driftledger.reports.scores import (
     selected_scores,
     what_is_lacking,
 )
-from driftledger.reports.site.build import STYLE, Context, Figures, site_files
+from driftledger.reports.site.build import STYLE, Context, site_files
 
 SITE = "reports/site"
 """The report as pages."""
@@ -71,10 +72,10 @@ def write_report(
     if pages is not None:
         report = content(project, selected_scores(project))
         own = site_files(site, report, images=images)
-        write_folder(pages, own | _drawn(report.figures))
+        write_folder(pages, own | _drawn(report))
         return None
     files, missing = report_files(project, site, images=images)
-    write_folder(project.root / "reports", files, ("figures", "plots", "site"))
+    write_folder(project.root / "reports", files, ("plots", "site"))
     lacking = what_is_lacking(project, selected_scores(project))
     if missing:
         lacking.append(missing)
@@ -91,25 +92,30 @@ def content(project: Project, scores: Sequence[Score]) -> Context:
     for block in blocks:
         drawings = figures_of(block, series)
         figures[block.name] = {
-            f"{block.name}-{made.name}.svg": made for made in drawings
+            f"figures/{block.name}-{each.name}.svg": each for each in drawings
         }
     picture = correlated.picture
-    figures["correlation"] = {f"correlation-{picture.name}.svg": picture}
+    figures["correlation"] = {f"figures/correlation-{picture.name}.svg": picture}
     return Context(
         project, scores, parts=parts, correlation=correlated, figures=figures
     )
 
 
-def _drawn(figures: Figures, *, again: bool = False) -> dict[str, bytes | None]:
-    """Return the files of all figures below the folder of a report or a site.
-
-    Args:
-        again: return only their names.
-    """
+def _drawn(report: Context) -> dict[str, bytes | None]:
+    """Return the files of all figures below the site's folder, and draw what is new since the last
+    report of this checkout."""
     files: dict[str, bytes | None] = {}
-    for section in figures.values():
-        for name, drawing in section.items():
-            files[f"figures/{name}"] = None if again else drawn(drawing)
+    kept: dict[str, bytes | None] = {}
+    own = report.project.own_code
+    store = report.project.root / STATE / "figures"
+    for section in report.figures.values():
+        for path, drawing in section.items():
+            name = f"{drawing.digest}.svg"
+            is_kept = own and (store / name).is_file()
+            data = read_bytes(store / name) if is_kept else drawn(drawing)
+            files[path] = kept[name] = data
+    if own:
+        write_folder(store, kept)
     return files
 
 
@@ -156,7 +162,7 @@ def report_files(
         complete = [score for score in scores if score.benchmark not in incomplete]
         checks = cross_checks(project, complete)
     page = ["# Correlation", "", for_cell(report.correlation.lead), ""]
-    page += ["![Pearson's r between headlines](figures/correlation-pearson.svg)", ""]
+    page += ["[As a picture](site/correlation.html)", ""]
     for table in report.correlation.tables:
         page += markdown(table)
     files: dict[str, bytes | None] = {
@@ -171,10 +177,12 @@ def report_files(
         if path.startswith("reports/plots/"):
             files[path.removeprefix("reports/")] = b"[]\n"
     files |= dict(plots_of(scores))
-    drawings = _drawn(report.figures, again=again)
-    files |= drawings
     pages = site_files(site, report, images=images, only=only)
-    for name, data in (pages | drawings).items():
+    for path in chain.from_iterable(report.figures.values()):
+        pages[path] = None
+    if not again:
+        pages |= _drawn(report)
+    for name, data in pages.items():
         files[f"site/{name}"] = data
     if not absent:
         return files, None

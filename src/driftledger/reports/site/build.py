@@ -61,7 +61,7 @@ LEGEND = (
     "darker a cell, the fewer models are shown to be better."
 )
 Figures = Mapping[str, Mapping[str, Drawing]]
-"""Section → the name of each file → its figure."""
+"""Section → the path of each file below the site's folder → its figure."""
 
 
 class UnitTraces(NamedTuple):
