@@ -21,6 +21,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from driftledger.collect import store as store_module
 from driftledger.collect.call import Ask, Draw, Spent
 from driftledger.collect.features import FeatureStore, encode_media, encode_texts
 from driftledger.collect.store import DATABASE, CallStore, component_id, object_path
@@ -211,7 +212,7 @@ def test_threads_that_look_at_once_find_each_its_own(tmp_path):
         assert [*texts] == [str(number % 500) for number in range(6000)]
 
 
-@pytest.mark.parametrize("damage", ["missing", "altered"])
+@pytest.mark.parametrize("damage", ["missing", "truncated", "replaced"])
 def test_a_lost_image_makes_a_call_missing_until_it_is_made_again(
     tmp_path, store, damage
 ):
@@ -219,13 +220,55 @@ def test_a_lost_image_makes_a_call_missing_until_it_is_made_again(
     [result] = store.put([finished(1, png=png)])
     assert result.medium is not None
     result.medium.path.unlink()
-    if damage == "altered":
-        result.medium.path.write_bytes(b"")
+    if damage != "missing":
+        result.medium.path.write_bytes(png[:-1] + b"\0" * (damage == "replaced"))
+        os.utime(result.medium.path, (1, 1))
     assert store.find(key(1)) is None
     store.put([finished(1, "a dog", png=png)])
     stored = store.find(key(1))
     assert stored is not None
     assert (stored.text, stored.medium) == ("a dog", result.medium)
+
+
+@pytest.fixture
+def hashed(monkeypatch):
+    """The names of the files that a store hashes."""
+    names: list[str] = []
+
+    def noting(path):
+        names.append(path.name)
+        return sha256_file(path)
+
+    monkeypatch.setattr(store_module, "sha256_file", noting)
+    return names
+
+
+def test_an_image_is_hashed_once_unless_its_size_or_time_differs(
+    tmp_path, folder, hashed
+):
+    png = png_of(tmp_path)
+    filled(folder, *(finished(number, png=png) for number in (1, 2)))
+    copy = shutil.copytree(folder, tmp_path / "copy")
+    [image] = copy.glob("objects/*/*.png")
+    os.utime(image, (1, 1))
+    for place, times in ((folder, 0), (copy, 1)):
+        before = (place / DATABASE).read_bytes()
+        for writes, count in ((False, times), (True, times), (True, 0), (False, 0)):
+            hashed.clear()
+            with CallStore(place, writes=writes) as store:
+                assert store.find(key(1)) is not None
+            assert hashed == [image.name] * count
+            assert writes or count < times or (place / DATABASE).read_bytes() == before
+
+
+def test_the_mean_size_of_the_images_of_a_component(tmp_path, store):
+    assert store.mean_size(COMPONENT) is None
+    pngs = [png_of(tmp_path, number) for number in (1, 2)]
+    pngs.append(pngs[1] + b"more")
+    store.put([finished(number, png=png) for number, png in enumerate(pngs)])
+    store.put([finished(9)])
+    assert store.mean_size(COMPONENT) == sum(map(len, pngs)) / 3
+    assert store.mean_size("0" * 64) is None
 
 
 def test_known_results_are_restored_unless_they_are_stored(tmp_path, folder, store):
@@ -442,9 +485,23 @@ def test_what_is_wrong_with_a_store_is_said_once(case, tmp_path, folder, capsys)
     assert case["writes"] or {*folder.iterdir()} == files
 
 
-TO_VERSION_5 = """ALTER TABLE calls DROP COLUMN cost;
+WITHOUT_PICTURES = "DROP TABLE pictures;"
+TO_VERSION_5 = f"""{WITHOUT_PICTURES}
+ALTER TABLE calls DROP COLUMN cost;
 ALTER TABLE calls RENAME COLUMN most_cost TO cost;
 PRAGMA user_version = 5;"""
+
+
+@pytest.mark.parametrize("writes", [True, False])
+def test_images_of_a_store_that_noted_no_sizes_are_found(tmp_path, folder, writes):
+    filled(folder, finished(1, png=png_of(tmp_path)))
+    spoil(folder, WITHOUT_PICTURES)
+    before = (folder / DATABASE).read_bytes()
+    for size in (None, float(len(png_of(tmp_path))) if writes else None):
+        with CallStore(folder, writes=writes) as store:
+            assert store.mean_size(COMPONENT) == size
+            assert store.find(key(1)) is not None
+    assert writes or (folder / DATABASE).read_bytes() == before
 
 
 @pytest.mark.parametrize("writes", [True, False])

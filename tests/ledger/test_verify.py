@@ -1,6 +1,7 @@
 """What verifying finds: forgeries as data, over one evaluated project."""
 
 import json
+import os
 import re
 import shutil
 from datetime import UTC, datetime
@@ -316,6 +317,23 @@ def test_a_changed_byte_is_found(ledger):
             str(file.relative_to(ledger.root)) in each.where for each in result.findings
         ), file
         file.write_bytes(data)
+
+
+def test_a_stored_image_of_the_same_size_and_time_is_hashed(ledger):
+    """Look-ups believe it; its records have the bytes that were drawn."""
+    images = sorted(ledger.project.state.glob("objects/*/*.png"))
+    checked = verify(ledger.project, None).checks["call store"]
+    assert checked.checked["images"] == len(images) > 0
+    assert checked.holds
+    facts = images[0].stat()
+    data = images[0].read_bytes()
+    images[0].unlink()
+    images[0].write_bytes(data[:-1] + b"\0")
+    os.utime(images[0], ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    (images[0].parent / "out.png").symlink_to("/dev/zero")
+    [finding] = verify(ledger.project, None).result.findings
+    assert finding.where == str(images[0])
+    assert "delete it, and 'driftledger run' restores it" in finding.what
 
 
 def test_another_version_of_the_scoring_is_said(ledger):

@@ -5,7 +5,8 @@ at a time writes to a store and holds a lock on it; reading needs no lock. SQLit
 journal, which works on network file systems too. One thread writes: what comes while it waits for
 the disk is made durable together next. Answers of a service that no stage has written yet are in
 the store alone, so a damaged database is set aside, not removed; finished records restore their
-calls into the new one. A row that has changed is not believed, and its call is made again.
+calls into the new one. A row that has changed is not believed, and its call is made again. An image
+is believed while it has the size and time that it had when it was hashed; ``verify`` hashes all.
 Failures are not stored: the next run tries them again.
 """
 
@@ -20,6 +21,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from pathlib import Path
 from threading import RLock
@@ -82,6 +84,13 @@ COMMIT;"""
 _AS_UPGRADED = f"CREATE TEMP VIEW calls AS SELECT rowid, {_UNPRICED}, NULL AS cost, "
 _AS_UPGRADED += "cost AS most_cost FROM main.calls"
 """What stands for the calls of a store of the version before, where it is only read."""
+
+_PICTURES = """CREATE {} TABLE pictures (  -- size and time of a file when it was last hashed
+    image BLOB PRIMARY KEY, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL
+)"""
+_HAS_PICTURES = "SELECT 1 FROM sqlite_master WHERE name = 'pictures'"
+"""Stores of before have none."""
+_NOTE = "INSERT OR REPLACE INTO pictures VALUES (?, ?, ?)"
 
 _COMPUTED = "SELECT 1 FROM sqlite_master WHERE type IN ('view', 'trigger')"
 """Views and triggers, which no store of ours has, and which may have no end."""
@@ -181,6 +190,8 @@ class CallStore(AbstractContextManager["CallStore"]):
             )
         if version == _BEFORE:
             db.executescript(_UPGRADE if self._writes else _AS_UPGRADED)
+        if not db.execute(_HAS_PICTURES).fetchone():
+            db.execute(_PICTURES.format("" if self._writes else "TEMP"))
         [(self._name,)] = db.execute("SELECT name FROM store")
         # A database that was cut, or has a damaged index, fails here.
         db.execute("SELECT count(*) FROM calls").fetchone()
@@ -245,6 +256,7 @@ class CallStore(AbstractContextManager["CallStore"]):
         return damaged.name
 
     def __exit__(self, *_: object) -> None:
+        self._writer.submit(self._write)  # what was hashed since
         self._opened.close()
 
     def find(self, digest: str) -> Result | None:
@@ -257,10 +269,15 @@ class CallStore(AbstractContextManager["CallStore"]):
         """
         key = bytes.fromhex(digest)
         with self._reading():
-            query = "SELECT key, result, image, checksum FROM calls WHERE key = ?"
+            query = "SELECT key, result, image, checksum, size, mtime_ns FROM calls "
+            query += "LEFT JOIN pictures USING (image) WHERE key = ?"
             row = self._db.execute(query, (key,)).fetchone()
         is_whole = row is not None and _is_whole(row)
-        image = whole_image(self.folder, row[2].hex()) if is_whole and row[2] else None
+        image = None
+        if is_whole and row[2]:
+            image = whole_image(self.folder, row[2].hex(), row[4:])
+            if image and self._writes and _facts(image.path) != row[4:]:
+                self._waiting.append((partial(_note, self._db, image), Future()))
         if is_whole and (image is not None or row[2] is None):
             return replace(_RESULT.validate_python(load_json(row[1])), medium=image)
         if row is not None and digest not in self._changed:
@@ -302,6 +319,19 @@ class CallStore(AbstractContextManager["CallStore"]):
             ):
                 means[component] = Usage(read, written, seconds=took or 0.0)
         return means
+
+    def mean_size(self, component: str) -> float | None:
+        """Return the mean bytes of the images of the component with this fingerprint; None if none
+        is stored.
+
+        Errors are as in :meth:`find`.
+        """
+        query = "SELECT avg(size) FROM calls JOIN pictures USING (image) WHERE component = ?"
+        with self._reading():
+            mean: tuple[float | None] = self._db.execute(
+                query, (component_id(component),)
+            ).fetchone()
+        return mean[0]
 
     def usage(self, digest: str) -> Usage:
         """Return what the call with this key took; without seconds where that is not known.
@@ -642,6 +672,8 @@ def _insert(
             *took,
         ),
     )
+    if result.medium is not None:
+        _note(db, result.medium)
 
 
 def stores_in(folder: Path) -> list[Path]:
@@ -655,13 +687,30 @@ def object_path(folder: Path, digest: str, suffix: str = ".png") -> Path:
     return folder / "objects" / digest[:2] / f"{digest}{suffix}"
 
 
-def whole_image(folder: Path, digest: str) -> Medium | None:
-    """Return the image with this hash; None if it is missing or damaged."""
+def whole_image(
+    folder: Path, digest: str, noted: tuple[int, int] | None = None
+) -> Medium | None:
+    """Return the image with this hash; None if it is missing or damaged.
+
+    Args:
+        noted: size and time of the file when it was last hashed; with others it is hashed.
+    """
     for suffix in MEDIA:
         path = object_path(folder, digest, suffix)
-        if path.is_file() and sha256_file(path) == digest:
+        if path.is_file() and (_facts(path) == noted or sha256_file(path) == digest):
             return Medium(path, digest)
     return None
+
+
+def _facts(file: Path) -> tuple[int, int]:
+    """Return the size and time of a file."""
+    status = file.stat()
+    return status.st_size, status.st_mtime_ns
+
+
+def _note(db: sqlite3.Connection, image: Medium) -> None:
+    """Note the size and time of an image that has its hash."""
+    db.execute(_NOTE, (bytes.fromhex(image.sha256), *_facts(image.path)))
 
 
 def _locked(folder: Path, *, wait: bool) -> BaseFileLock:

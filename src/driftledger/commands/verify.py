@@ -135,7 +135,7 @@ def verify(
     """
     from driftledger.ledger.race import RACE, check_race
     from driftledger.ledger.verify.components import Components
-    from driftledger.ledger.verify.files import check_hashes, check_links
+    from driftledger.ledger.verify.files import check_hashes, check_links, check_store
     from driftledger.ledger.verify.replay import recompute, regenerate
 
     forget_sha256()
@@ -158,6 +158,8 @@ def verify(
         "links between them": check_links(runs, contents),
         "scores computed again": recompute(project, lineages, contents, components),
     }
+    if run is None:
+        checks["call store"] = check_store(project)
     if run is None and contents.here.read(RACE) is not None:
         checks["race"] = check_race(lineages, contents)
     again: Regenerated | None = None

@@ -11,8 +11,10 @@ from typing import NamedTuple
 
 from driftledger.benchmarks.score import SCORE
 from driftledger.core.canonical import Json, sha256_file, sha256_of
-from driftledger.core.errors import LedgerError, StoreError
+from driftledger.core.errors import ConfigError, LedgerError, StoreError
 from driftledger.core.files import INPUTS, Made, parse_json, read_regular
+from driftledger.core.media import MEDIA
+from driftledger.core.paths import leads_out
 from driftledger.ledger import links
 from driftledger.ledger.bundles import reading
 from driftledger.ledger.findings import VerifyResult
@@ -20,7 +22,7 @@ from driftledger.ledger.lineage import Folder, Run
 from driftledger.ledger.lock import Lock, locked_now
 from driftledger.ledger.objects.contents import FETCH, Contents
 from driftledger.ledger.objects.files import Listing, listing_md5
-from driftledger.project.project import LOCK, NOTED_SETTINGS
+from driftledger.project.project import LOCK, NOTED_SETTINGS, Project
 
 
 def check_hashes(runs: Sequence[Run], contents: Contents) -> VerifyResult:
@@ -101,6 +103,25 @@ def check_links(runs: Sequence[Run], contents: Contents) -> VerifyResult:
             result.add(links.check_components(content), "links")
             result.add(links.check_lineage(source, content, checked), "links")
             checked.update(folder.path for folder in folders)
+    return result
+
+
+def check_store(project: Project) -> VerifyResult:
+    """Hash every image in the call store: a look-up believes those that have their size and
+    time."""
+    result = VerifyResult()
+    try:
+        store = project.state
+    except ConfigError as error:
+        result.skip("store", str(error))
+        return result
+    for file in sorted(store.glob("objects/*/*")):
+        if file.suffix in MEDIA and file.is_file() and not leads_out(file, store):
+            result.checked["images"] += 1
+            if sha256_file(file) != file.stem:
+                what = "its bytes do not have the SHA-256 that is its name"
+                advice = "delete it, and 'driftledger run' restores it or makes its call again"
+                result.find(str(file), f"{what}; {advice}")
     return result
 
 
