@@ -13,6 +13,7 @@ from operator import getitem
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from filelock import FileLock
 
@@ -319,22 +320,28 @@ def test_data_under_a_run_stay_as_it_reads_them(root):
     assert plan(project).calls[MODEL].to_make == 2
 
 
-def test_a_full_disk_is_missing_room(root, monkeypatch):
-    """Three images with 1024 pixels a side, of 1.5 bytes a pixel, are 4.7 MB."""
-    edited(root, {"genception.iterations": 3})
+@each_case(cases(__file__, "room"))
+def test_room_is_missing_by_the_size_of_what_is_stored_not_by_a_guess(
+    case, root, monkeypatch
+):
+    """For three images: the size of six that are stored, or a guess of 1.5 bytes a pixel."""
+    edited(root, {"genception.iterations": 3} | case.get("set", {}))
     project = Project(root, own_code=True)
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=5_000_000))
-    assert plan(project).missing == []
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=4_000_000))
-    [lacks] = plan(project).missing
-    assert lacks == (
-        f"store: what is drawn takes about 5 MB in {root / STATE}, where 4 MB are free; make "
-        "room, or name another folder as `store:`"
-    )
+    sizes = [file.stat().st_size for file in (root / STATE).glob("objects/*/*")]
+    free = case.get("free") or round(case["of_stored"] * 3 * np.mean(sizes))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=free))
+    preview = plan(project)
+    advice = "make room, or name another folder as `store:`"
+    place = f"in {root / STATE}, where {free / 1e6:,.0f} MB are free; {advice}"
+    for kind in ("missing", "notes"):
+        notices = [f"store: what is drawn {each} {place}" for each in case[kind]]
+        assert [each for each in getattr(preview, kind) if "drawn" in each] == notices
     build(project)
-    with pytest.raises(
-        ConfigError, match=r"^nothing was asked yet: store: what is drawn"
-    ):
+    if case["missing"]:
+        start = r"^nothing was asked yet: store: what is drawn takes"
+        with pytest.raises(ConfigError, match=start):
+            require_readiness(project, of_all=False)
+    else:
         require_readiness(project, of_all=False)
 
 

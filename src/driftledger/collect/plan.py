@@ -35,6 +35,8 @@ class PlannedCalls:
     spent: Spent = field(default_factory=Spent)
     mean: Usage = field(default_factory=Usage)
     """Of a stored call; for a model that has none, of the replies of others."""
+    mean_size: float | None = None
+    """Bytes of an image that it has drawn; None if none is stored."""
 
     def add(self, content: Conversation | str) -> None:
         """Count a call by a stand-in for its input."""
@@ -130,8 +132,11 @@ class Plan:
             of_others = self._means[0] if component.kind == "model" else Usage()
             of_others = replace(of_others, input_tokens=None)
             mean = self._means.get(component_id(component.fingerprint), of_others)
+            size = None
+            if component.kind == "generator":
+                size = self.store.mean_size(component.fingerprint)
             self.calls[component.fingerprint] = PlannedCalls(
-                component, spent=spent, mean=mean
+                component, spent=spent, mean=mean, mean_size=size
             )
         return self.calls[component.fingerprint]
 

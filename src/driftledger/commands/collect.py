@@ -84,7 +84,7 @@ _COLUMNS = {
 }
 """Heads of the columns of a plan, and what each shows."""
 _BYTES_PER_PIXEL = 1.5
-"""Of a drawn PNG."""
+"""Of a PNG, for a guess."""
 _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -565,9 +565,10 @@ def _note_on_time(component: RemoteComponent, calls: PlannedCalls) -> str:
 def _look_at_time_and_disk(preview: Preview, folder: Path) -> None:
     """Note how long services take, and that a folder lacks room for what is drawn.
 
-    What embedded generators draw is small.
+    The sizes of stored images say what others will take. Without any, there is a guess, for which
+    nothing is refused. What embedded generators draw is small.
     """
-    size = 0.0
+    size = guessed = 0.0
     models = sum(name.startswith("models.") for name in preview.calls)
     for name, calls in preview.calls.items():
         component = calls.component
@@ -578,12 +579,21 @@ def _look_at_time_and_disk(preview: Preview, folder: Path) -> None:
                 note += f"; {models} models share these slots"
             preview.notes.append(f"{name}: {note}")
         if isinstance(component, Generator) and component.understands is None:
-            size += calls.to_make * component.pixels * _BYTES_PER_PIXEL
-    if size > (free := free_space(folder)):
-        needs = f"what is drawn takes about {size / 1e6:,.0f} MB in {folder}"
-        has = f"where {free / 1e6:,.0f} MB are free"
-        preview.missing.append(
-            f"store: {needs}, {has}; make room, or name another folder as `store:`"
+            if calls.mean_size is None:
+                guessed += calls.to_make * component.pixels * _BYTES_PER_PIXEL
+            else:
+                size += calls.to_make * calls.mean_size
+    free = free_space(folder)
+    needs = f"takes about {size / 1e6:,.0f} MB"
+    notices = preview.missing
+    if size <= free:
+        most = f"{(size + guessed) / 1e6:,.0f} MB"
+        needs = f"may take about {most} (a guess: none is stored yet)"
+        notices = preview.notes
+    if size + guessed > free:
+        notices.append(
+            f"store: what is drawn {needs} in {folder}, where {free / 1e6:,.0f} MB are free; make "
+            "room, or name another folder as `store:`"
         )
 
 
