@@ -59,7 +59,8 @@ def test_hostile_text_is_inert_everywhere(hostile):
     assert len(printed(line(hostile)).splitlines()) == 1
 
 
-def test_in_a_file_progress_is_a_line_for_each_tenth(capsys, tmp_path):
+def test_in_a_file_progress_is_a_line_for_each_tenth(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr("driftledger.collect.progress.monotonic", lambda: 0.0)
     eyes = SimpleNamespace(entry_name="eyes")
     file = tmp_path / "counts"
     call = Result("", Outcome.FAILED, usage=Usage(10, 5, most_cost=0.5))
@@ -70,6 +71,7 @@ def test_in_a_file_progress_is_a_line_for_each_tenth(capsys, tmp_path):
         for _ in range(100):
             first.count(eyes, [call])
             first.update()
+        assert [*read_counts(file).values()] == [1, 1, 15, 0.5], "once a second"
         second.update(2)
     text = capsys.readouterr().err
     assert not set(re.findall(r"[\x00-\x1f]", text)) - {"\n"}
@@ -78,6 +80,8 @@ def test_in_a_file_progress_is_a_line_for_each_tenth(capsys, tmp_path):
     assert shown == [0, 11, 22, 33, 44, 55, 66, 77, 88, 99, 100]
     assert bars[-1].endswith("eyes: 100, cost at most 50.00]")
     assert [*read_counts(file).values()] == [100, 100, 1500, 50]
+    first.count(eyes, [call])
+    assert read_counts(file)["calls/eyes"] == 101, "a call that ended after its bar"
     last = [row for row in text.splitlines() if row.startswith("fidelity · a: ")][-1]
     assert " 2/6 " in last
 

@@ -6,6 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from threading import Lock
+from time import monotonic
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,6 +19,9 @@ from driftledger.core.types import Outcome, Result, Usage
 
 COUNTS = "counts.json"
 """In the folder of the checkout's state: what ``driftledger run`` has counted so far."""
+
+_WRITING = Lock()
+"""Held to add to counts, since bars of several threads have one file."""
 
 
 def read_counts(file: Path) -> Counter[str]:
@@ -50,9 +55,11 @@ class Progress(tqdm):  # type: ignore[type-arg]  # tqdm is generic in its stubs 
         """Set up a bar.
 
         Args:
-            counts: a file of counts to add to, for other processes.
+            counts: a file of counts to add to once a second, and at the end, for other processes.
         """
         self._counts = counts
+        self._new = Counter[str]()
+        self._written = -math.inf
         self._sums = defaultdict[str, Counter[str]](Counter)
         options: dict[str, Any] = {"dynamic_ncols": True, "ascii": False}
         if not sys.stderr.isatty():
@@ -85,9 +92,20 @@ class Progress(tqdm):  # type: ignore[type-arg]  # tqdm is generic in its stubs 
             cost = f", cost at most {sums['usd']:.2f}" if sums["usd"] else ""
             texts.append(f"{name}: {sums['calls']}{cost}")
         self.set_postfix_str("; ".join(texts), refresh=False)
-        if self._counts:
-            counts = read_counts(self._counts)
-            for name, value in new.items():
-                counts[f"{name}/{entry}"] += value
-            with suppress(OSError):  # a full disk
-                write_json(self._counts, +counts)
+        for name, value in new.items():
+            self._new[f"{name}/{entry}"] += value
+        # of a closed bar, this may be the last one
+        if self.disable or monotonic() - self._written >= 1:
+            self._add_counts()
+
+    def close(self) -> None:
+        """End the bar, with all counts in the file."""
+        super().close()
+        self._add_counts()
+
+    def _add_counts(self) -> None:
+        self._written = monotonic()
+        if self._counts and self._new:
+            with _WRITING, suppress(OSError):  # a full disk
+                write_json(self._counts, read_counts(self._counts) + self._new)
+                self._new.clear()
