@@ -6,7 +6,12 @@ from pathlib import Path
 from driftledger.benchmarks.base import DATASET, QUESTION_SET, SCORES, Benchmark, Stage
 from driftledger.benchmarks.registry import question_rules
 from driftledger.core.canonical import sha256_of
-from driftledger.core.errors import CoverageError, DriftledgerError, StoreError
+from driftledger.core.errors import (
+    CoverageError,
+    DriftledgerError,
+    LedgerError,
+    StoreError,
+)
 from driftledger.core.files import keep_only, make, write_json
 from driftledger.core.text import for_line, say
 from driftledger.project.project import Project
@@ -115,32 +120,45 @@ def report(project: Project) -> None:
     print("the scores side by side: reports/leaderboard.md", flush=True)
 
 
-def track(project: Project) -> None:
+def track(project: Project, *, again: bool = True) -> bool:
     """Show what is selected in MLflow, publish it, and say in a line each what that took.
+
+    Models of which not all calls are made are left out.
+
+    Args:
+        again: whether MLflow is asked even if it was last filled with the same runs.
+
+    Returns:
+        Whether MLflow was asked.
 
     Raises:
         LedgerError: the evidence cannot be read, or files of published runs were deleted.
     """
-    from driftledger.ledger.lineage import read_runs
+    from driftledger.ledger.lineage import incomplete_models, read_runs
+    from driftledger.ledger.objects.files import Workspace
     from driftledger.ledger.objects.git import is_unreadable, why_unread
     from driftledger.ledger.published import note_mlflow, publish, refuse_if_deleted
-    from driftledger.tracking.track import TRACKED, fill_of
+    from driftledger.tracking.track import TRACKED, fill_of, is_filled
     from driftledger.tracking.track import track as show_in_mlflow
 
-    if is_unreadable(project.root):
-        say(f"no commit is noted: {why_unread(project.root)}")
-    refuse_if_deleted(project.root)
-    # A model that could not be asked has no folder of scores: 'driftledger run' shows the others.
-    combinations = [
-        each
-        for each in project.combinations
-        if (project.root / SCORES / each.model).is_dir()
-    ]
-    runs = read_runs(
-        project.root, project.selected, combinations or project.combinations
-    )
-    print(show_in_mlflow(project.root, runs, project.settings.tracking), flush=True)
-    written = [path for run in runs if (path := publish(project.root, run)) is not None]
+    root = project.root
+    tracking = project.settings.tracking
+    incomplete = incomplete_models(root, project.selected, Workspace(root))
+    complete = [each for each in project.combinations if each.model not in incomplete]
+    for why in incomplete.values():
+        if not complete:
+            raise LedgerError(why)
+        say(for_line(f"not in MLflow: {why}"))
+    runs = read_runs(root, project.selected, complete)
+    tracked = {run.name: run.fingerprint for run in runs}
+    if not again and is_filled(root, tracking, tracked):
+        return False
+    if is_unreadable(root):
+        say(f"no commit is noted: {why_unread(root)}")
+    refuse_if_deleted(root)
+    print(show_in_mlflow(root, runs, tracking), flush=True)
+    written = [path for run in runs if (path := publish(root, run)) is not None]
     print(f"{len(written)} new files in ledger/", flush=True)
-    write_json(project.root / TRACKED, {run.name: run.fingerprint for run in runs})
-    note_mlflow(project.root, {}, fill_of(project.root, project.settings.tracking))
+    write_json(root / TRACKED, tracked)
+    note_mlflow(root, {}, fill_of(root, tracking))
+    return True

@@ -9,7 +9,13 @@ from driftledger.commands.terminal import BAD, GOOD, line, lines
 from driftledger.components.checkpoints import forget_sha256
 from driftledger.core.errors import DriftledgerError, LedgerError
 from driftledger.ledger.findings import Finding, Kind, VerifyResult
-from driftledger.ledger.lineage import PUBLISHED, Folder, Lineage, locked_folder
+from driftledger.ledger.lineage import (
+    PUBLISHED,
+    Folder,
+    Lineage,
+    incomplete_models,
+    locked_folder,
+)
 from driftledger.ledger.lock import locked_now, read_lock
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.published import check_published
@@ -144,7 +150,16 @@ def verify(
     chosen = [
         each for each in project.combinations if run in (None, str(each), each.path)
     ]
+    names = [str(each) for each in chosen]
+    lacking = VerifyResult()
     try:
+        incomplete = incomplete_models(project.root, sources.selected, contents.here)
+        for model in dict.fromkeys(each.model for each in chosen):
+            if model in incomplete:
+                lacking.find(LOCK, incomplete[model], "missing")
+        chosen = [each for each in chosen if each.model not in incomplete]
+        if lacking.findings and not chosen:
+            return Verified(names, {LOCK: lacking})
         runs = sources.runs(chosen) if run is None else [find_run(sources, run)]
     except DriftledgerError as error:
         # the damaged file may be the one that says what is behind the run
@@ -173,6 +188,8 @@ def verify(
             project, contents, run and runs[0].combination.model
         )
     checks[PUBLISHED] = check_published(project.root, runs)
+    if lacking.findings:
+        checks[LOCK] = lacking
     return Verified([each.name for each in runs], checks, again)
 
 

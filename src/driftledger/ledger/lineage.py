@@ -16,7 +16,15 @@ from driftledger.benchmarks.usage import USAGE, ScoreUsage
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import LedgerError, StoreError
-from driftledger.core.files import Record, load_json, parse_json, read_bytes
+from driftledger.core.files import (
+    INPUTS,
+    Made,
+    Record,
+    load_json,
+    parse_json,
+    read_bytes,
+)
+from driftledger.core.grouping import grouped
 from driftledger.core.paths import Keys
 from driftledger.core.strict import Strict, Version
 from driftledger.ledger.lock import Lock, parse_lock, with_settings
@@ -214,23 +222,26 @@ def read_runs(
         tree: the files of a commit; by default, those in the folder ``root``.
 
     Raises:
-        LedgerError: a stage has not run, or the scores are not those of ``dvc.lock``.
+        LedgerError: a stage has not run, not all calls of a model are made, or the scores are not
+            those of ``dvc.lock``.
     """
     tree = tree or Workspace(root)
-    data = tree.read(LOCK)
-    if data is None:
-        raise LedgerError(f"{root / LOCK} is missing; run 'dvc repro' first")
-    lock = with_settings(parse_lock(data), tree.read(NOTED_SETTINGS))
+    lock = _lock_in(root, tree)
     published = published_code(root)
     now = code_version(root)
     # a score without a generator belongs to several runs
     scores = []
-    folders = []
     for spec, keys in selected:
         if any(combination.shows(keys) for combination in combinations):
             scores.append((spec, keys))
-            folders.append(locked_folder(lock, spec.scores, keys))
-    _check_outputs(tree, folders)
+    try:
+        _check_outputs(
+            tree, [locked_folder(lock, spec.scores, keys) for spec, keys in scores]
+        )
+    except LedgerError:
+        for why in _incomplete(tree, lock, scores).values():
+            raise LedgerError(why) from None
+        raise
     lineages = []
     for spec, keys in scores:
         file = f"{spec.scores.at(keys)}/{SCORE}"
@@ -252,6 +263,70 @@ def read_runs(
             )
             runs.append(run)
     return runs
+
+
+def incomplete_models(
+    root: Path, selected: Selected, tree: Workspace
+) -> dict[str, str]:
+    """Return model → why ``dvc.lock`` lacks its scores, of each model that misses calls.
+
+    ``driftledger run`` commits no such model. Scores that somebody edited are not meant:
+    :func:`read_runs` refuses them.
+
+    Raises:
+        LedgerError: ``dvc.lock`` is missing, or cannot be read.
+    """
+    return _incomplete(tree, _lock_in(root, tree), selected)
+
+
+def _lock_in(root: Path, tree: Workspace | CommitTree) -> Lock:
+    data = tree.read(LOCK)
+    if data is None:
+        raise LedgerError(f"{root / LOCK} is missing; run 'dvc repro' first")
+    return with_settings(parse_lock(data), tree.read(NOTED_SETTINGS))
+
+
+def _incomplete(
+    tree: Workspace | CommitTree, lock: Lock, selected: Selected
+) -> dict[str, str]:
+    noted = {}
+    with suppress(ValueError):
+        noted = load_json(tree.read(RESOLVED) or b"{}").get("collect", {})
+    incomplete = {}
+    for model, own in grouped(selected, lambda score: score[1]["model"]).items():
+        spec, keys = own[0]  # one output has all scores of a model
+        try:
+            _check_outputs(tree, [locked_folder(lock, spec.scores, keys)])
+        except LedgerError:
+            digest = noted.get(model)
+            if any(_lacks_calls(tree, lock, *score, digest) for score in own):
+                incomplete[model] = (
+                    f"{spec.scores.out(keys)} is not in {LOCK}, since not all calls of {model} "
+                    "are made; 'driftledger run' makes the rest"
+                )
+    return incomplete
+
+
+def _lacks_calls(
+    tree: Workspace | CommitTree,
+    lock: Lock,
+    spec: Benchmark,
+    keys: Keys,
+    digest: object,
+) -> bool:
+    """Return True if ``dvc.lock`` has no records as they are noted now, or a call failed.
+
+    Args:
+        digest: what ``resolve`` noted of the model's records.
+    """
+    entry = lock.get(spec.collects.lock(keys))
+    before = entry and entry.noted.get(f"collect.{keys['model']}")
+    if digest and digest not in (before, sha256_of(before)):
+        return True
+    where = f"{spec.collects.at(keys)}/{INPUTS}"
+    with suppress(StoreError):  # it is not here
+        return parse_json(tree.read(where) or b"", Made, where).failed > 0
+    return False
 
 
 def _check_outputs(tree: Workspace | CommitTree, folders: Sequence[Folder]) -> None:
