@@ -22,6 +22,7 @@ from pydantic import Field, PrivateAttr
 
 from driftledger.benchmarks.registry import FIRST
 from driftledger.benchmarks.scoring import PERCENT
+from driftledger.collect.batches import Workers
 from driftledger.collect.call import Draw, Steps
 from driftledger.collect.features import FeatureStore, encode_media, encode_texts
 from driftledger.collect.progress import Progress
@@ -221,7 +222,8 @@ class _Shared(ExitStack):
         super().__init__()
         self.users = 0
         store = self.enter_context(project.store())
-        self.collector = self.enter_context(Collector(store))
+        # in this process, where the project's components stay loaded
+        self.collector = self.enter_context(Collector(store, Workers()))
 
 
 _OPEN: dict[Path, _Shared] = {}

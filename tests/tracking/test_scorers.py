@@ -13,6 +13,7 @@ from PIL import Image
 import driftledger
 from driftledger.commands.audit import audit
 from driftledger.components.base import Generator
+from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.core.errors import DriftledgerError, LedgerError
 from driftledger.core.types import Outcome, Result
 from driftledger.mlflow import Distinctive, Fidelity, Redrawn
@@ -26,7 +27,9 @@ COLOURS = {"red": (4, 0), "lime": (0, 4), "gold": (4, 2), "maroon": (2, 0)}
 DRAWN: list[str] = []
 PARTS = ("brush", "eye")
 ENTRIES = """
-generators: {brush: {provider: "tests.tracking.test_scorers:Brush"}}
+generators:
+  brush: {provider: "tests.tracking.test_scorers:Brush"}
+  held: {provider: "tests.tracking.test_scorers:HeldBrush"}
 encoders: {eye: {provider: "tests.tracking.test_scorers:Eye"}}
 """
 METRICS = ("clip_s", "clip_s_i", "ssim")
@@ -48,6 +51,17 @@ class Brush(Generator):
         if word in COLOURS:
             return [Result(image=plain(word))] * len(prompts)
         return [Result(outcome=Outcome.REFUSED, error=f"no {word}")]
+
+
+class HeldBrush(CheckpointComponent, Brush):
+    """The same, as one with weights."""
+
+    libraries = ()
+    path: str = "."
+    device: str = "cpu"
+
+    def load(self, source):
+        raise NotImplementedError
 
 
 class Eye(TableEncoder):
@@ -106,6 +120,11 @@ def test_values_are_those_of_the_benchmarks(images):
 def test_what_cannot_be_scored_has_a_sentence(case, images):
     with pytest.raises(DriftledgerError, match=case["error"]):
         values(case["image"], case["text"], [Redrawn(*case["parts"])])
+
+
+def test_weights_stay_loaded_in_the_process_of_the_app(images):
+    assert values("gold.png", "gold", [Redrawn("held", "eye")]) == {"redrawn": 1}
+    assert len(DRAWN) == 1
 
 
 @pytest.mark.slow

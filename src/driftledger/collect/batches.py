@@ -12,7 +12,7 @@ import asyncio
 import sys
 import time
 import traceback
-from collections import Counter, deque
+from collections import deque
 from collections.abc import (
     AsyncIterator,
     Callable,
@@ -23,6 +23,7 @@ from collections.abc import (
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 from PIL import Image
@@ -30,10 +31,10 @@ from PIL import Image
 from driftledger.collect.call import Ask, Call, Draw
 from driftledger.collect.progress import Progress
 from driftledger.components.base import Component
-from driftledger.components.checkpoints import CheckpointComponent
+from driftledger.components.checkpoints import CUDA_ERROR, CheckpointComponent
 from driftledger.components.thinking import separated
 from driftledger.core.canonical import open_regular
-from driftledger.core.errors import DriftledgerError, OutOfMemoryError
+from driftledger.core.errors import ComponentError, DriftledgerError, OutOfMemoryError
 from driftledger.core.grouping import grouped
 from driftledger.core.media import encoded, open_picture
 from driftledger.core.text import say
@@ -229,6 +230,20 @@ def finished(call: Call, result: Result) -> Result:
     return Result(**values)
 
 
+def _prepared(component: Any, call: Call) -> Call:
+    """Return a call to a component with its files decoded; a broken one is left to it."""
+
+    def decoded(medium: Medium) -> Medium:
+        with suppress(OSError, ValueError):
+            return replace(medium, content=medium.open())
+        return medium
+
+    call = replace(call, component=component)
+    if isinstance(call, Draw):
+        return call
+    return replace(call, conversation=call.conversation.with_media(decoded))
+
+
 @dataclass
 class LocalCalls:
     """Calls that are made one batch after the other, in spite of errors and a lack of memory.
@@ -243,22 +258,28 @@ class LocalCalls:
     """
 
     _loaded: dict[str, Component] = field(default_factory=dict)
-    is_crowded: bool = False
+    _is_crowded: bool = False
     _most: dict[str, int] = field(default_factory=dict)
     """Component → the calls that fit into a batch, times their length if these are alike."""
     _printed: set[tuple[str, type[Exception]]] = field(default_factory=set)
+    _threads: ThreadPoolExecutor = field(default_factory=ThreadPoolExecutor)
+    """Of files that are decoded."""
 
     def make(self, calls: Sequence[Call]) -> list[Result]:
         """Make a batch of calls to one component.
 
         Raises:
             OutOfMemoryError: not even a batch of one fits.
+            ComponentError: the device cannot be used any more.
             MemoryError, DriftledgerError, ContractError: errors that every call would meet.
         """
-        component = calls[0].component
-        if self.is_crowded:
+        first = calls[0].component
+        # of equal ones, the one with the weights
+        component = self._loaded.setdefault(first.fingerprint, first)
+        if self._is_crowded:
             self._release_others(component)
-        self._loaded[component.fingerprint] = component
+        if isinstance(component, CheckpointComponent):
+            calls = [*self._threads.map(partial(_prepared, component), calls)]
         results: list[Result] = []
         longest = 1
         if component.batch_size < component.batch_window:
@@ -292,8 +313,8 @@ class LocalCalls:
         """
         name = component.provider
         half = size // 2
-        if self._loaded.keys() - {component.fingerprint} and not self.is_crowded:
-            self.is_crowded = True
+        if self._loaded.keys() - {component.fingerprint} and not self._is_crowded:
+            self._is_crowded = True
             self._release_others(component)
             say(
                 f"{error}; {name} now has the memory to itself, and others are loaded when needed"
@@ -311,8 +332,10 @@ class LocalCalls:
 
     def release(self, component: Component) -> None:
         """Let a component free its memory; the next call loads it again."""
-        self._loaded.pop(component.fingerprint, None)
-        component.release()
+        self._loaded.pop(component.fingerprint, component).release()
+
+    def close(self) -> None:
+        """End a process that was started for calls."""
 
     def _each(self, calls: Sequence[Call], note: str | None) -> list[Result]:
         """Make all of ``calls`` in one batch or, if that raises, each alone."""
@@ -321,7 +344,11 @@ class LocalCalls:
         except (DriftledgerError, MemoryError, ContractError):
             raise
         except Exception as error:
-            message = self._message(calls[0].component, error)
+            component = calls[0].component
+            message = self._message(component, error)
+            if isinstance(error, RuntimeError) and CUDA_ERROR in message:
+                name = component.entry_name or component.provider
+                raise ComponentError(f"{name} has lost its device: {message}") from None
         if len(calls) == 1:
             return [Result(outcome=Outcome.FAILED, error=message, note=note)]
         alone = f"made alone instead of in a batch of {len(calls)}: another call of it raised"
@@ -343,44 +370,37 @@ class LocalCalls:
 class Workers:
     """Calls that are made in this process, inside one event loop.
 
-    One thread computes. Others decode the images of the next batch meanwhile, and encode what the
-    last one has drawn.
+    One thread computes. Others encode what the last batch has drawn meanwhile.
     """
 
-    def __init__(self) -> None:
-        self._local = LocalCalls()
+    def __init__(self, local: LocalCalls | None = None) -> None:
+        self._local = local or LocalCalls()
         self._device = ThreadPoolExecutor(1, thread_name_prefix="local-calls")
         self._turns: dict[str, deque[asyncio.Future[None]]] = {}
         """Waiting batches, by their component's fingerprint; the component at work comes first."""
-        self._computing: Counter[str] = Counter()
+        self._is_computing = False
 
     @asynccontextmanager
     async def _turn(self, component: Component) -> AsyncIterator[None]:
         """Wait until a batch may be computed; the component at work goes on while it has some."""
-        own = component.fingerprint
         turn = asyncio.get_running_loop().create_future()
-        self._turns.setdefault(own, deque()).append(turn)
+        self._turns.setdefault(component.fingerprint, deque()).append(turn)
         self._next()
         await turn
         try:
             yield
         finally:
-            self._computing[own] -= 1
+            self._is_computing = False
             self._next()
 
     def _next(self) -> None:
-        for own, turns in list(self._turns.items()):
-            while turns and self._has_room(own):
-                self._turns = {own: turns, **self._turns}
+        for own, turns in self._turns.items():
+            while turns and not self._is_computing:
                 turn = turns.popleft()
                 if not turn.done():  # else it was dropped
-                    self._computing[own] += 1
+                    self._is_computing = True
+                    self._turns = {own: turns, **self._turns}
                     turn.set_result(None)
-
-    def _has_room(self, own: str) -> bool:
-        if self._local.is_crowded and self._computing.total() > self._computing[own]:
-            return False
-        return self._computing.total() < 2  # one is prepared
 
     async def make(self, calls: Sequence[Call], units: Units) -> list[Result]:
         """Make one batch of calls to one component; the next begins before this one is encoded.
@@ -389,15 +409,9 @@ class Workers:
             BaseException: the units were stopped before by this.
             DriftledgerError, MemoryError, ContractError: as :meth:`LocalCalls.make`.
         """
-        component = calls[0].component
-
-        def compute(prepared: Sequence[Call]) -> list[Result]:
+        async with self._turn(calls[0].component):
             units.check()  # they may have stopped during the batch before
-            return self._local.make(prepared)
-
-        async with self._turn(component):
-            units.check()
-            results = await self.on_device(compute, await _decoded(calls))
+            results = await self.on_device(self._local.make, calls)
         if isinstance(calls[0], Ask):
             return list(map(finished, calls, results))
         pairs = zip(calls, results, strict=True)
@@ -416,25 +430,6 @@ class Workers:
         await self.on_device(self._local.release, component)
 
     def close(self) -> None:
-        """Release everything."""
+        """Drop what waits, and end what was started."""
         self._device.shutdown(wait=False, cancel_futures=True)
-
-
-async def _decoded(calls: Sequence[Call]) -> Sequence[Call]:
-    """Decode the files of calls to checkpoints; a broken file is left to the component."""
-
-    def decoded(medium: Medium) -> Medium:
-        with suppress(OSError, ValueError):
-            return replace(medium, content=medium.open())
-        return medium
-
-    def prepared(call: Any) -> Any:
-        return replace(call, conversation=call.conversation.with_media(decoded))
-
-    if not calls or not isinstance(calls[0], Ask):
-        return calls
-    if not isinstance(calls[0].component, CheckpointComponent):
-        return calls
-    loads = (asyncio.to_thread(prepared, call) for call in calls)
-    with_contents: list[Call] = await asyncio.gather(*loads)
-    return with_contents
+        self._local.close()

@@ -26,6 +26,7 @@ from driftledger.collect.call import (
     Steps,
     walk,
 )
+from driftledger.collect.child import ChildCalls
 from driftledger.collect.progress import Progress
 from driftledger.collect.store import CallStore, component_id
 from driftledger.collect.submitted import Submitted
@@ -75,11 +76,12 @@ class Collector:
         """Set up a collector, which starts as a context manager.
 
         Args:
-            workers: make the batches of local components; None: one batch at a time.
+            workers: make the batches of local components; None: in a child those of components
+                with weights, in this process the others.
             shards: parts of what is left of each budget; this collector may spend one of them.
         """
         self.store = store
-        self._workers = workers or Workers()
+        self._workers = workers or Workers(ChildCalls())
         self._shards = shards
         self._is_closing = False
         self._driven: list[Units] = []

@@ -18,6 +18,7 @@ from pydantic import Field
 from driftledger.components.base import Component, Operational, library_versions
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import (
+    ComponentError,
     ConfigError,
     DriftledgerError,
     OutOfMemoryError,
@@ -45,6 +46,8 @@ anywhere and at any commit, or changes the weights beside it."""
 
 REMEMBERED = "sha256.db"
 """The file in the user's cache folder that keeps the SHA-256 of weights."""
+CUDA_ERROR = "CUDA error"
+"""In errors after which a process cannot use its device any more."""
 _NOT_LOADED = (".md", ".txt.license", ".png", ".jpg", ".gitattributes")
 """Files that explain a checkpoint and are not part of it."""
 
@@ -268,6 +271,7 @@ class CheckpointComponent(Component):
 
         Raises:
             ConfigError: the checkpoint cannot be loaded as the settings say.
+            ComponentError: the device cannot be used any more.
             OutOfMemoryError: it does not fit.
         """
         try:
@@ -289,14 +293,20 @@ class CheckpointComponent(Component):
         except Exception as error:
             # libraries check nothing before they use it: a damaged file can raise anything
             problem = for_line(str(error))
+            kind = ComponentError if CUDA_ERROR in problem else ConfigError
             if not problem or not isinstance(
                 error, OSError | ValueError | ImportError | RuntimeError
             ):
                 # others' texts alone say too little
                 problem = f"{type(error).__name__}: {problem}".removesuffix(": ")
-            raise ConfigError(
-                f"{self.title} cannot be loaded: {problem:.400}"
-            ) from None
+            raise kind(f"{self.title} cannot be loaded: {problem:.400}") from None
+
+    def __getstate__(self) -> dict[Any, Any]:
+        """Return what is sent to another process, which loads the weights itself."""
+        state = super().__getstate__()
+        state["__dict__"] = {**state["__dict__"]}
+        state["__dict__"].pop("loaded", None)
+        return state
 
     def release(self) -> None:
         if self.__dict__.pop("loaded", None) is not None:

@@ -57,7 +57,7 @@ class OutOfMemoryError(DriftledgerError):
 
 
 class ComponentError(DriftledgerError):
-    """A component gave what cannot be used: features that are not finite."""
+    """A component gave features that are not finite, or has lost its process or device."""
 
 
 class LedgerError(DriftledgerError):

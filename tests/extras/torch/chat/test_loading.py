@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import LlavaForConditionalGeneration
 
-from driftledger.core.errors import MissingExtraError
+from driftledger.core.errors import ComponentError, MissingExtraError
 from tests.extras.chatting import change_json, model, refused
 from tests.support.checkpoints.weights import change_one_weight, drop_one_weight
 
@@ -89,6 +89,16 @@ def test_after_release_it_loads_again_and_says_the_same(checkpoint, asked):
 def test_missing_weights_are_refused(llava, asked):
     drop_one_weight(llava)
     assert "lack the weights lm_head.weight" in refused(llava, asked[0])
+
+
+def test_a_lost_device_is_no_fault_of_the_checkpoint(llava, monkeypatch):
+    def load(*_):
+        raise RuntimeError("CUDA error: an illegal memory access")
+
+    one = model(llava)
+    monkeypatch.setattr(type(one), "load", load)
+    with pytest.raises(ComponentError, match="cannot be loaded: CUDA error: an illeg"):
+        one.loaded  # noqa: B018
 
 
 def test_an_adapter_alone_is_refused(llava, asked):

@@ -1,0 +1,137 @@
+"""Calls to components with weights, in a process of their own.
+
+Its end gives back the GPU and the memory. When native code crashes there, or the kernel ends it
+because memory is short, the calls of one component fail, and nothing else.
+"""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import traceback
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, Pipe
+from threading import Thread
+from typing import Any
+
+from driftledger.collect.batches import LocalCalls
+from driftledger.collect.call import Call
+from driftledger.components.base import Component
+from driftledger.components.checkpoints import CheckpointComponent
+from driftledger.core.errors import ComponentError
+from driftledger.core.types import Result
+
+
+@dataclass
+class ChildCalls(LocalCalls):
+    """The same; those to components with weights in a child, which the first of them starts.
+
+    If it ends at work, so do the calls of that component. The next component starts another.
+    """
+
+    _child: "subprocess.Popen[bytes] | None" = None
+    _failed: dict[str, ComponentError] = field(default_factory=dict)
+    """Component → why its calls fail."""
+
+    def make(self, calls: Sequence[Call]) -> list[Result]:
+        """Make a batch of calls to one component, as :meth:`LocalCalls.make`.
+
+        Raises:
+            ComponentError: the child ends at work, or has lost its device.
+        """
+        component = calls[0].component
+        if not _fits_child(component):
+            return super().make(calls)
+        if component.fingerprint in self._failed:
+            raise self._failed[component.fingerprint]
+        try:
+            return self._ask(component, "make", calls)
+        except ComponentError as error:
+            self._failed[component.fingerprint] = error
+            self.close()
+            raise
+
+    def release(self, component: Component) -> None:
+        """Let a component free its memory; the next call loads it again."""
+        if not _fits_child(component):
+            super().release(component)
+        elif self._child is not None:
+            with suppress(ComponentError):  # it is free
+                self._ask(component, "release", component)
+
+    def close(self) -> None:
+        """End the child, even at work, and what it has started; then its memory is free."""
+        if self._child is not None and self._child.poll() is None:
+            os.killpg(self._child.pid, signal.SIGKILL)
+            self._child.wait()
+
+    def _ask(self, component: Component, method: str, given: Any) -> list[Result]:
+        """Return or raise what a method of :class:`LocalCalls` does in the child."""
+        if self._child is None or self._child.poll() is not None:
+            self._child = self._started()
+        try:
+            self._pipe.send((method, given))
+            answer: list[Result] | BaseException = self._pipe.recv()
+        except (EOFError, OSError):
+            code = self._child.wait()
+            end = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+            if code == -signal.SIGKILL:
+                end += ", as by the kernel when memory is short"
+            name = component.entry_name or component.provider
+            raise ComponentError(
+                f"{name}: the process that held its weights ended by {end}"
+            ) from None
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    def _started(self) -> "subprocess.Popen[bytes]":
+        """Start a child with this process's path of imports; what it prints goes to stderr."""
+        # what comes through the pipe may be unpickled: nobody else can write to it
+        self._pipe, other = Pipe()
+        code = (
+            f"import sys; sys.path[:] = {sys.path}; "
+            f"from driftledger.collect.child import serve; serve({other.fileno()})"
+        )
+        with other:
+            return subprocess.Popen(
+                [sys.executable, "-PuXfaulthandler", "-c", code],
+                stdin=subprocess.DEVNULL,
+                stdout=2,
+                pass_fds=[other.fileno()],
+                start_new_session=True,  # an interrupt is for the parent, which decides
+            )
+
+
+def _fits_child(component: Component) -> bool:
+    """Return True for a component with weights whose class another process can import."""
+    kind = type(component)
+    is_local = kind.__module__ == "__main__" or "<locals>" in kind.__qualname__
+    return isinstance(component, CheckpointComponent) and not is_local
+
+
+def serve(descriptor: int) -> None:
+    """Call the methods of :class:`LocalCalls` that come through a pipe, in the child."""
+    Thread(target=_end_with_parent, args=[descriptor], daemon=True).start()
+    pipe = Connection(descriptor)
+    local = LocalCalls()
+    with suppress(EOFError, ConnectionError):  # the parent has ended
+        while True:
+            method, given = pipe.recv()
+            try:
+                answer = getattr(local, method)(given)
+            except BaseException as error:
+                error.add_note(traceback.format_exc())
+                answer = error
+            pipe.send(answer)
+
+
+def _end_with_parent(descriptor: int) -> None:
+    """End this process, even at work, and what it has started when the parent's end is closed."""
+    hangup = select.poll()
+    hangup.register(descriptor, 0)
+    hangup.poll()
+    os.killpg(0, signal.SIGKILL)

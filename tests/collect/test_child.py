@@ -1,0 +1,218 @@
+"""Components with weights are called in a process of their own, which takes nothing with it."""
+
+import os
+import sqlite3
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from threading import Lock
+
+import pytest
+
+from driftledger.collect.batches import Workers
+from driftledger.collect.call import Ask
+from driftledger.collect.child import ChildCalls
+from driftledger.collect.progress import Progress
+from driftledger.collect.run import Collector
+from driftledger.collect.store import DATABASE, CallStore
+from driftledger.core.errors import ComponentError, OutOfMemoryError
+from driftledger.core.types import Conversation, Subject, Turn
+from tests.collect.chains import EXPECTED, chain, eight_images
+from tests.conftest import REPOSITORY
+from tests.support.fakes import EchoModel
+from tests.support.fakes.services import FarModel
+from tests.support.fakes.weights import HeldGenerator, HeldModel, Looker, OtherModel
+
+PATIENCE = 60.0
+"""Seconds after which what should have happened is taken not to happen."""
+
+
+@pytest.fixture
+def path(tmp_path):
+    folder = tmp_path / "weights"
+    folder.mkdir()
+    (folder / "model.safetensors").write_bytes(b"weights")
+    return str(folder)
+
+
+@pytest.fixture
+def collector(tmp_path):
+    with CallStore(tmp_path / "store") as store, Collector(store) as collector:
+        yield collector
+
+
+def question(model, text, *images):
+    asked = Conversation((Turn("user", (text, *images)),))
+    return Ask(model, "answer", asked, Subject(text, 0, "d"))
+
+
+def ask(collector, model, *texts, images=()):
+    def one(text):
+        return (yield question(model, text, *images))
+
+    return collector.run(map(one, texts), Progress("test", 0))
+
+
+def process_of(result):
+    return int(result.text.split()[0])
+
+
+def is_gone(process):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return True
+    state = Path(f"/proc/{process}/stat")  # one whose parent is gone, not yet collected
+    return state.is_file() and state.read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+def wait_until(happened):
+    end = time.monotonic() + PATIENCE
+    while not happened():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_results_are_those_of_one_process(tmp_path, path):
+    images = eight_images(tmp_path)
+    rows = []
+    for name, workers in (("child", None), ("here", Workers())):
+        model = Looker(path=path, batch_size=3)
+        generator = HeldGenerator(path=path, batch_size=2)
+        with CallStore(tmp_path / name) as store, Collector(store, workers) as all_:
+            chains = [
+                chain(model, generator, image, n) for n, image in enumerate(images)
+            ]
+            assert all_.run(chains, Progress("test", 0)) == EXPECTED
+        with closing(sqlite3.connect(tmp_path / name / DATABASE)) as db:
+            rows.append(db.execute("SELECT key, result, image FROM calls").fetchall())
+    assert len(rows[0]) == 48
+    assert sorted(rows[0]) == sorted(rows[1])
+
+
+def test_weights_are_loaded_once_until_released_and_gone_at_the_end(tmp_path, path):
+    model = HeldModel(path=path, batch_size=1)
+    with CallStore(tmp_path / "store") as store, Collector(store) as collector:
+        first = ask(collector, model, "a", "b", "c")
+        second = ask(collector, HeldModel(path=path, batch_size=1), "d")
+        collector.release(model)
+        third = ask(collector, model, "e")
+        processes = {process_of(result) for result in (*first, *second, *third)}
+        loads = [result.text.split()[1] for result in (*first, *second, *third)]
+    assert loads == ["1", "1", "1", "1", "2"]
+    [process] = processes
+    assert process != os.getpid()
+    assert is_gone(process)
+
+
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        ("read 0", "the process that held its weights ended by SIGSEGV$"),
+        ("kill 9", "ended by SIGKILL, as by the kernel when memory is short"),
+        ("exit 3", "ended by exit code 3"),
+        (
+            "runtime CUDA error: device-side assert triggered",
+            "has lost its device: RuntimeError: CUDA error: device",
+        ),
+    ],
+)
+def test_a_crash_fails_the_calls_of_one_component(
+    collector, tmp_path, path, capfd, command, sentence
+):
+    images = eight_images(tmp_path)[:1]
+    model, other = HeldModel(path=path, batch_size=2), OtherModel(path=path)
+    [before] = ask(collector, model, "a")
+    answers = {}
+
+    def job(name, component, *texts):
+        answers[name] = ask(collector, component, *texts, images=images)
+
+    jobs = [
+        partial(job, "far", FarModel(seconds=0.01), *"abcdef"),
+        partial(job, "crash", model, "b", command, "c", "d"),
+        partial(job, "here", EchoModel(), "x"),
+        partial(job, "other", other, *"efg"),
+    ]
+    with pytest.raises(ComponentError, match=f"held_model.* {sentence}"):
+        collector.side_by_side(jobs)
+    assert answers.keys() == {"far", "here", "other"}
+    assert is_gone(process_of(before))
+    [later] = ask(collector, other, "h")
+    assert process_of(later) != process_of(before)
+    # none of its calls is stored, and later ones start no process
+    for text in ("c", command, "z"):
+        with pytest.raises(ComponentError, match=sentence):
+            ask(collector, model, text)
+    assert ask(collector, model, "a")[0].text == before.text
+    assert process_of(ask(collector, other, "i")[0]) == process_of(later)
+    if command == "read 0":
+        assert 'weights.py", line' in capfd.readouterr().err
+
+
+def test_what_is_raised_comes_back(collector, path):
+    model = HeldModel(path=path, batch_size=1)
+    [before] = ask(collector, model, "a")
+    [failed] = ask(collector, model, "index 7 is too large")
+    assert (failed.outcome, failed.error) == ("failed", "IndexError: 7 is too large")
+    with pytest.raises(
+        OutOfMemoryError, match=r"^full; not even one call to held_model fits"
+    ):
+        ask(collector, model, "memory full")
+    assert process_of(ask(collector, model, "b")[0]) == process_of(before)
+
+
+def test_weights_that_are_loaded_here_are_not_sent(collector, path):
+    model = HeldModel(path=path)
+    model.__dict__["loaded"] = Lock()
+    [result] = ask(collector, model, "a")
+    assert process_of(result) != os.getpid()
+
+
+def test_a_class_of_a_function_is_called_here(collector, path):
+    class Local(HeldModel):
+        pass
+
+    [result] = ask(collector, Local(path=path), "a")
+    assert process_of(result) == os.getpid()
+
+
+def test_closing_ends_a_batch_at_work(tmp_path, path):
+    pid = tmp_path / "pid"
+
+    calls = ChildCalls()
+    asked = question(HeldModel(path=path), f"wait {pid}")
+    with ThreadPoolExecutor(1) as thread:
+        made = thread.submit(calls.make, [asked])
+        wait_until(lambda: pid.is_file() and pid.read_text())
+        calls.close()
+        assert is_gone(int(pid.read_text()))
+        with pytest.raises(ComponentError):
+            made.result(PATIENCE)
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from threading import Lock
+from driftledger.collect.run import Collector
+from driftledger.collect.store import DATABASE, CallStore
+from tests.collect.test_child import ask
+from tests.support.fakes.weights import HeldModel
+folder = Path(sys.argv[1])
+with CallStore(folder / "store") as store, Collector(store) as collector:
+    ask(collector, HeldModel(path=str(folder / "weights")), f"wait {folder / 'pid'}")
+"""
+
+
+def test_it_ends_with_a_killed_parent(tmp_path, path):
+    pid = tmp_path / "pid"
+    parent = subprocess.Popen([sys.executable, "-c", KILLED, tmp_path], cwd=REPOSITORY)
+    wait_until(lambda: pid.is_file() and pid.read_text())
+    parent.kill()
+    parent.wait()
+    wait_until(lambda: is_gone(int(pid.read_text())))

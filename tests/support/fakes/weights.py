@@ -1,0 +1,95 @@
+"""Components with weights that need no torch, and do what they are asked to."""
+
+import ctypes
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from PIL import Image
+
+from driftledger.components.base import Generator, Model
+from driftledger.components.checkpoints import CheckpointComponent
+from driftledger.core.errors import OutOfMemoryError
+from driftledger.core.types import Conversation, Result
+
+LOADED: list[str] = []
+"""Providers, each time that one has loaded its weights in this process."""
+
+
+def wait_for_ever(file: str) -> None:
+    Path(file).write_text(str(os.getpid()))
+    time.sleep(3600)
+
+
+def raise_error(kind: type[Exception], text: str) -> None:
+    raise kind(text)
+
+
+COMMANDS: dict[str, Callable[[str], Any]] = {
+    "read": lambda address: ctypes.string_at(int(address)),
+    "kill": lambda number: os.kill(os.getpid(), int(number)),
+    "exit": lambda code: os._exit(int(code)),
+    "wait": wait_for_ever,
+    "index": lambda text: raise_error(IndexError, text),
+    "runtime": lambda text: raise_error(RuntimeError, text),
+    "memory": lambda text: raise_error(OutOfMemoryError, text),
+}
+
+
+class Held(CheckpointComponent):
+    version: ClassVar[str] = "1"
+    libraries: ClassVar[tuple[str, ...]] = ()
+    device: str = "cpu"
+
+    def load(self, source: Any) -> Any:
+        raise NotImplementedError
+
+    def obey(self, text: str) -> str:
+        """Do what a text says, and return the process and how often this one has loaded."""
+        if "held" not in self.__dict__:
+            self.__dict__["held"] = True
+            LOADED.append(self.provider)
+        command, _, argument = text.partition(" ")
+        if command in COMMANDS:
+            COMMANDS[command](argument)
+        return f"{os.getpid()} {LOADED.count(self.provider)}"
+
+    def release(self) -> None:
+        self.__dict__.pop("held", None)
+
+
+class HeldModel(Held, Model):
+    provider: ClassVar[str] = "held_model"
+
+    def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
+        return [Result(self.obey(each.turns[0].text)) for each in conversations]
+
+
+class OtherModel(HeldModel):
+    provider: ClassVar[str] = "other_model"
+
+
+class Looker(HeldModel):
+    """Says the size of an image."""
+
+    provider: ClassVar[str] = "looker"
+
+    def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
+        media = [each.last_medium for each in conversations]
+        sizes = [medium.open().size for medium in media if medium]
+        return [Result(f"{width}x{height}") for width, height in sizes]
+
+
+class HeldGenerator(Held, Generator):
+    """Draws what a prompt names: ``draw 20x30``."""
+
+    provider: ClassVar[str] = "held_generator"
+
+    def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Result]:
+        results = []
+        for prompt in prompts:
+            width, height = map(int, prompt.removeprefix("draw ").split("x"))
+            results.append(Result(image=Image.new("RGB", (width + 1, height), "red")))
+        return results
