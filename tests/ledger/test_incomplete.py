@@ -23,7 +23,7 @@ from tests.ledger.test_verify import places
 RUN = f"{MODEL}/painter/layout"
 OTHER = "blind"
 WHY = (
-    "reports/scores/{0} is not in dvc.lock, since not all calls of {0} are made; "
+    "reports/scores/{0} is not in dvc.lock, since not all calls and scores of {0} are made; "
     "'driftledger run' makes the rest"
 )
 
@@ -38,6 +38,13 @@ def not_in_the_lock(ledger):
 def of_other_settings(ledger):
     ledger.edit(
         "data/resolved.json", lambda noted: noted["collect"].update({MODEL: "0" * 64})
+    )
+    shutil.rmtree(ledger.root / GENCEPTION)
+
+
+def of_other_settings_of_scoring(ledger):
+    ledger.edit(
+        "data/resolved.json", lambda noted: noted["score"].update({MODEL: "0" * 64})
     )
     shutil.rmtree(ledger.root / GENCEPTION)
 
@@ -59,7 +66,13 @@ def incomplete(ledger):
 
 
 @pytest.mark.parametrize(
-    "leave", [not_in_the_lock, of_other_settings, with_a_failed_call]
+    "leave",
+    [
+        not_in_the_lock,
+        of_other_settings,
+        of_other_settings_of_scoring,
+        with_a_failed_call,
+    ],
 )
 def test_whoever_asks_for_an_incomplete_model_is_told_so(leave, ledger, tmp_path):
     leave(ledger)
@@ -114,7 +127,10 @@ def select_another(ledger):
     """Select a model of which no call is made yet."""
     ledger.edit("params.yaml", lambda params: params["run"]["models"].append(OTHER))
     ledger.edit(
-        "data/resolved.json", lambda noted: noted["collect"].update({OTHER: "0" * 64})
+        "data/resolved.json",
+        lambda noted: [
+            noted[kind].update({OTHER: "0" * 64}) for kind in ("collect", "score")
+        ],
     )
 
 
@@ -136,21 +152,26 @@ def test_mlflow_shows_the_complete_models(ledger, shown, monkeypatch, capsys):
     monkeypatch.chdir(ledger.root)
     select_another(ledger)
     name = f"{MODEL} · painter · layout"
-    assert track(ledger.project)
+    track(ledger.project)
     assert shown == [[name]]
     assert f"not in MLflow: {WHY.format(OTHER)}\n" in capsys.readouterr().err
     tracked = json.loads((ledger.root / tracking.TRACKED).read_text())
     assert [*tracked] == [name]
 
 
-def test_a_store_that_has_the_runs_is_filled_again_only_on_request(
+def test_a_store_is_filled_until_it_or_what_names_its_runs_is_another(
     ledger, shown, monkeypatch
 ):
     monkeypatch.chdir(ledger.root)
-    project = ledger.project
+
+    def is_filled():
+        return tracking.is_filled(ledger.root, ledger.project.settings.tracking)
 
     def elsewhere(params):
         params["tracking"]["uri"] = "sqlite:///elsewhere.db"
+
+    def another_run(tracked):
+        tracked["another"] = "0" * 64
 
     changes = {
         "nothing was tracked": lambda: None,
@@ -158,19 +179,11 @@ def test_a_store_that_has_the_runs_is_filled_again_only_on_request(
         "what names the runs was deleted": (ledger.root / tracking.TRACKED).unlink,
         "an experiment of DVC": lambda: monkeypatch.setenv("DVC_EXP_NAME", "exp-1"),
         "another store": lambda: ledger.edit("params.yaml", elsewhere),
-        "another run": lambda: another_fingerprint(ledger),
+        "another run": lambda: ledger.edit(tracking.TRACKED, another_run),
     }
-    for number, (what, change) in enumerate(changes.items(), 1):
+    for what, change in changes.items():
         change()
-        assert track(ledger.project, again=False), what
-        assert not track(ledger.project, again=False), what
-        assert len(shown) == number
-    assert track(project)
-    assert len(shown) == len(changes) + 1
-
-
-def another_fingerprint(ledger):
-    ledger.edit(
-        f"{GENCEPTION}/score.json", lambda score: score["inputs"].update(version=99)
-    )
-    ledger.relock()
+        assert not is_filled(), what
+        track(ledger.project)
+        assert is_filled(), what
+    assert len(shown) == len(changes)

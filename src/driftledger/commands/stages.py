@@ -120,16 +120,10 @@ def report(project: Project) -> None:
     print("the scores side by side: reports/leaderboard.md", flush=True)
 
 
-def track(project: Project, *, again: bool = True) -> bool:
+def track(project: Project) -> None:
     """Show what is selected in MLflow, publish it, and say in a line each what that took.
 
-    Models of which not all calls are made are left out.
-
-    Args:
-        again: whether MLflow is asked even if it was last filled with the same runs.
-
-    Returns:
-        Whether MLflow was asked.
+    Models with calls or scores still to be made are left out.
 
     Raises:
         LedgerError: the evidence cannot be read, or files of published runs were deleted.
@@ -138,11 +132,13 @@ def track(project: Project, *, again: bool = True) -> bool:
     from driftledger.ledger.objects.files import Workspace
     from driftledger.ledger.objects.git import is_unreadable, why_unread
     from driftledger.ledger.published import note_mlflow, publish, refuse_if_deleted
-    from driftledger.tracking.track import TRACKED, fill_of, is_filled
+    from driftledger.tracking.track import TRACKED, fill_of
     from driftledger.tracking.track import track as show_in_mlflow
 
     root = project.root
-    tracking = project.settings.tracking
+    if is_unreadable(root):
+        say(f"no commit is noted: {why_unread(root)}")
+    refuse_if_deleted(root)
     incomplete = incomplete_models(root, project.selected, Workspace(root))
     complete = [each for each in project.combinations if each.model not in incomplete]
     for why in incomplete.values():
@@ -150,15 +146,8 @@ def track(project: Project, *, again: bool = True) -> bool:
             raise LedgerError(why)
         say(for_line(f"not in MLflow: {why}"))
     runs = read_runs(root, project.selected, complete)
-    tracked = {run.name: run.fingerprint for run in runs}
-    if not again and is_filled(root, tracking, tracked):
-        return False
-    if is_unreadable(root):
-        say(f"no commit is noted: {why_unread(root)}")
-    refuse_if_deleted(root)
-    print(show_in_mlflow(root, runs, tracking), flush=True)
+    print(show_in_mlflow(root, runs, project.settings.tracking), flush=True)
     written = [path for run in runs if (path := publish(root, run)) is not None]
     print(f"{len(written)} new files in ledger/", flush=True)
-    write_json(root / TRACKED, tracked)
-    note_mlflow(root, {}, fill_of(root, tracking))
-    return True
+    write_json(root / TRACKED, {run.name: run.fingerprint for run in runs})
+    note_mlflow(root, {}, fill_of(root, project.settings.tracking))

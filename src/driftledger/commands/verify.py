@@ -150,17 +150,15 @@ def verify(
     chosen = [
         each for each in project.combinations if run in (None, str(each), each.path)
     ]
-    names = [str(each) for each in chosen]
-    lacking = VerifyResult()
     try:
         incomplete = incomplete_models(project.root, sources.selected, contents.here)
-        for model in dict.fromkeys(each.model for each in chosen):
-            if model in incomplete:
-                lacking.find(LOCK, incomplete[model], "missing")
-        chosen = [each for each in chosen if each.model not in incomplete]
-        if lacking.findings and not chosen:
-            return Verified(names, {LOCK: lacking})
-        runs = sources.runs(chosen) if run is None else [find_run(sources, run)]
+        chosen_models = dict.fromkeys(each.model for each in chosen)
+        lacking = [incomplete[each] for each in chosen_models if each in incomplete]
+        if run is None:
+            complete = [each for each in chosen if each.model not in incomplete]
+            runs = sources.runs(complete)
+        else:
+            runs = [] if lacking else [find_run(sources, run)]
     except DriftledgerError as error:
         # the damaged file may be the one that says what is behind the run
         return _damaged(project, chosen, contents, error)
@@ -175,6 +173,8 @@ def verify(
     }
     if run is None:
         checks["call store"] = check_store(project)
+    for why in lacking:
+        checks[_HASHES].find(LOCK, why, "missing")
     if run is None and contents.here.read(RACE) is not None:
         checks["race"] = check_race(lineages, contents)
     again: Regenerated | None = None
@@ -188,8 +188,6 @@ def verify(
             project, contents, run and runs[0].combination.model
         )
     checks[PUBLISHED] = check_published(project.root, runs)
-    if lacking.findings:
-        checks[LOCK] = lacking
     return Verified([each.name for each in runs], checks, again)
 
 

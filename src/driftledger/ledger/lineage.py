@@ -27,7 +27,7 @@ from driftledger.core.files import (
 from driftledger.core.grouping import grouped
 from driftledger.core.paths import Keys
 from driftledger.core.strict import Strict, Version
-from driftledger.ledger.lock import Lock, parse_lock, with_settings
+from driftledger.ledger.lock import Lock, parse_lock, read_lock, with_settings
 from driftledger.ledger.objects.files import Workspace, listing_md5
 from driftledger.ledger.objects.git import CommitTree, Git, is_unreadable
 from driftledger.project.project import (
@@ -226,7 +226,10 @@ def read_runs(
             those of ``dvc.lock``.
     """
     tree = tree or Workspace(root)
-    lock = _lock_in(root, tree)
+    data = tree.read(LOCK)
+    if data is None:
+        raise LedgerError(f"{root / LOCK} is missing; run 'dvc repro' first")
+    lock = with_settings(parse_lock(data), tree.read(NOTED_SETTINGS))
     published = published_code(root)
     now = code_version(root)
     # a score without a generator belongs to several runs
@@ -239,8 +242,9 @@ def read_runs(
             tree, [locked_folder(lock, spec.scores, keys) for spec, keys in scores]
         )
     except LedgerError:
-        for why in _incomplete(tree, lock, scores).values():
-            raise LedgerError(why) from None
+        if isinstance(tree, Workspace):
+            for why in incomplete_models(root, scores, tree).values():
+                raise LedgerError(why) from None
         raise
     lineages = []
     for spec, keys in scores:
@@ -268,7 +272,7 @@ def read_runs(
 def incomplete_models(
     root: Path, selected: Selected, tree: Workspace
 ) -> dict[str, str]:
-    """Return model → why ``dvc.lock`` lacks its scores, of each model that misses calls.
+    """Return model → why ``dvc.lock`` lacks its scores, of each that has some still to be made.
 
     ``driftledger run`` commits no such model. Scores that somebody edited are not meant:
     :func:`read_runs` refuses them.
@@ -276,57 +280,30 @@ def incomplete_models(
     Raises:
         LedgerError: ``dvc.lock`` is missing, or cannot be read.
     """
-    return _incomplete(tree, _lock_in(root, tree), selected)
-
-
-def _lock_in(root: Path, tree: Workspace | CommitTree) -> Lock:
-    data = tree.read(LOCK)
-    if data is None:
-        raise LedgerError(f"{root / LOCK} is missing; run 'dvc repro' first")
-    return with_settings(parse_lock(data), tree.read(NOTED_SETTINGS))
-
-
-def _incomplete(
-    tree: Workspace | CommitTree, lock: Lock, selected: Selected
-) -> dict[str, str]:
-    noted = {}
-    with suppress(ValueError):
-        noted = load_json(tree.read(RESOLVED) or b"{}").get("collect", {})
+    lock = read_lock(root)
     incomplete = {}
     for model, own in grouped(selected, lambda score: score[1]["model"]).items():
         spec, keys = own[0]  # one output has all scores of a model
-        try:
+        with suppress(LedgerError):
             _check_outputs(tree, [locked_folder(lock, spec.scores, keys)])
-        except LedgerError:
-            digest = noted.get(model)
-            if any(_lacks_calls(tree, lock, *score, digest) for score in own):
-                incomplete[model] = (
-                    f"{spec.scores.out(keys)} is not in {LOCK}, since not all calls of {model} "
-                    "are made; 'driftledger run' makes the rest"
-                )
+            continue
+        is_lacking = False
+        with suppress(ValueError, LookupError, TypeError):  # nothing is noted
+            noted = load_json(tree.read(RESOLVED) or b"")
+            for kind in ("collect", "score"):
+                entry = lock.get(f"{kind}@{model}")
+                before = entry and entry.noted.get(f"{kind}.{model}")
+                is_lacking |= noted[kind][model] not in (before, sha256_of(before))
+        for spec, keys in own:
+            made = f"{spec.collects.at(keys)}/{INPUTS}"
+            with suppress(StoreError):  # it is not here
+                is_lacking |= parse_json(tree.read(made) or b"", Made, made).failed > 0
+        if is_lacking:
+            incomplete[model] = (
+                f"{spec.scores.out(keys)} is not in {LOCK}, since not all calls and scores of "
+                f"{model} are made; 'driftledger run' makes the rest"
+            )
     return incomplete
-
-
-def _lacks_calls(
-    tree: Workspace | CommitTree,
-    lock: Lock,
-    spec: Benchmark,
-    keys: Keys,
-    digest: object,
-) -> bool:
-    """Return True if ``dvc.lock`` has no records as they are noted now, or a call failed.
-
-    Args:
-        digest: what ``resolve`` noted of the model's records.
-    """
-    entry = lock.get(spec.collects.lock(keys))
-    before = entry and entry.noted.get(f"collect.{keys['model']}")
-    if digest and digest not in (before, sha256_of(before)):
-        return True
-    where = f"{spec.collects.at(keys)}/{INPUTS}"
-    with suppress(StoreError):  # it is not here
-        return parse_json(tree.read(where) or b"", Made, where).failed > 0
-    return False
 
 
 def _check_outputs(tree: Workspace | CommitTree, folders: Sequence[Folder]) -> None:
