@@ -671,7 +671,8 @@ def report(
             "--no-images needs --out FOLDER, since reports/site is an output that DVC keeps"
         )
     elif not (show and site.is_dir()):
-        commands.stages.report(project)
+        with commands.lock.only_one(project.root, "driftledger report"):
+            commands.stages.report(project)
     if show:
         import webbrowser
 
@@ -700,7 +701,8 @@ def ui(
 @app.command(rich_help_panel=SHOW)
 def track(context: typer.Context) -> None:
     """Show the selected runs in MLflow; nothing is written twice."""
-    commands.stages.track(context.obj)
+    with commands.lock.only_one(context.obj.root, "driftledger track"):
+        commands.stages.track(context.obj)
 
 
 @app.command(rich_help_panel=SHOW)

@@ -2,6 +2,7 @@
 charge for it."""
 
 import os
+import re
 import shutil
 import struct
 import zlib
@@ -15,7 +16,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from filelock import FileLock
 
 from driftledger.benchmarks.registry import benchmark_names
 from driftledger.benchmarks.usage import usage_behind
@@ -29,6 +29,7 @@ from driftledger.commands.collect import (
     require_readiness,
     tasks_of,
 )
+from driftledger.commands.lock import hold
 from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.paths import STATE
 from driftledger.project.project import RESOLVED, Project
@@ -311,10 +312,11 @@ def test_data_under_a_run_stay_as_it_reads_them(root):
     draw(root / "photos" / "round" / "3.png", 3, (24, 18))
     samples = root / "data/datasets/photos/samples.jsonl"
     before = samples.read_bytes()
-    with FileLock(root / STATE / "run.lock"):
+    with hold(root, "driftledger run"):
         preview = plan(project)
-    first = "'driftledger run' is under way here: data count as it has built them"
-    assert preview.notes[0] == first
+    who = rf"'driftledger run' \(process {os.getpid()}, since \d\d:\d\d\)"
+    first = rf"{who} works in this folder: data count as it has built them"
+    assert re.fullmatch(first, preview.notes[0])
     assert preview.calls[MODEL].to_make == 0
     assert samples.read_bytes() == before
     assert plan(project).calls[MODEL].to_make == 2

@@ -20,7 +20,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from filelock import FileLock, Timeout
+from filelock import Timeout
 from rich.table import Table
 
 from driftledger.benchmarks.base import RECORDS_OF, Benchmark
@@ -41,6 +41,8 @@ from driftledger.collect.run import Collector, Shard, part_of
 from driftledger.collect.store import CallStore, Recorded, stores_in
 from driftledger.collect.submitted import under_way
 from driftledger.commands.folders import new_files
+from driftledger.commands.lock import RUN_LOCK as RUN_LOCK
+from driftledger.commands.lock import hold, holder
 from driftledger.commands.stages import data
 from driftledger.commands.terminal import line, table
 from driftledger.components.base import Component, Generator
@@ -70,8 +72,6 @@ from driftledger.core.types import Outcome, Result, Subject
 from driftledger.project.project import Project
 from driftledger.project.resolve import inputs_of, resolved
 
-RUN_LOCK = "run.lock"
-"""In the folder of the checkout's state: held by ``driftledger run``."""
 FAILED = "failed.json"
 """In the folder of the checkout's state: model → why its calls could not be made."""
 _COLUMNS = {
@@ -408,19 +408,11 @@ class Preview:
     notes: list[str]
 
 
-@contextmanager
-def _without_run(root: Path) -> Iterator[None]:
-    """Hold the lock of the checkout's run; Timeout if another process does."""
-    lock = root / STATE / RUN_LOCK
-    lock.parent.mkdir(exist_ok=True)
-    with FileLock(lock, timeout=0), redirect_stdout(sys.stderr):
-        yield
-
-
 def selected_now(project: Project) -> Project:
-    """Resolve names in memory and build data as they are selected now, unless 'driftledger run' is
-    under way here and has done so; errors as of both."""
-    with suppress(Timeout), _without_run(project.root):
+    """Resolve names in memory and build data as they are selected now, unless another command that
+    holds the lock has done so; errors as of both."""
+    what = "driftledger collect"
+    with suppress(Timeout), hold(project.root, what), redirect_stdout(sys.stderr):
         project = replace(project, resolved=resolved(project))
         data(project)
     return project
@@ -445,12 +437,11 @@ def plan(project: Project) -> Preview:
     notes = []
     if project.own_code:
         try:
-            with _without_run(project.root):
+            with hold(project.root, "driftledger plan"), redirect_stdout(sys.stderr):
                 data(project, missing)
         except Timeout:  # its data stay as it reads them
-            notes.append(
-                "'driftledger run' is under way here: data count as it has built them"
-            )
+            who = holder(project.root)
+            notes.append(f"{who} works in this folder: data count as it has built them")
     preview = _preview(project, missing)
     return replace(preview, notes=[*notes, *preview.notes])
 

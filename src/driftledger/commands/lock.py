@@ -1,0 +1,65 @@
+"""The lock of a checkout: one process at a time writes what ``driftledger run`` writes.
+
+The kernel releases it when its holder ends, whatever ended it.
+"""
+
+import os
+from contextlib import AbstractContextManager, suppress
+from datetime import datetime
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from driftledger.collect.progress import COUNTS, read_counts
+from driftledger.core.errors import ConfigError
+from driftledger.core.files import read_regular, write_text
+from driftledger.core.paths import STATE
+from driftledger.core.text import say
+
+RUN_LOCK = "run.lock"
+"""In the folder of the checkout's state."""
+HOLDER = "run.holder"
+"""Beside it: who held the lock last."""
+
+
+def hold(root: Path, what: str) -> AbstractContextManager[object]:
+    """Hold the lock until the block ends, and note who does.
+
+    Args:
+        what: the command, for others who want the lock.
+
+    Raises:
+        Timeout: another process holds it.
+    """
+    lock = root / STATE / RUN_LOCK
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    held = FileLock(lock, timeout=0).acquire()
+    who = f"'{what}' (process {os.getpid()}, since {datetime.now():%H:%M})"
+    write_text(lock.with_name(HOLDER), who)
+    return held
+
+
+def holder(root: Path) -> str:
+    """Return who holds the lock, for the beginning of a sentence."""
+    with suppress(OSError, ValueError):
+        return read_regular(root / STATE / HOLDER).decode()
+    return "another command of driftledger"
+
+
+def only_one(root: Path, what: str) -> AbstractContextManager[object]:
+    """Do the same for a command that cannot do without, whose calls are counted from 0.
+
+    Raises:
+        ConfigError: another process holds it; its calls so far are printed.
+    """
+    counts = root / STATE / COUNTS
+    try:
+        held = hold(root, what)
+    except Timeout:
+        for name, value in read_counts(counts).items():
+            say(f"{name}: {round(value, 2):,}")
+        raise ConfigError(
+            f"{holder(root)} works in this folder; wait for it or end it"
+        ) from None
+    counts.unlink(missing_ok=True)
+    return held
