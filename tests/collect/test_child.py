@@ -1,6 +1,7 @@
 """Components with weights are called in a process of their own, which takes nothing with it."""
 
 import os
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -8,7 +9,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
-from pathlib import Path
 from threading import Lock
 
 import pytest
@@ -16,16 +16,31 @@ import pytest
 from driftledger.collect.batches import Workers
 from driftledger.collect.call import Ask
 from driftledger.collect.child import ChildCalls
+from driftledger.collect.features import (
+    encode_media,
+    encode_texts,
+    read_texts,
+    release_all,
+)
 from driftledger.collect.progress import Progress
 from driftledger.collect.run import Collector
 from driftledger.collect.store import DATABASE, CallStore
 from driftledger.core.errors import ComponentError, OutOfMemoryError
-from driftledger.core.types import Conversation, Subject, Turn
+from driftledger.core.types import Conversation, PromptUsage, Subject, Turn
 from tests.collect.chains import EXPECTED, chain, eight_images
 from tests.conftest import REPOSITORY
 from tests.support.fakes import EchoModel
 from tests.support.fakes.services import FarModel
-from tests.support.fakes.weights import HeldGenerator, HeldModel, Looker, OtherModel
+from tests.support.fakes.weights import (
+    HeldEncoder,
+    HeldGenerator,
+    HeldModel,
+    LearningEncoder,
+    Looker,
+    OtherEncoder,
+    OtherModel,
+    is_gone,
+)
 
 PATIENCE = 60.0
 """Seconds after which what should have happened is taken not to happen."""
@@ -59,15 +74,6 @@ def ask(collector, model, *texts, images=()):
 
 def process_of(result):
     return int(result.text.split()[0])
-
-
-def is_gone(process):
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return True
-    state = Path(f"/proc/{process}/stat")  # one whose parent is gone, not yet collected
-    return state.is_file() and state.read_text().rpartition(")")[2].split()[0] == "Z"
 
 
 def wait_until(happened):
@@ -117,7 +123,7 @@ def test_weights_are_loaded_once_until_released_and_gone_at_the_end(tmp_path, pa
         ("exit 3", "ended by exit code 3"),
         (
             "runtime CUDA error: device-side assert triggered",
-            "has lost its device: RuntimeError: CUDA error: device",
+            "has lost its device: CUDA error: device",
         ),
     ],
 )
@@ -193,6 +199,69 @@ def test_closing_ends_a_batch_at_work(tmp_path, path):
         assert is_gone(int(pid.read_text()))
         with pytest.raises(ComponentError):
             made.result(PATIENCE)
+
+
+@pytest.fixture
+def no_encoders():
+    release_all([])
+    yield
+    release_all([])
+
+
+def test_encoders_with_weights_compute_in_a_child_until_they_are_released(
+    tmp_path, path, no_encoders
+):
+    media = eight_images(tmp_path)
+    encoder = HeldEncoder(path=path, batch_size=3)
+    sizes = [medium.open().size for medium in media]
+    assert encode_media(encoder, media).tolist() == [list(size) for size in sizes]
+    ((process, loads),) = encode_texts(encoder, ["a"]).tolist()
+    assert process != os.getpid()
+    equal = HeldEncoder(path=path, batch_size=3)
+    assert encode_texts(equal, ["b"]).tolist() == [[process, loads]]
+    assert read_texts(encoder, ["four"]) == [PromptUsage(int(process), 4)]
+    local = HeldEncoder(path=path)
+    local.__dict__["held"] = True
+    release_all([local])
+    assert is_gone(int(process))
+    assert "held" not in local.__dict__
+    assert encode_texts(encoder, ["a"]).tolist()[0][0] != process
+
+
+@pytest.mark.parametrize("command", ["kill 11", "runtime CUDA error: assert"])
+def test_a_crash_of_an_encoder_leaves_the_others(path, no_encoders, command):
+    encoder, other = HeldEncoder(path=path), OtherEncoder(path=path)
+    ((process, _),) = encode_texts(encoder, ["a"])
+    for text in (command, "a"):
+        with pytest.raises(ComponentError, match="held_encoder"):
+            encode_texts(encoder, [text])
+    assert is_gone(int(process))
+    assert encode_texts(other, ["a"])[0][0] != process
+    release_all([])
+    assert encode_texts(encoder, ["a"])[0][1] == 1
+
+
+def test_an_encoder_that_learns_is_not_mistaken_for_another(path, no_encoders):
+    encoder = LearningEncoder(path=path)
+    learnt = [encoder.fitted(["a"] * count) for count in (1, 2)]
+    rows = [encode_texts(each, ["a"]).tolist() for each in learnt]
+    assert rows == [[[os.getpid(), 1]], [[os.getpid(), 2]]]
+
+
+def test_an_interrupted_answer_is_not_taken_for_the_next(tmp_path, path, no_encoders):
+    pid = tmp_path / "pid"
+    encoder = HeldEncoder(path=path)
+
+    def interrupt():
+        wait_until(lambda: pid.is_file() and pid.read_text())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            encode_texts(encoder, [f"wait {pid}"])
+    assert is_gone(int(pid.read_text()))
+    assert encode_texts(encoder, ["a"])[0][1] == 1
 
 
 KILLED = """

@@ -1,6 +1,7 @@
 """Scorers of an app in MLflow have the numbers of a benchmark, pay once, and can be audited."""
 
 import json
+import os
 from functools import partial
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from driftledger.project.presets import OWN
 from driftledger.project.project import Project
 from tests.support.cases import cases
 from tests.support.fakes import TableEncoder
+from tests.support.fakes.weights import HeldEncoder, is_gone
 
 COLOURS = {"red": (4, 0), "lime": (0, 4), "gold": (4, 2), "maroon": (2, 0)}
 """Red and green, of 64: what the encoder sees."""
@@ -69,6 +71,14 @@ class Eye(TableEncoder):
 
     def encode_texts(self, texts):
         return np.float32([COLOURS[text.split()[-1]] for text in texts])
+
+
+class HeldEye(HeldEncoder):
+    """Sees in a process of its own, which it names in a file."""
+
+    def encode_images(self, images):
+        Path("process").write_text(str(os.getpid()))
+        return super().encode_images(images)
 
 
 @pytest.fixture
@@ -120,6 +130,20 @@ def test_values_are_those_of_the_benchmarks(images):
 def test_what_cannot_be_scored_has_a_sentence(case, images):
     with pytest.raises(DriftledgerError, match=case["error"]):
         values(case["image"], case["text"], [Redrawn(*case["parts"])])
+
+
+def test_an_evaluation_gives_the_memory_of_its_encoder_back(images):
+    @driftledger.model
+    def seer(prompt, media):
+        return "gold"
+
+    Path("weights").mkdir()
+    Path("weights/model.safetensors").touch()
+    encoder = HeldEye(path="weights")
+    driftledger.evaluate(seer, images, generator=Brush(), encoder=encoder, iterations=1)
+    process = int(Path("process").read_text())
+    assert process != os.getpid()
+    assert is_gone(process)
 
 
 def test_weights_stay_loaded_in_the_process_of_the_app(images):

@@ -14,14 +14,13 @@ import time
 import traceback
 from collections import deque
 from collections.abc import (
-    AsyncIterator,
     Callable,
     Iterable,
     Iterator,
     Sequence,
 )
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
@@ -30,14 +29,14 @@ from PIL import Image
 
 from driftledger.collect.call import Ask, Call, Draw
 from driftledger.collect.progress import Progress
-from driftledger.components.base import Component
+from driftledger.components.base import Component, Encoder
 from driftledger.components.checkpoints import CUDA_ERROR, CheckpointComponent
 from driftledger.components.thinking import separated
 from driftledger.core.canonical import open_regular
 from driftledger.core.errors import ComponentError, DriftledgerError, OutOfMemoryError
 from driftledger.core.grouping import grouped
 from driftledger.core.media import encoded, open_picture
-from driftledger.core.text import say
+from driftledger.core.text import for_line, say
 from driftledger.core.types import Medium, Outcome, Result
 
 R = TypeVar("R")
@@ -244,6 +243,14 @@ def _prepared(component: Any, call: Call) -> Call:
     return replace(call, conversation=call.conversation.with_media(decoded))
 
 
+def _check_device(component: Component, error: Exception) -> None:
+    """Raise a :class:`ComponentError` if the device cannot be used any more after an error."""
+    problem = for_line(str(error))
+    if isinstance(error, RuntimeError) and CUDA_ERROR in problem:
+        name = component.entry_name or component.provider
+        raise ComponentError(f"{name} has lost its device: {problem:.300}") from None
+
+
 @dataclass
 class LocalCalls:
     """Calls that are made one batch after the other, in spite of errors and a lack of memory.
@@ -330,6 +337,19 @@ class LocalCalls:
                 "take a smaller checkpoint, a smaller dtype or a larger device"
             ) from None
 
+    def encode(self, encoder: Encoder, method: str, batch: Sequence[Any]) -> Any:
+        """Return what a method of an encoder gives for a batch.
+
+        Raises:
+            ComponentError: the device cannot be used any more.
+        """
+        held = self._loaded.setdefault(encoder.fingerprint, encoder)
+        try:
+            return getattr(held, method)(batch)
+        except RuntimeError as error:
+            _check_device(encoder, error)
+            raise
+
     def release(self, component: Component) -> None:
         """Let a component free its memory; the next call loads it again."""
         self._loaded.pop(component.fingerprint, component).release()
@@ -345,10 +365,8 @@ class LocalCalls:
             raise
         except Exception as error:
             component = calls[0].component
+            _check_device(component, error)
             message = self._message(component, error)
-            if isinstance(error, RuntimeError) and CUDA_ERROR in message:
-                name = component.entry_name or component.provider
-                raise ComponentError(f"{name} has lost its device: {message}") from None
         if len(calls) == 1:
             return [Result(outcome=Outcome.FAILED, error=message, note=note)]
         alone = f"made alone instead of in a batch of {len(calls)}: another call of it raised"
@@ -380,19 +398,6 @@ class Workers:
         """Waiting batches, by their component's fingerprint; the component at work comes first."""
         self._is_computing = False
 
-    @asynccontextmanager
-    async def _turn(self, component: Component) -> AsyncIterator[None]:
-        """Wait until a batch may be computed; the component at work goes on while it has some."""
-        turn = asyncio.get_running_loop().create_future()
-        self._turns.setdefault(component.fingerprint, deque()).append(turn)
-        self._next()
-        await turn
-        try:
-            yield
-        finally:
-            self._is_computing = False
-            self._next()
-
     def _next(self) -> None:
         for own, turns in self._turns.items():
             while turns and not self._is_computing:
@@ -405,13 +410,22 @@ class Workers:
     async def make(self, calls: Sequence[Call], units: Units) -> list[Result]:
         """Make one batch of calls to one component; the next begins before this one is encoded.
 
+        The component at work goes on while it has some.
+
         Raises:
             BaseException: the units were stopped before by this.
             DriftledgerError, MemoryError, ContractError: as :meth:`LocalCalls.make`.
         """
-        async with self._turn(calls[0].component):
+        turn = asyncio.get_running_loop().create_future()
+        self._turns.setdefault(calls[0].component.fingerprint, deque()).append(turn)
+        self._next()
+        await turn
+        try:
             units.check()  # they may have stopped during the batch before
             results = await self.on_device(self._local.make, calls)
+        finally:
+            self._is_computing = False
+            self._next()
         if isinstance(calls[0], Ask):
             return list(map(finished, calls, results))
         pairs = zip(calls, results, strict=True)

@@ -19,7 +19,7 @@ from typing import Any
 
 from driftledger.collect.batches import LocalCalls
 from driftledger.collect.call import Call
-from driftledger.components.base import Component
+from driftledger.components.base import Component, Encoder
 from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.core.errors import ComponentError
 from driftledger.core.types import Result
@@ -42,48 +42,58 @@ class ChildCalls(LocalCalls):
         Raises:
             ComponentError: the child ends at work, or has lost its device.
         """
-        component = calls[0].component
-        if not _fits_child(component):
+        if not _fits_child(calls[0].component):
             return super().make(calls)
-        if component.fingerprint in self._failed:
-            raise self._failed[component.fingerprint]
-        try:
-            return self._ask(component, "make", calls)
-        except ComponentError as error:
-            self._failed[component.fingerprint] = error
-            self.close()
-            raise
+        results: list[Result] = self._ask(calls[0].component, "make", calls)
+        return results
+
+    def encode(self, encoder: Encoder, method: str, batch: Sequence[Any]) -> Any:
+        """Return what a method of an encoder gives; errors as of :meth:`make`."""
+        if _fits_child(encoder) and type(encoder).fitted is Encoder.fitted:
+            return self._ask(encoder, "encode", encoder, method, batch)
+        return getattr(encoder, method)(
+            batch
+        )  # what it learnt is not in its fingerprint
 
     def release(self, component: Component) -> None:
         """Let a component free its memory; the next call loads it again."""
         if not _fits_child(component):
             super().release(component)
-        elif self._child is not None:
+        elif self._child:
             with suppress(ComponentError):  # it is free
                 self._ask(component, "release", component)
 
     def close(self) -> None:
         """End the child, even at work, and what it has started; then its memory is free."""
-        if self._child is not None and self._child.poll() is None:
+        if self._child and self._child.poll() is None:
             os.killpg(self._child.pid, signal.SIGKILL)
             self._child.wait()
 
-    def _ask(self, component: Component, method: str, given: Any) -> list[Result]:
+    def _ask(self, component: Component, method: str, *given: Any) -> Any:
         """Return or raise what a method of :class:`LocalCalls` does in the child."""
-        if self._child is None or self._child.poll() is not None:
+        own = component.fingerprint
+        if own in self._failed:
+            raise self._failed[own]
+        if not self._child or self._child.poll() is not None:
             self._child = self._started()
         try:
             self._pipe.send((method, given))
-            answer: list[Result] | BaseException = self._pipe.recv()
+            answer = self._pipe.recv()
         except (EOFError, OSError):
             code = self._child.wait()
             end = signal.Signals(-code).name if code < 0 else f"exit code {code}"
             if code == -signal.SIGKILL:
                 end += ", as by the kernel when memory is short"
             name = component.entry_name or component.provider
-            raise ComponentError(
+            answer = ComponentError(
                 f"{name}: the process that held its weights ended by {end}"
-            ) from None
+            )
+        except BaseException:  # its answer would be taken for that of the next
+            self.close()
+            raise
+        if isinstance(answer, ComponentError):
+            self._failed[own] = answer
+            self.close()
         if isinstance(answer, BaseException):
             raise answer
         return answer
@@ -122,7 +132,7 @@ def serve(descriptor: int) -> None:
         while True:
             method, given = pipe.recv()
             try:
-                answer = getattr(local, method)(given)
+                answer = getattr(local, method)(*given)
             except BaseException as error:
                 error.add_note(traceback.format_exc())
                 answer = error

@@ -19,7 +19,8 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from driftledger.components.base import Encoder
+from driftledger.collect.child import ChildCalls
+from driftledger.components.base import Component, Encoder
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ComponentError
 from driftledger.core.files import write_bytes
@@ -35,6 +36,8 @@ _READ_AT_ONCE = 1_000
 """Texts whose tokens are in memory together: 10,000 take 120 MB."""
 _AT_WORK = Lock()
 """Held while an encoder computes: several benchmarks may ask the same one at once."""
+_CALLS = ChildCalls()
+"""Of encoders with weights, in a child that ends with this process or :func:`release_all`."""
 
 
 @dataclass
@@ -81,12 +84,20 @@ class FeatureStore:
         return array
 
 
-def _alone(
-    compute: Callable[[Sequence[R]], NDArray[Number]],
-    batch: Sequence[R],
-) -> NDArray[Number]:
+def release_all(components: Iterable[Component]) -> None:
+    """Free the memory of components, and end the process of encoders with weights; the next call
+    loads or starts it again."""
+    global _CALLS
     with _AT_WORK:
-        return compute(batch)
+        _CALLS.close()
+        _CALLS = ChildCalls()
+    for component in components:
+        component.release()
+
+
+def _alone(encoder: Encoder, method: str, batch: Sequence[Any]) -> Any:
+    with _AT_WORK:
+        return _CALLS.encode(encoder, method, batch)
 
 
 def encode_media(
@@ -101,7 +112,6 @@ def encode_media(
     arrays = []
     decoding: dict[int, list[Future[Any]]] = {}
     seen: Modality = "sounds" if files and files[0].kind == "sound" else "images"
-    compute = encoder.encode_sounds if seen == "sounds" else encoder.encode_images
     with ThreadPoolExecutor(thread_name_prefix="decode") as pool:
 
         def encode(first: int) -> Float32:
@@ -109,9 +119,9 @@ def encode_media(
                 if start not in decoding:
                     batch = files[start : start + size]
                     decoding[start] = [pool.submit(file.open) for file in batch]
-            return _alone(
-                compute, [decoded.result() for decoded in decoding.pop(first)]
-            )
+            contents = [decoded.result() for decoded in decoding.pop(first)]
+            features: Float32 = _alone(encoder, f"encode_{seen}", contents)
+            return features
 
         for first in range(0, len(files), size):
             batch = files[first : first + size]
@@ -138,7 +148,7 @@ def encode_texts(
     unique = iter(rows)
     arrays = []
     while batch := list(islice(unique, encoder.batch_size)):
-        make = partial(_alone, encoder.encode_texts, batch)
+        make = partial(_alone, encoder, "encode_texts", batch)
         array = store.get(encoder.fingerprint, "texts", batch=batch, make=make)
         arrays.append(_finite(encoder, batch, array))
     if not arrays:
@@ -180,5 +190,6 @@ def read_texts(
 
 
 def _readings(encoder: Encoder, texts: Sequence[str]) -> NDArray[np.int64]:
-    usages = [(usage.tokens, usage.read) for usage in encoder.read_texts(texts)]
+    readings = _alone(encoder, "read_texts", texts)
+    usages = [(usage.tokens, usage.read) for usage in readings]
     return np.array(usages, np.int64)

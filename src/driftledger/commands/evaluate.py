@@ -14,6 +14,7 @@ from PIL import Image
 from driftledger.benchmarks.base import QUESTION_SET
 from driftledger.benchmarks.registry import FIRST, shipped_section
 from driftledger.benchmarks.registry import benchmark as benchmark_of
+from driftledger.collect.features import release_all
 from driftledger.collect.plan import PlannedCalls
 from driftledger.commands.collect import collect, require_readiness
 from driftledger.commands.stages import data, score
@@ -227,8 +228,7 @@ def evaluate(
         kept.cleanup()
         raise
     finally:
-        for component in project.components.values():
-            component.release()
+        release_all(project.components.values())
     return FirstLook(project, benchmark, kept)
 
 

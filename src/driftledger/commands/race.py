@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from driftledger.benchmarks.registry import benchmark, benchmark_names
 from driftledger.benchmarks.score import Score
+from driftledger.collect.features import release_all
 from driftledger.commands.collect import collect, restore, tasks_of
 from driftledger.commands.stages import data, score
 from driftledger.core.errors import ConfigError, DriftledgerError, first_few
@@ -186,8 +187,7 @@ def _scores(project: Project) -> list[Score]:
         made = tasks_of(project, [keys["model"]])[0].made()
         if made is not None and not score(project, keys["model"]):
             scores.append(selected_score(project, spec, keys))
-    for component in project.components.values():
-        component.release()
+    release_all(project.components.values())
     if len(scores) < 2:
         raise failure
     return scores

@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
 from PIL import Image
 
-from driftledger.components.base import Generator, Model
+from driftledger.components.base import Encoder, Generator, Model
 from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.core.errors import OutOfMemoryError
-from driftledger.core.types import Conversation, Result
+from driftledger.core.types import Conversation, Float32, PromptUsage, Result
 
 LOADED: list[str] = []
 """Providers, each time that one has loaded its weights in this process."""
@@ -36,6 +37,16 @@ COMMANDS: dict[str, Callable[[str], Any]] = {
     "runtime": lambda text: raise_error(RuntimeError, text),
     "memory": lambda text: raise_error(OutOfMemoryError, text),
 }
+
+
+def is_gone(process: int) -> bool:
+    """Return True if a process has ended."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return True
+    state = Path(f"/proc/{process}/stat")  # one whose parent is gone, not yet collected
+    return state.is_file() and state.read_text().rpartition(")")[2].split()[0] == "Z"
 
 
 class Held(CheckpointComponent):
@@ -93,3 +104,37 @@ class HeldGenerator(Held, Generator):
             width, height = map(int, prompt.removeprefix("draw ").split("x"))
             results.append(Result(image=Image.new("RGB", (width + 1, height), "red")))
         return results
+
+
+class HeldEncoder(Held, Encoder):
+    """Sees the size of an image; reads the process, and how often this one has loaded."""
+
+    provider: ClassVar[str] = "held_encoder"
+
+    def encode_images(self, images: Sequence[Image.Image]) -> Float32:
+        return np.array([image.size for image in images], np.float32)
+
+    def encode_texts(self, texts: Sequence[str]) -> Float32:
+        return np.array([self.obey(text).split() for text in texts]).astype(np.float32)
+
+    def read_texts(self, texts: Sequence[str]) -> list[PromptUsage]:
+        return [PromptUsage(os.getpid(), len(text)) for text in texts]
+
+
+class OtherEncoder(HeldEncoder):
+    provider: ClassVar[str] = "other_encoder"
+
+
+class LearningEncoder(HeldEncoder):
+    """Reads the process, and how many texts it has learnt from, not in its fingerprint."""
+
+    provider: ClassVar[str] = "learning_encoder"
+
+    def fitted(self, texts: Sequence[str]) -> Encoder:
+        encoder = self.model_copy()
+        encoder.__dict__["learnt"] = len(texts)
+        return encoder
+
+    def encode_texts(self, texts: Sequence[str]) -> Float32:
+        row = [os.getpid(), self.__dict__["learnt"]]
+        return np.array([row] * len(texts), np.float32)
