@@ -138,7 +138,12 @@ def test_another_generator_leaves_a_fingerprint_as_it_is(ledger):
         (
             f"score@{MODEL}",
             "score@other",
-            f"dvc.lock has no stage 'score@{MODEL}'; run 'dvc repro' first",
+            f"{SCORES} is not in dvc.lock, since not all calls and scores of {MODEL} are made; ",
+        ),
+        (
+            "  data:\n",
+            "  others:\n",
+            "dvc.lock has no stage 'data'; run 'dvc repro' first",
         ),
         (f"path: {SCORES}", "path: reports/other", f"has no output {SCORES}"),
         ("stages:", "<<<<<<< a\nstages:", "begins a conflict of a merge"),

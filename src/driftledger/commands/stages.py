@@ -120,10 +120,13 @@ def report(project: Project) -> None:
     print("the scores side by side: reports/leaderboard.md", flush=True)
 
 
-def track(project: Project) -> None:
+def track(project: Project, *, again: bool = True) -> None:
     """Show what is selected in MLflow, publish it, and say in a line each what that took.
 
     Models with calls or scores still to be made are left out.
+
+    Args:
+        again: whether MLflow is asked even if its store was last filled with the same runs.
 
     Raises:
         LedgerError: the evidence cannot be read, or files of published runs were deleted.
@@ -132,7 +135,7 @@ def track(project: Project) -> None:
     from driftledger.ledger.objects.files import Workspace
     from driftledger.ledger.objects.git import is_unreadable, why_unread
     from driftledger.ledger.published import note_mlflow, publish, refuse_if_deleted
-    from driftledger.tracking.track import TRACKED, fill_of
+    from driftledger.tracking.track import TRACKED, fill_of, is_filled
     from driftledger.tracking.track import track as show_in_mlflow
 
     root = project.root
@@ -146,8 +149,12 @@ def track(project: Project) -> None:
             raise LedgerError(why)
         say(for_line(f"not in MLflow: {why}"))
     runs = read_runs(root, project.selected, complete)
-    print(show_in_mlflow(root, runs, project.settings.tracking), flush=True)
+    tracked = {run.name: run.fingerprint for run in runs}
+    tracking = project.settings.tracking
+    if not again and is_filled(root, tracking, tracked):
+        return
+    print(show_in_mlflow(root, runs, tracking), flush=True)
     written = [path for run in runs if (path := publish(root, run)) is not None]
     print(f"{len(written)} new files in ledger/", flush=True)
-    write_json(root / TRACKED, {run.name: run.fingerprint for run in runs})
-    note_mlflow(root, {}, fill_of(root, project.settings.tracking))
+    write_json(root / TRACKED, tracked)
+    note_mlflow(root, {}, fill_of(root, tracking))

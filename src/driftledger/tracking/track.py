@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 from driftledger.benchmarks.base import ROLES, Kind, Tracked
 from driftledger.benchmarks.score import Row
 from driftledger.components.base import ComponentCard
-from driftledger.core.canonical import canonical_json, md5_file
+from driftledger.core.canonical import canonical_json, md5_file, pretty_json
 from driftledger.core.errors import LedgerError, first_few
-from driftledger.core.files import read_jsonl
+from driftledger.core.files import read_bytes, read_jsonl
 from driftledger.core.paths import main_checkout
 from driftledger.data.records import QUESTIONS, SAMPLES
 from driftledger.ledger.lineage import Run
@@ -126,10 +126,16 @@ def track(root: Path, runs: Sequence[Run], tracking: "Tracking") -> str:
         return _Push(client, root, runs, tracking).push()
 
 
-def is_filled(root: Path, tracking: "Tracking") -> bool:
-    """Return True if the store to use now was last filled from here, with the runs of
-    :data:`TRACKED`; MLflow is neither imported nor asked."""
-    if not (root / TRACKED).is_file():
+def is_filled(root: Path, tracking: "Tracking", tracked: Mapping[str, str]) -> bool:
+    """Return True if the store to use now was last filled from here, and with exactly these runs.
+
+    MLflow is neither imported nor asked.
+
+    Args:
+        tracked: name → fingerprint.
+    """
+    file = root / TRACKED
+    if not file.is_file() or read_bytes(file) != pretty_json(tracked).encode():
         return False
     return mlflow_state(Workspace(root)).filled == fill_of(root, tracking)
 
