@@ -2,6 +2,7 @@
 in full."""
 
 import math
+import tracemalloc
 from fractions import Fraction
 from itertools import combinations, pairwise, permutations
 
@@ -89,6 +90,7 @@ def by_symmetric_eigenvalues(a, b):
         (40, 41, 40),
         (2, 2, 40),
         (300, 200, 40),
+        (3000, 2500, 40),
     ],
 )
 def test_frechet_distance_for_any_shapes(n, m, d):
@@ -112,6 +114,22 @@ def test_a_shifted_set_is_as_far_as_the_shift_squared(n, d):
     )
     assert frechet_distance(grid, grid.copy()) == 0.0
     assert frechet_distance(grid, grid[::-1]) == 0.0
+
+
+@pytest.mark.parametrize("copied", [0, 1])
+def test_large_sets_are_compared_in_the_memory_of_a_part(copied):
+    """Also where features depend on one another."""
+    a, b = (dice(seed).normal(size=(20_000, 64)).astype(np.float32) for seed in (1, 2))
+    for each in (a, b):
+        each[:, 0] = each[:, copied]
+    tracemalloc.start()
+    distance = frechet_distance(a, b)
+    similarity = cosine_similarity(a, b)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < a.nbytes
+    assert distance == pytest.approx(by_symmetric_eigenvalues(a, b), rel=1e-6)
+    assert len(similarity) == len(a)
 
 
 def test_a_scaled_set_and_features_that_do_not_vary():

@@ -48,11 +48,12 @@ def cosine_similarity(a: Float32, b: Float32) -> Float64:
             raise ValueError(
                 f"{name} is all zeros in row {zero[0]}, which has no direction"
             )
-    pairs = zip(a.astype(np.float64), b.astype(np.float64), strict=True)
-    return np.array([_cosine(x, y) for x, y in pairs])
+    return np.array([_cosine(x, y) for x, y in zip(a, b, strict=True)])
 
 
-def _cosine(x: Float64, y: Float64) -> float:
+def _cosine(a: Float32, b: Float32) -> float:
+    x = a.astype(np.float64)
+    y = b.astype(np.float64)
     # One root of the product, not the product of two roots: √(q·q) is exactly q, so equal rows give
     # exactly 1.
     length = math.sqrt(math.fsum(x * x) * math.fsum(y * y))

@@ -11,12 +11,16 @@ The first is quick for few samples (Mathiasen and Hvilshøj 2020, "Backpropagati
 Inception Distance"), the second for many.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from driftledger.core.types import Float64
 from driftledger.metrics._checks import Features, check_features
 
 _EPS = float(np.finfo(np.float64).eps)
+_AT_ONCE = 1024
+"""Rows that are in memory as float64; as many as features if these are more."""
 
 
 def frechet_distance(a: Features, b: Features) -> float:
@@ -45,31 +49,39 @@ def frechet_distance(a: Features, b: Features) -> float:
             )
     if a.shape[1] != b.shape[1]:
         raise ValueError(f"a has {a.shape[1]} features and b has {b.shape[1]}")
-    mean_a, root_a = _centred(a)
-    mean_b, root_b = _centred(b)
-    traces = float(np.square(root_a).sum() + np.square(root_b).sum())
+    traces = 0.0
+    for features in (a, b):
+        traces += sum(float(np.vdot(rows, rows)) for rows in _centred(features))
     noise = max(*a.shape, *b.shape) * _EPS * traces
-    spread = traces - 2 * _root_trace(root_a, root_b, noise)
-    shift = float(np.square(mean_a - mean_b).sum())
+    spread = traces - 2 * _root_trace(a, b, noise)
+    shift = float(np.square(_mean(a) - _mean(b)).sum())
     if spread <= noise:
         return shift
     return shift + spread
 
 
-def _centred(features: Features) -> tuple[Float64, Float64]:
-    """Return the mean of the rows, and the rows less the mean divided by √(n−1)."""
-    wide = features.astype(np.float64)
-    mean = wide.mean(axis=0)
-    return mean, (wide - mean) / np.sqrt(len(wide) - 1)
+def _mean(features: Features) -> Float64:
+    return np.asarray(features.mean(axis=0, dtype=np.float64))
 
 
-def _root_trace(a: Float64, b: Float64, noise: float) -> float:
+def _centred(features: Features) -> Iterator[Float64]:
+    """Yield the rows less their mean divided by √(n−1), some at a time: features are float32, and
+    take twice the memory as float64."""
+    mean = _mean(features)
+    size = max(features.shape[1], _AT_ONCE)
+    for start in range(0, len(features), size):
+        rows = features[start : start + size] - mean
+        rows /= np.sqrt(len(features) - 1)
+        yield rows
+
+
+def _root_trace(a: Features, b: Features, noise: float) -> float:
     """Return tr((Σa Σb)^½)."""
     n_features = a.shape[1]
     if min(len(a), len(b)) > n_features:
         try:
-            lower = np.linalg.cholesky(a.T @ a)
-            squares = np.linalg.eigvalsh(lower.T @ (b.T @ b) @ lower)
+            lower = np.linalg.cholesky(_covariance(a))
+            squares = np.linalg.eigvalsh(lower.T @ _covariance(b) @ lower)
         except np.linalg.LinAlgError:  # features that depend on one another
             squares = np.zeros(1)
         # The roots must err by less than the noise. The root of what rounding leaves of a zero
@@ -79,13 +91,22 @@ def _root_trace(a: Float64, b: Float64, noise: float) -> float:
             error = np.sqrt(n_features) * _EPS * (squares[-1] / roots).sum()
             if error < noise:
                 return float(roots.sum())
-    product = _compact(a) @ _compact(b).T
-    singular_values = np.linalg.svd(product, compute_uv=False)
+    singular_values = np.linalg.svd(_compact(a) @ _compact(b).T, compute_uv=False)
     return float(singular_values.sum())
 
 
-def _compact(root: Float64) -> Float64:
-    """Return the R of A = QR, with the same RᵀR = Σa, if it is smaller than A."""
-    if len(root) <= root.shape[1]:
-        return root
-    return np.asarray(np.linalg.qr(root, mode="r"))
+def _covariance(features: Features) -> Float64:
+    total = np.zeros((features.shape[1], features.shape[1]))
+    for rows in _centred(features):
+        total += rows.T @ rows
+    return total
+
+
+def _compact(features: Features) -> Float64:
+    """Return the centred rows A, or the R of A = QR, with the same RᵀR = Σa, if it is smaller."""
+    root = np.zeros((0, features.shape[1]))
+    for rows in _centred(features):
+        root = np.concatenate([root, rows])
+        if len(root) > root.shape[1]:
+            root = np.asarray(np.linalg.qr(root, mode="r"))
+    return root

@@ -5,7 +5,6 @@ from itertools import pairwise
 
 import pytest
 
-from driftledger.benchmarks._chains.spec import chain
 from driftledger.benchmarks.collecting import write_collected
 from driftledger.benchmarks.genception.spec import GenCeption
 from driftledger.benchmarks.records import (
@@ -236,7 +235,8 @@ def test_failed_calls_are_told_with_their_reasons_and_tried_again(samples, tmp_p
 
 
 def test_what_the_calls_said_is_in_the_record(samples, tmp_path):
-    steps = chain(chains(samples, EchoModel(), SizeGenerator(), 1), samples[0])
+    [planned, *_] = all_planned(chains(samples, EchoModel(), SizeGenerator(), 1))
+    steps = planned.steps()
     asked = next(steps)
     assert asked.conversation.subject == ("s0", 1, "d")  # type: ignore[union-attr]
     steps.send(Result(text="a disc", system_fingerprint="fp_a", note="halved"))
@@ -275,10 +275,9 @@ def test_few_failed_calls_are_kept_as_outcomes():
 
 
 def test_a_description_cannot_reach_into_the_prompt(samples, tmp_path):
-    steps = chain(
-        chains(samples, EchoModel(), SizeGenerator(), 1, "{description} {0} {x}"),
-        samples[0],
-    )
+    drawn = "{description} {0} {x}"
+    asked = chains(samples, EchoModel(), SizeGenerator(), 1, drawn)
+    steps = all_planned(asked)[0].steps()
     next(steps)
     draw_call = steps.send(Result(text="{description.__class__}"))
     assert draw_call.prompt == "{description.__class__} {0} {x}"  # type: ignore[union-attr]

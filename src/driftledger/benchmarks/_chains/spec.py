@@ -134,8 +134,9 @@ class ChainBenchmark(Benchmark):
                 if sample.medium.kind == "text":  # which is drawn first, and is known
                     first = request.drawing(sample.medium.open())
                     calls = [(draw[0], first), *calls[:-1]]
+                twin = twins[sample.id]
                 yield Planned(
-                    partial(chain, collecting, sample, repeat, twins[sample.id]), calls
+                    partial(chain, collecting, request, sample, repeat, twin), calls
                 )
 
         complete = True
@@ -216,7 +217,11 @@ def twin_numbers(samples: Iterable[Sample]) -> dict[str, int]:
 
 
 def chain(
-    collecting: Collecting, sample: Sample, repeat: int = 0, twin: int = 0
+    collecting: Collecting,
+    request: ChainRequest,
+    sample: Sample,
+    repeat: int = 0,
+    twin: int = 0,
 ) -> Recording:
     """Go through one sample's chain, to T or to the first outcome without anything to go on.
 
@@ -225,7 +230,6 @@ def chain(
     Args:
         twin: the sample's number among those with the same bytes, as of :func:`twin_numbers`.
     """
-    request = ChainRequest.model_validate(collecting.protocol)
     model = collecting.model()
     records: Records = []
     parent = sample.medium

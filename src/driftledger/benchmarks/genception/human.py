@@ -51,7 +51,7 @@ def write_human_sheet(given: StageInputs, store: CallStore) -> str:
     pending = []
     undrawn = 0
     for repeat, sample in product(range(request.repeats), samples):
-        call = walk(chain(collecting, sample, repeat), answer).pending
+        call = walk(chain(collecting, request, sample, repeat), answer).pending
         if isinstance(call, Draw):
             undrawn += 1
         elif call is not None:

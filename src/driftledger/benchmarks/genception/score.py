@@ -6,6 +6,7 @@ from itertools import chain, compress
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from driftledger.benchmarks._chains.records import FRECHET_DIGITS, ChainStep
 from driftledger.benchmarks._chains.scoring import (
@@ -124,15 +125,15 @@ def _measured(data: ScoredChains, repeat: int, given: ToScore) -> Measured:
             similarity[reached, t - 1] = 0.0
             compared = reached & originals.any(axis=1) & drawings.any(axis=1)
         if compared.any():
-            similarity[compared, t - 1] = cosine_similarity(
-                originals[compared], drawings[compared]
-            )
+            own = _rows(compared)
+            similarity[own, t - 1] = cosine_similarity(originals[own], drawings[own])
         for row, name in enumerate(names):
             members = reached & (categories == name)
             if name == ALL and {*categories[reached]} == {*categories}:
                 members = reached
             if members.sum() >= 2:
-                distance = frechet_distance(originals[members], drawings[members])
+                own = _rows(members)
+                distance = frechet_distance(originals[own], drawings[own])
                 distances[row, t - 1] = round_significant(distance, FRECHET_DIGITS)
                 size = int(members.sum()) if name == ALL else size
     first_worst = {step.unit: step.step for step in chain_steps if data.is_worst(step)}
@@ -154,6 +155,11 @@ def _measured(data: ScoredChains, repeat: int, given: ToScore) -> Measured:
             values[TEXT_MEAN] = _mean_until(table[:, 1:], ends - 1)
     words = [len(step.text.split()) for step in chain_steps if step.text]
     return Measured(values, distances, size=size, words=words, cut=cut)
+
+
+def _rows(members: NDArray[np.bool_]) -> NDArray[np.bool_] | slice:
+    """Return what takes these rows of a table, without a copy where these are all."""
+    return slice(None) if members.all() else members
 
 
 def _at_steps(measured: Measured, key: str) -> Columns:
