@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 
 from driftledger.core.files import write_text
+from lab.perf._report import IDLE
 
 FOLDER, PAGE = Path("reports/perf"), Path("docs/method/performance.md")
 BEGIN, END = (
@@ -43,11 +44,13 @@ def page_of(folder: Path) -> str:
                 f"| {each['what']} | {value} | {'' if goal is None else f'≤ {goal:g}'} | "
                 f"{each['beside']} |\n"
             )
+        load = f"mean load over the last 15 minutes {measured['load']}"
+        at_start = measured.get("load_at_start", 0.0)
+        if at_start >= IDLE:
+            load += f"; the machine was not idle: its load was {at_start} at the start"
         taken = f"Measured on {measured['date']} with" if "date" in measured else "With"
         used = ", ".join(f"{name} {version}" for name, version in versions.items())
-        tables.append(
-            f"{text}\n{taken} {used}; mean load over the last 15 minutes {measured['load']}.\n"
-        )
+        tables.append(f"{text}\n{taken} {used}; {load}.\n")
     return "\n".join(tables)
 
 

@@ -17,6 +17,11 @@ from driftledger.core.files import write_json
 
 ROOT = Path(__file__).parents[2]
 Row = dict[str, Any]
+IDLE = 0.5
+"""Load of a machine on which CPU seconds are the command's own: a load of 2 on two cores makes them
+a fifth to two thirds more."""
+_PATIENCE = 300
+"""Seconds to wait for it."""
 
 # with it, each command compiles all modules again
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -59,6 +64,15 @@ def took(
     return Took(used.ru_utime + used.ru_stime, seconds, used.ru_maxrss / 1024)
 
 
+def wait_until_idle() -> float:
+    """Wait some minutes until the machine is idle, and return the load of the last minute."""
+    end = time.monotonic() + _PATIENCE
+    while os.getloadavg()[0] >= IDLE and time.monotonic() < end:
+        print(f"waiting for a load under {IDLE}: {os.getloadavg()[0]:.1f}", flush=True)
+        time.sleep(20)
+    return os.getloadavg()[0]
+
+
 def row(
     what: str, value: float, unit: str, goal: float | None = None, beside: str = ""
 ) -> Row:
@@ -68,16 +82,24 @@ def row(
     return {"what": what, "value": value, "unit": unit, "goal": goal, "beside": beside}
 
 
-def write(name: str, rows: Sequence[Row], libraries: Sequence[str]) -> None:
-    """Write rows to ``reports/perf/<name>.json`` as those of this machine; others' stay."""
+def write(
+    name: str, rows: Sequence[Row], libraries: Sequence[str], load: float | None = None
+) -> None:
+    """Write rows to ``reports/perf/<name>.json`` as those of this machine; others' stay.
+
+    Args:
+        load: the machine's when it began, if it was looked at.
+    """
     versions = {library: version(library) for library in libraries}
-    measured = {
+    measured: dict[str, Any] = {
         "results": {"rows": rows},
         "machine": machine(),
         "versions": versions | {"python": platform.python_version()},
         "load": f"{os.getloadavg()[2]:.1f}",
         "date": datetime.now(UTC).date().isoformat(),
     }
+    if load is not None:
+        measured["load_at_start"] = round(load, 1)
     path = ROOT / f"reports/perf/{name}.json"
     machines = json.loads(path.read_bytes())["machines"] if path.is_file() else []
     machines = [each for each in machines if each["machine"] != measured["machine"]]

@@ -11,7 +11,7 @@ import numpy as np
 import yaml
 from PIL import Image
 
-from lab.perf._report import ROOT, Row, Took, row, took, write
+from lab.perf._report import ROOT, Row, Took, row, took, wait_until_idle, write
 
 IMAGES = (10, 100, 1_000, 10_000)
 """With two models."""
@@ -112,8 +112,9 @@ def row_of(name: str, measured: dict[str, dict[int, dict[str, Took]]]) -> Row:
 
 
 if __name__ == "__main__":
+    load = wait_until_idle()
     by_models = {models: measure(100, models) for models in MODELS}
     by_images = {images: measure(images, 2) for images in IMAGES}
     measured = {"images": by_images, "models": by_models}
     rows = [row_of(name, measured) for name in COMMANDS]
-    write("growth", rows, ("dvc", "mlflow", "numpy"))
+    write("growth", rows, ("dvc", "mlflow", "numpy"), load)

@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 
+from driftledger.core.files import write_json
 from driftledger.project.presets import with_preset
 from lab import changes, coverage, performance, ratings
 from lab.trio.settings import FOLDER, load_trio
@@ -49,6 +50,23 @@ def test_the_page_of_what_was_measured_is_of_the_reports():
     page = (REPOSITORY / performance.PAGE).read_text(encoding="utf-8")
     shown = page.split(performance.BEGIN)[1].split(performance.END)[0]
     assert shown.strip() == performance.page_of(REPOSITORY / performance.FOLDER).strip()
+
+
+@pytest.mark.parametrize(
+    ("at_start", "says"),
+    [
+        ({}, "2.0."),
+        ({"load_at_start": 0.4}, "2.0."),
+        ({"load_at_start": 1.3}, "2.0; the machine was not idle: its load was 1.3 at"),
+    ],
+)
+def test_a_page_says_if_the_machine_was_not_idle(at_start, says, tmp_path):
+    machine = {"cpu": "C", "cores": 2, "system": "S"}
+    measured = {"machine": machine, "versions": {}, "load": "2.0"}
+    measured["results"] = {"rows": []}
+    write_json(tmp_path / "waits.json", {"machines": [measured | at_start]})
+    load = performance.page_of(tmp_path).partition("last 15 minutes ")[2]
+    assert load.startswith(says)
 
 
 # How metrics are held against the order of training: worked by hand, and over the report that is in
