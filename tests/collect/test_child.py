@@ -32,6 +32,7 @@ from tests.conftest import REPOSITORY
 from tests.support.fakes import EchoModel
 from tests.support.fakes.services import FarModel
 from tests.support.fakes.weights import (
+    Crashing,
     HeldEncoder,
     HeldGenerator,
     HeldModel,
@@ -185,6 +186,40 @@ def test_a_class_of_a_function_is_called_here(collector, path):
 
     [result] = ask(collector, Local(path=path), "a")
     assert process_of(result) == os.getpid()
+
+
+IN_SCRIPT = """
+import os, sys
+from driftledger.collect.child import ChildCalls
+from tests.collect.test_child import question
+from tests.support.fakes.weights import HeldModel
+
+class OfScript(HeldModel):
+    pass
+
+[result] = ChildCalls().make([question(OfScript(path=sys.argv[1]), "a")])
+print(result.text, os.getpid())
+"""
+
+
+def test_a_class_of_a_script_is_called_there(path):
+    script = [sys.executable, "-c", IN_SCRIPT, path]
+    said = subprocess.check_output(script, cwd=REPOSITORY, text=True).split()
+    assert said[0] == said[2]
+
+
+def test_what_it_prints_goes_to_stderr(collector, path, capfd):
+    ask(collector, HeldModel(path=path), "print 17 lines")
+    printed = capfd.readouterr()
+    assert "17 lines" in printed.err
+    assert not printed.out
+
+
+def test_a_crash_while_it_is_released_fails_nothing(collector, path):
+    model = Crashing(path=path, batch_size=1)
+    [before] = ask(collector, model, "a")
+    collector.release(model)
+    assert is_gone(process_of(before))
 
 
 def test_closing_ends_a_batch_at_work(tmp_path, path):

@@ -31,6 +31,7 @@ def raise_error(kind: type[Exception], text: str) -> None:
 COMMANDS: dict[str, Callable[[str], Any]] = {
     "read": lambda address: ctypes.string_at(int(address)),
     "kill": lambda number: os.kill(os.getpid(), int(number)),
+    "print": print,
     "exit": lambda code: os._exit(int(code)),
     "wait": wait_for_ever,
     "index": lambda text: raise_error(IndexError, text),
@@ -82,14 +83,23 @@ class OtherModel(HeldModel):
     provider: ClassVar[str] = "other_model"
 
 
+class Crashing(HeldModel):
+    """Ends its process when it is released."""
+
+    provider: ClassVar[str] = "crashing"
+
+    def release(self) -> None:
+        os._exit(3)
+
+
 class Looker(HeldModel):
-    """Says the size of an image."""
+    """Says the size of an image, which was decoded before."""
 
     provider: ClassVar[str] = "looker"
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
         media = [each.last_medium for each in conversations]
-        sizes = [medium.open().size for medium in media if medium]
+        sizes = [medium.content.size for medium in media if medium]
         return [Result(f"{width}x{height}") for width, height in sizes]
 
 
