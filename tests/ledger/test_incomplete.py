@@ -90,10 +90,10 @@ def test_whoever_asks_for_an_incomplete_model_is_told_so(leave, ledger, tmp_path
         with pytest.raises(LedgerError, match=f"^{re.escape(why)}$"):
             ask()
     for name in (RUN, None):
-        verified = verify(project, name).result
-        assert [(each.kind, each.what) for each in verified.findings] == [
-            ("missing", why)
-        ]
+        verified = verify(project, name)
+        assert verified.names == [f"{MODEL} · painter · layout"]
+        findings = verified.result.findings
+        assert [(each.kind, each.what) for each in findings] == [("missing", why)]
 
 
 def test_scores_that_were_edited_by_hand_are_refused_as_before(ledger):

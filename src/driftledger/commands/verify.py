@@ -188,7 +188,8 @@ def verify(
             project, contents, run and runs[0].combination.model
         )
     checks[PUBLISHED] = check_published(project.root, runs)
-    return Verified([each.name for each in runs], checks, again)
+    names = [each.name for each in runs] or [str(each) for each in chosen]
+    return Verified(names, checks, again)
 
 
 def _damaged(
