@@ -14,12 +14,11 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 from threading import Lock
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from driftledger.collect.child import ChildCalls
 from driftledger.components.base import Component, Encoder
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ComponentError
@@ -27,7 +26,9 @@ from driftledger.core.files import write_bytes
 from driftledger.core.text import shortened
 from driftledger.core.types import Float32, Medium, PromptUsage
 
-R = TypeVar("R")
+if TYPE_CHECKING:
+    from driftledger.collect.child import ChildCalls
+
 Number = TypeVar("Number", np.float32, np.int64)
 Modality = Literal["images", "sounds", "texts", "readings"]
 """Inputs of features; readings are how much of each text was read."""
@@ -36,7 +37,7 @@ _READ_AT_ONCE = 1_000
 """Texts whose tokens are in memory together: 10,000 take 120 MB."""
 _AT_WORK = Lock()
 """Held while an encoder computes: several benchmarks may ask the same one at once."""
-_CALLS = ChildCalls()
+_CALLS: "ChildCalls | None" = None
 """Of encoders with weights, in a child that ends with this process or :func:`release_all`."""
 
 
@@ -89,14 +90,19 @@ def release_all(components: Iterable[Component]) -> None:
     loads or starts it again."""
     global _CALLS
     with _AT_WORK:
-        _CALLS.close()
-        _CALLS = ChildCalls()
+        if _CALLS:
+            _CALLS.close()
+        _CALLS = None
     for component in components:
         component.release()
 
 
 def _alone(encoder: Encoder, method: str, batch: Sequence[Any]) -> Any:
+    global _CALLS
+    from driftledger.collect.child import ChildCalls  # with what loads weights
+
     with _AT_WORK:
+        _CALLS = _CALLS or ChildCalls()
         return _CALLS.encode(encoder, method, batch)
 
 
