@@ -827,7 +827,7 @@ def main() -> None:
     """Run the ``driftledger`` command."""
     # by Python's own 700 new objects, looking for garbage takes a fifth of what imports take
     gc.set_threshold(50_000)
-    # likewise at the end, of all that was imported: a quarter of a short command
+    # likewise at the end, of all that was imported: an eighth of a short command
     atexit.register(gc.freeze)
     if isinstance(sys.stdout, io.TextIOWrapper):
         # a terminal need not have every character that models and tables use

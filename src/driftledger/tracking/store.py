@@ -131,7 +131,7 @@ def opened(tracking: "Tracking", *, create: bool) -> Iterator["MlflowClient"]:
     from mlflow.exceptions import MlflowException
     from requests import RequestException
 
-    # what an import leaves stays; looking through it again and again took a seventh of a push
+    # what an import leaves stays; looking through it takes a twentieth of a push of nothing new
     gc.freeze()
     # which log pages of what becomes one sentence here
     for name in ("alembic", "mlflow", "urllib3.connectionpool"):
