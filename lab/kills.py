@@ -3,7 +3,8 @@
 Run as ``python -m lab.kills --count 100`` in the top folder; it writes ``reports/perf/kills.json``.
 A small project, of which a service on loopback is the model and the generator, is evaluated by
 ``driftledger run``, ``dvc repro`` or ``driftledger track`` again and again; each is ended by
-SIGKILL, all its processes or one, until one comes to its end before its moment. By the service's
+SIGKILL, all its processes or one, or loses the reader of what it prints, as with ``| head -1``,
+and has to end by itself. So it goes until one ends before its moment. By the service's
 own log no call that was stored may have come again, and all files must be those of an undisturbed
 run. Then a new project begins.
 """
@@ -39,7 +40,7 @@ from lab.entry import new_app, run
 
 RESULTS = Path("reports/perf/kills.json")
 WAYS = (("driftledger", "run"), ("dvc", "repro"), ("driftledger", "track"))
-VICTIMS = ("all", "one")
+VICTIMS = ("all", "one", "reader")
 SEED = 18
 IMAGES, ITERATIONS, AT_ONCE = 8, 3, 8
 _PATIENCE = 600
@@ -215,15 +216,17 @@ class Project:
                 ["git", *author, *command], cwd=root, env=self.environment, check=True
             )
 
-    def start(self, command: tuple[str, ...]) -> "subprocess.Popen[bytes]":
-        """Start a command as the head of a group of processes."""
+    def start(
+        self, command: tuple[str, ...], *, has_reader: bool = False
+    ) -> "subprocess.Popen[bytes]":
+        """Start a command as the head of a group of processes; it prints into a file, or a pipe."""
         with self.log.open("wb") as log:
             return subprocess.Popen(
                 command,
                 cwd=self.root,
                 env=self.environment,
-                stdout=log,
-                stderr=log,
+                stdout=subprocess.PIPE if has_reader else log,
+                stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
 
@@ -269,7 +272,10 @@ class Project:
 
 def kill(head: "subprocess.Popen[bytes]", victim: str, lots: random.Random) -> None:
     """End the head and all processes below it, as a machine that stops does, or any one below
-    it."""
+    it; or close the pipe that it prints into."""
+    if victim == "reader" and head.stdout is not None:
+        head.stdout.close()
+        return
     with suppress(psutil.NoSuchProcess):
         below = psutil.Process(head.pid).children(recursive=True)
         for process in (
@@ -320,17 +326,23 @@ def kills(
                     lots.choice(VICTIMS),
                     lots.uniform(0, seconds),
                 )
-                head = project.start(way)
+                head = project.start(way, has_reader=victim == "reader")
                 try:
                     ended = head.wait(until)
                 except subprocess.TimeoutExpired:
                     kill(head, victim, lots)
-                    head.wait(_PATIENCE)
+                    try:
+                        head.wait(_PATIENCE)
+                    except subprocess.TimeoutExpired:
+                        kill(head, "all", lots)
+                        stuck.append(f"{way} did not end after its {victim} was gone")
+                        break
                     in_flight += (
                         2 * AT_ONCE
                     )  # what is asked of a model and of a generator at once
                     counted["kills"] += 1
                     counted[" ".join(way)] += 1
+                    counted["closed_pipes"] += victim == "reader"
                     counted["rwlock_left_unreadable"] += project.clear_rwlock()
                     print(
                         f"{counted['kills']} of {count} kills, {counted['projects']} projects",
@@ -369,6 +381,7 @@ def kills(
     results = {
         "kills": counted["kills"],
         "of": {" ".join(way): counted[" ".join(way)] for way in WAYS},
+        "closed_pipes": counted["closed_pipes"],
         "projects": counted["projects"],
         "within_seconds": seconds,
         "rwlock_left_unreadable": counted["rwlock_left_unreadable"],

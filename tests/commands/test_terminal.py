@@ -1,6 +1,10 @@
 """What commands print fits where it is printed, and hostile text does nothing there."""
 
+import os
 import re
+import sys
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
 from types import SimpleNamespace
 
 import pytest
@@ -57,6 +61,20 @@ def test_hostile_text_is_inert_everywhere(hostile):
     ):
         assert "[bold]a[/bold]" in fitting(shown) or "[bold]" not in hostile
     assert len(printed(line(hostile)).splitlines()) == 1
+
+
+def test_a_closed_pipe_ends_no_progress_and_keeps_no_thread_waiting(monkeypatch):
+    reader, writer = os.pipe()
+    os.close(reader)
+    stderr = os.fdopen(writer, "w", buffering=1)
+    monkeypatch.setattr(sys, "stderr", stderr)
+    with Progress("GenCeption · a", 10) as bar, ThreadPoolExecutor(2) as threads:
+        updates = [threads.submit(bar.update, 5) for _ in range(2)]
+        wait(updates, timeout=60)
+        assert [update.done() for update in updates] == [True, True]
+    assert bar.n == 10
+    with suppress(BrokenPipeError):
+        stderr.close()
 
 
 def test_in_a_file_progress_is_a_line_for_each_tenth(capsys, tmp_path, monkeypatch):

@@ -32,9 +32,13 @@ def read_counts(file: Path) -> Counter[str]:
 
 
 def _write_line(text: str) -> None:
-    """Write what tqdm would draw over the line before as a line of its own."""
+    """Write what tqdm would draw over the line before as a line of its own.
+
+    A closed pipe ends nothing: tqdm would keep its lock, for which all other threads wait.
+    """
     if line := text.strip():
-        sys.stderr.write(f"{line}\n")
+        with suppress(OSError):
+            print(line, file=sys.stderr, flush=True)
 
 
 class Progress(tqdm):  # type: ignore[type-arg]  # tqdm is generic in its stubs only
@@ -64,7 +68,7 @@ class Progress(tqdm):  # type: ignore[type-arg]  # tqdm is generic in its stubs 
         options: dict[str, Any] = {"dynamic_ncols": True, "ascii": False}
         if not sys.stderr.isatty():
             options = {
-                "file": SimpleNamespace(write=_write_line, flush=sys.stderr.flush),
+                "file": SimpleNamespace(write=_write_line, flush=lambda: None),
                 "ascii": True,
                 "miniters": total // 10 + 1,
                 "mininterval": 0.0,
