@@ -31,8 +31,8 @@ if [ "$2" = --force ]; then
   echo "${SCORE:-1.0}" > score.json
   [ -n "$NEW_FILE" ] && touch "$NEW_FILE"
 else
-  echo "Running stage 'resolve':"
-  [ -n "$AGAIN" ] && echo "Running stage '$AGAIN':"
+  echo "reading photos"
+  [ -n "$AGAIN" ] && echo "making $AGAIN"
 fi
 exit 0
 """

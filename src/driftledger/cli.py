@@ -268,17 +268,15 @@ def add(
 @app.command(rich_help_panel=EVALUATE)
 def run(
     context: typer.Context,
-    targets: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[STAGE]...", help="These and what they need."),
-    ] = None,
     force: Annotated[
         bool,
-        typer.Option("--force", help="Run every stage again, also those up to date."),
+        typer.Option(
+            "--force", help="Make records and scores again, also those up to date."
+        ),
     ] = False,
     plain: Annotated[
         bool,
-        typer.Option("--plain", "-v", help="Show the text of DVC and of the stages."),
+        typer.Option("--plain", "-v", help="Show the text of the stages."),
     ] = False,
     again: AgainOption = None,
     until: Annotated[
@@ -299,7 +297,6 @@ def run(
     with redirect_stdout(sys.stderr if as_json else sys.stdout):
         code = commands.run.run(
             project,
-            targets or (),
             force=force,
             plain=plain,
             again=again or (),
@@ -438,7 +435,6 @@ def collect(
             metavar="FOLDER", parser=from_here, help="With --shard: where its calls go."
         ),
     ] = None,
-    until: Annotated[Literal["ranked"] | None, typer.Option(hidden=True)] = None,
     no_wait: NoWaitOption = False,
 ) -> None:
     """Make the missing calls alone, or one of several shards of them.
@@ -448,10 +444,9 @@ def collect(
     project = replace(context.obj, waits=not no_wait)
     with commands.collect.stops_as_exits():
         project = commands.collect.selected_now(project)
-        if until is not None:
-            commands.race.race(project)
-        elif shard is None and into is None:
-            commands.collect.collect(project, model or ())
+        if shard is None and into is None:
+            with commands.lock.only_one(project.root, "driftledger collect"):
+                commands.collect.collect(project, model or ())
         elif shard is None or into is None:
             raise ConfigError(
                 "--shard i/n and --into FOLDER go together: a shard keeps its calls in a store "
@@ -805,22 +800,26 @@ def stage(
     model: Annotated[str | None, typer.Argument(help="One of run.models.")] = None,
 ) -> None:
     """Run one stage, as dvc.yaml does: 'driftledger run' runs all that is needed."""
-    match name, model:
-        case "resolve", None:
-            from driftledger.project.resolve import resolve
+    project = context.obj
+    what = " ".join(filter(None, (name, model)))
+    with (
+        commands.lock.only_one(project.root, f"driftledger stage {what}"),
+        commands.collect.stops_as_exits(),
+    ):
+        match name, model:
+            case "resolve", None:
+                from driftledger.project.resolve import resolve
 
-            resolve(context.obj)
-        case "data" | "report" | "track", None:
-            getattr(commands.stages, name)(context.obj)
-        case "collect", str():
-            with commands.collect.stops_as_exits():
-                commands.collect.collect(context.obj, [model])
-        case "score", str():
-            commands.stages.score(context.obj, model)
-        case _:
-            raise ConfigError(
-                f"dvc.yaml has no stage {' '.join(filter(None, (name, model)))!r:.100}"
-            )
+                resolve(project)
+            case "data" | "report" | "track", None:
+                getattr(commands.stages, name)(project)
+            case "collect", str():
+                commands.collect.collect(project, [model])
+                commands.collect.refuse_failed_calls(project, model)
+            case "score", str():
+                commands.stages.score(project, model)
+            case _:
+                raise ConfigError(f"dvc.yaml has no stage {what!r:.100}")
 
 
 def main() -> None:

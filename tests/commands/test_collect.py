@@ -287,14 +287,20 @@ def test_what_is_missing_is_said_before_the_first_call_and_only_if_it_is_needed(
         return preview.missing, preview.notes
 
     assert readiness() == ([], [])
-    monkeypatch.setattr(Blind, "readiness", lambda self: (["no key"], ["no price"]))
-    assert readiness() == (["models.blind: no key"], ["models.blind: no price"])
-    with pytest.raises(
-        ConfigError, match=r"nothing was asked yet: models\.blind: no key; correct that"
-    ):
-        require_readiness(project)
-    require_readiness(project, of_all=False)  # regions_medium can be asked
+    refusal = r"^nothing was asked yet: models\.blind: no key; correct that"
+    with monkeypatch.context() as patched:
+        patched.setattr(Blind, "readiness", lambda self: (["no key"], ["no price"]))
+        assert readiness() == (["models.blind: no key"], ["models.blind: no price"])
+        with pytest.raises(ConfigError, match=refusal):
+            require_readiness(project)
+        with pytest.raises(ConfigError, match=refusal):
+            collect(project, ["blind"])
+        with pytest.raises(ConfigError, match=r"^blind: no key$"):
+            collect(project)
+    assert all(task.made() for task in tasks_of(project, ["regions_medium"]))
+    assert not any(task.made() for task in tasks_of(project, ["blind"]))
     collect(project, ["blind"])
+    monkeypatch.setattr(Blind, "readiness", lambda self: (["no key"], ["no price"]))
     assert readiness() == ([], [])
     # made again from stored calls
     for mark in (project.root / "data/records").rglob("inputs.json"):

@@ -65,7 +65,10 @@ def test_the_holder_is_named_and_its_calls_are_counted(tmp_path, capsys):
         assert not counts.exists()
 
 
-@pytest.mark.parametrize("command", ["track", "report"])
+@pytest.mark.parametrize(
+    "command",
+    ["track", "report", "collect", "stage resolve", "stage score mine", "stage track"],
+)
 def test_what_writes_what_a_run_writes_waits_for_its_end(
     command, tmp_path, monkeypatch, capsys
 ):

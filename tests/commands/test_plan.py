@@ -342,9 +342,9 @@ def test_room_is_missing_by_the_size_of_what_is_stored_not_by_a_guess(
     if case["missing"]:
         start = r"^nothing was asked yet: store: what is drawn takes"
         with pytest.raises(ConfigError, match=start):
-            require_readiness(project, of_all=False)
+            require_readiness(project)
     else:
-        require_readiness(project, of_all=False)
+        require_readiness(project)
 
 
 def test_all_that_is_missing_is_named_at_once_by_plan_and_by_run(

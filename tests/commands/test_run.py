@@ -1,131 +1,272 @@
-"""``driftledger run``: calls first, then ``dvc repro`` with its text in a log, and nothing left
-behind after a stop."""
+"""``driftledger run``: all stages in one process, what DVC says afterwards, and nothing left behind
+after a stop."""
 
 import json
-import os
-import shlex
+import re
+import shutil
 import signal
-import stat
 import subprocess
 import sys
 import threading
 import time
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
-import psutil  # type: ignore[import-untyped]
 import pytest
-from filelock import FileLock
+import yaml
 
 from driftledger.collect.progress import COUNTS
+from driftledger.commands import books, collect, stages
 from driftledger.commands import run as running
 from driftledger.commands.run import outcome, run
-from driftledger.core.errors import ConfigError
+from driftledger.core.errors import ConfigError, ServiceError
 from driftledger.core.files import INPUTS, Made, read_json, write_json
 from driftledger.core.paths import STATE
+from driftledger.core.types import Outcome, Result
 from driftledger.project.project import Project
 from driftledger.reports import scores
-from tests.conftest import stages_run
+from driftledger_demo.generators.painter import Painter
+from driftledger_demo.models.controls import Blind
+from driftledger_demo.models.regions.model import Regions
+from tests.conftest import REPOSITORY
 from tests.support.ledgers import question_score
-from tests.support.small import contents, folders, matching
+from tests.support.small import changed, contents, folders
 
 PATIENCE = 60.0
-HOSTILE = "\x1b[2J\x9b1m\u202e[red]markup[/red]"
-COLLECT = "collect@a"
-RUNNING, SKIPPED = "Running stage '{}':", "Stage '{}' didn't change, skipping"
-FAILED = (
-    f"ERROR: failed to reproduce '{COLLECT}': failed to run: driftledger stage collect a, exited "
-    "with 2"
-)
-BUSY = (
-    "ERROR: failed to reproduce 'score@b': '/reports' is busy, it is being blocked by:"
-)
-TRACEBACK = ["Traceback (most recent call last):", '  File "x.py", line 1, in <module>']
 MODEL = "regions_medium"
+RECORDS = "data/records/{}/genception/my_images/painter"
+MADE = ["data", f"collect@{MODEL}", f"score@{MODEL}", "report"]
 
 
 @pytest.fixture
 def project(checkout, monkeypatch):
+    """A project without the stage that fills MLflow; it is the current folder."""
     monkeypatch.chdir(checkout.root)
-    return Project(checkout.root)
+    pipeline = checkout.root / "dvc.yaml"
+    text = pipeline.read_text(encoding="utf-8")
+    without = re.sub(r"  track:.*?\n\n", "", text, flags=re.DOTALL)
+    assert len(without) < len(text)
+    pipeline.write_text(without, encoding="utf-8")
+    return Project(checkout.root, own_code=True)
+
+
+def fresh(project, **more):
+    """Evaluate as a new process does, which reads the settings again."""
+    return run(Project(project.root, own_code=True), **more)
+
+
+def made_last(project):
+    """The stages that the last run says it made."""
+    log = (project.root / STATE / "run.log").read_text(encoding="utf-8")
+    return re.findall(r"^making (.+)$", log, re.MULTILINE)
+
+
+def status(checkout):
+    """The stages that DVC names, but the one that always runs."""
+    named = re.findall(r"^(\S+):$", checkout.run("dvc", "status").stdout, re.MULTILINE)
+    return {name for name in named if name != "resolve"}
+
+
+def in_lock(project):
+    lock = yaml.safe_load((project.root / "dvc.lock").read_text(encoding="utf-8"))
+    return {*lock["stages"]}
 
 
 @pytest.fixture
-def dvc(tmp_path, monkeypatch):
-    """Put a command of that name in front, which runs these lines of shell; where it notes its
-    arguments."""
+def two(project):
+    """A project of two models, of which one does not look."""
 
-    def make(*repro):
-        seen, script = tmp_path / "seen", tmp_path / "bin" / "dvc"
-        script.parent.mkdir(exist_ok=True)
-        lines = [
-            "#!/bin/sh",
-            f'echo "$@" >> {shlex.quote(str(seen))}',
-            *repro,
-        ]
-        script.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        script.chmod(stat.S_IRWXU)
-        path = os.pathsep.join(
-            [str(script.parent), str(Path(sys.executable).parent), os.environ["PATH"]]
-        )
-        monkeypatch.setenv("PATH", path)
-        return seen
+    def select(params):
+        params["run"]["models"] = [MODEL, "blind"]
+        params["run"]["mme"] = ["few"]
+        params["run"]["question_sets"] = ["few"]
+        few = {"provider": "scenes", "protocol": "mme", "count": 13}
+        params["question_sets"] = {"few": few}
 
-    return make
+    return changed(project.root, select)
 
 
-def say(*texts):
-    return "\n".join(f"printf '%s\\n' {shlex.quote(text)}" for text in texts)
-
-
-def test_calls_are_made_before_dvc_starts_and_its_text_goes_to_the_log(
-    project, dvc, capfd
+def test_a_run_makes_all_says_so_and_the_next_one_makes_nothing(
+    project, checkout, capfd
 ):
-    text = [
-        RUNNING.format("resolve"),
-        SKIPPED.format("data"),
-        HOSTILE,
-        RUNNING.format("track"),
-    ]
-    seen = dvc(say(*text))
     assert run(project) == 0
-    assert [name for name in folders(project.root) if "records" in name] == [
-        f"data/records/{MODEL}/genception/my_images/painter"
-    ]
     out, err = capfd.readouterr()
-    assert seen.read_text().splitlines() == ["repro"]
-    log = project.root / STATE / "run.log"
-    assert log.read_text(encoding="utf-8").splitlines() == text
-    assert err.splitlines()[-1].startswith("nothing had to be done, in 0:")
-    assert err.endswith("DVC's text is in .driftledger/run.log\n")
-    assert "\x1b" not in out + err
-    mark = (
-        project.root / "data/records" / MODEL / "genception/my_images/painter" / INPUTS
-    )
-    write_json(mark, read_json(mark, Made).model_copy(update={"failed": 2}))
-    assert run(project, ["report"]) == 0
-    left = "2 records failed and are in no score; 'driftledger run' makes failed calls again"
-    assert capfd.readouterr().err.splitlines()[-1] == left
+    said = [line for line in err.splitlines() if line.startswith("making ")]
+    assert said == [f"making {stage}" for stage in MADE]
+    assert err.splitlines()[-1].startswith("4 stages were made, in 0:")
+    assert made_last(project) == MADE
+    assert "next: driftledger audit" in out
+    assert status(checkout) == set()
+    before = folders(project.root)
+    files = contents(project.root)
+    lock = (project.root / "dvc.lock").read_bytes()
+    assert fresh(project) == 0
+    assert made_last(project) == []
+    assert "nothing had to be done, in 0:" in capfd.readouterr().err
+    assert folders(project.root) == before
+    assert checkout.repro() == ["resolve"]
+    assert fresh(project, force=True, plain=True) == 0
+    out, err = capfd.readouterr()
+    assert "reading my_images" not in out  # the data are as they were
+    assert made_last(project) == [f"collect@{MODEL}", f"score@{MODEL}"]
+    assert out.startswith(f"making collect@{MODEL}\n")
+    assert contents(project.root) == files
+    assert (project.root / "dvc.lock").read_bytes() == lock
+    when = folders(project.root)
+    assert {name for name, at in before.items() if when[name] != at} == {
+        RECORDS.format(MODEL),
+        f"reports/scores/{MODEL}/genception/my_images/painter/layout",
+    }
+
+
+def test_dvc_repro_writes_the_same_bytes(project, checkout, tmp_path):
+    other = checkout.copy(tmp_path / "other")
     assert run(project) == 0
-    assert read_json(mark, Made).failed == 0
-    dvc(say(RUNNING.format("report"), RUNNING.format(COLLECT)))
-    assert run(project, ["report", COLLECT]) == 0
-    assert seen.read_text().splitlines()[-1] == f"repro report {COLLECT}"
-    assert capfd.readouterr().err.splitlines()[-1].startswith("2 stages ran, in 0:")
-    dvc(say(*text))
-    assert run(project, ["report"], plain=True) == 0
-    assert capfd.readouterr().out.splitlines()[:4] == text
+    other.repro()
+    assert other.outputs() == checkout.outputs()
 
 
-def test_failed_records_are_counted_as_a_score_counts_them(project, dvc, monkeypatch):
+def test_a_file_that_was_changed_is_made_again(project, checkout):
+    assert run(project) == 0
+    files = checkout.outputs()
+    records = project.root / RECORDS.format(MODEL) / "records.jsonl"
+    text = records.read_text(encoding="utf-8")
+    records.unlink()  # its bytes are in DVC's cache, too
+    records.write_text(text + "\n", encoding="utf-8")
+    page = project.root / "reports/leaderboard.md"
+    page.write_text("# Mine\n", encoding="utf-8")
+    assert fresh(project) == 0
+    assert made_last(project) == [f"collect@{MODEL}", "report"]
+    assert checkout.outputs() == files
+    assert status(checkout) == set()
+
+
+def test_a_lock_that_was_lost_is_written_and_nothing_else_is_made(project, checkout):
+    assert run(project) == 0
+    lock = project.root / "dvc.lock"
+    before = lock.read_bytes()
+    lock.unlink()
+    assert fresh(project) == 0
+    assert made_last(project) == []
+    assert lock.read_bytes() == before
+
+
+def test_what_others_have_pushed_is_pulled_before_anything_is_asked(
+    project, checkout, tmp_path, monkeypatch
+):
+    checkout.run("dvc", "remote", "add", "--default", "ours", str(tmp_path / "ours"))
+    assert run(project) == 0
+    checkout.run("dvc", "push")
+    files = contents(project.root)
+    for name in ("data/records", "data/datasets", STATE, ".dvc/cache"):
+        shutil.rmtree(project.root / name)
+    monkeypatch.setattr(Regions, "respond", None)
+    assert fresh(project) == 0
+    assert made_last(project) == []
+    assert contents(project.root) == files
+    # an older folder, as after 'git pull' without 'dvc pull'
+    lock = (project.root / "dvc.lock").read_bytes()
+    change = project.root / "params.yaml"
+    text = change.read_text(encoding="utf-8")
+    monkeypatch.undo()
+    monkeypatch.chdir(project.root)
+    changed(project.root, lambda params: params["genception"].update(iterations=1))
+    assert fresh(project) == 0
+    change.write_text(text, encoding="utf-8")
+    (project.root / "dvc.lock").write_bytes(lock)
+    shutil.rmtree(project.root / STATE)
+    monkeypatch.setattr(Regions, "respond", None)
+    assert fresh(project) == 0
+    assert not [stage for stage in made_last(project) if "collect" in stage]
+    assert contents(project.root) == files
+
+
+def test_a_mistake_of_all_calls_ends_the_run_before_the_scores(
+    checkout, project, capfd
+):
+    (checkout.root / "theirs.json").write_text(
+        '{"none of them": "Yes."}', encoding="utf-8"
+    )
+    theirs = {
+        "provider": "predictions",
+        "path": "theirs.json",
+        "understood_by": ["painter", "layout", "rubric"],
+    }
+    checkout.params(lambda params: params["models"].update({MODEL: theirs}))
+    assert run(project) == 2
+    assert "its first id is 'none of them'" in capfd.readouterr().err.splitlines()[-1]
+    assert not (project.root / "dvc.lock").exists()
+    ended = outcome(project, 2)
+    reason = ended["failed"].pop(MODEL)
+    assert "its first id is 'none of them'" in reason
+    report = str(project.root / "reports" / "site")
+    assert ended == {"exit_code": 2, "scores": [], "failed": {}, "report": report}
+
+
+def test_a_model_without_some_calls_has_its_other_scores_and_is_not_in_the_lock(
+    two, checkout, capfd, monkeypatch
+):
+    def away(*_):
+        raise ServiceError("the painter is away")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Painter, "generate", away)
+        assert run(two) == 1
+    said = capfd.readouterr().err
+    assert f"driftledger: {MODEL}, blind: the painter is away" in said
+    for model in (MODEL, "blind"):
+        of_model = two.root / "reports/scores" / model
+        assert (of_model / "mme/few/score.json").is_file()
+        assert not (of_model / "genception").exists()
+    assert in_lock(two) == {"resolve", "data", "report"}
+    assert status(checkout) >= {f"collect@{MODEL}", "collect@blind"}
+    assert fresh(two) == 0
+    assert status(checkout) == set()
+
+
+def test_a_bug_in_one_score_takes_no_other(two, checkout, capfd, monkeypatch):
+    from driftledger.benchmarks.mme.spec import MME
+
+    with monkeypatch.context() as patched:
+        patched.setattr(MME, "score", lambda *_: 1 / 0)
+        assert run(two) == 1
+    said = capfd.readouterr().err
+    assert said.count("ZeroDivisionError: division by zero") == 2
+    assert (two.root / f"reports/scores/{MODEL}/genception").is_dir()
+    assert not (two.root / f"reports/scores/{MODEL}/mme").exists()
+    assert not {f"score@{MODEL}", f"collect@{MODEL}"} & in_lock(two)
+    assert fresh(two) == 0
+    assert status(checkout) == set()
+
+
+def test_a_failed_call_keeps_its_model_out_of_the_lock_and_is_made_again(
+    two, checkout, capfd, monkeypatch
+):
+    respond = Blind.respond
+
+    def answer(self, conversations):
+        replies = respond(self, conversations)
+        lost = Result("", Outcome.FAILED, error="503")
+        return [lost, *replies[1:]]
+
+    changed(two.root, lambda params: params["mme"].update(min_coverage=0.1))
+    with monkeypatch.context() as patched:
+        patched.setattr(Blind, "respond", answer)
+        fresh(two)
+    said = capfd.readouterr().err
+    assert "records failed and are in no score; 'driftledger run' makes failed" in said
+    assert {f"score@{MODEL}", "report"} <= in_lock(two)
+    assert not {"collect@blind", "score@blind"} & in_lock(two)
+    assert "collect@blind" in status(checkout)
+    done = checkout.run("driftledger", "stage", "collect", MODEL)
+    assert done.returncode == 0
+    assert fresh(two) == 0
+    assert status(checkout) == set()
+
+
+def test_failed_records_are_counted_as_a_score_counts_them(project, monkeypatch):
     """The score of a judged benchmark calls also those gradings failed in which the judge gave
     nothing."""
-    dvc()
-    assert run(project, plain=True) == 0
-    mark = (
-        project.root / "data/records" / MODEL / "genception/my_images/painter" / INPUTS
-    )
+    assert run(project) == 0
+    mark = project.root / RECORDS.format(MODEL) / INPUTS
     made = read_json(mark, Made)
     for ended, scored, counted in [(2, 0, 2), (2, 6, 6), (0, 4, 4), (0, 0, 0)]:
         write_json(mark, made.model_copy(update={"failed": ended}))
@@ -136,116 +277,96 @@ def test_failed_records_are_counted_as_a_score_counts_them(project, dvc, monkeyp
         assert running._failed_records(project) == counted
 
 
-def test_what_others_have_pushed_is_pulled_before_anything_is_asked(project, dvc):
-    (project.root / ".dvc" / "config").write_text(
-        "[core]\n    remote = storage\n", encoding="utf-8"
-    )
-    seen = dvc()
-    assert run(project) == 0
-    assert seen.read_text().splitlines() == [
-        f"pull --quiet --allow-missing data collect@{MODEL}",
-        "repro --pull",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("text", "dvcs_code", "code", "told"),
-    [
-        (
-            [f"driftledger: {HOSTILE} is wrong", FAILED],
-            255,
-            2,
-            f"driftledger: {COLLECT}: \\x1b[2J",
-        ),
-        (
-            [*TRACEBACK, "KeyError: 'x'", FAILED],
-            255,
-            255,
-            f"driftledger: {COLLECT}: 'x'",
-        ),
-        (
-            ["driftledger: a note", *TRACEBACK, "KeyError: 'x'", FAILED],
-            255,
-            255,
-            f"driftledger: {COLLECT}: 'x'",
-        ),
-        (
-            [*TRACEBACK, "KeyError: 'x'", "driftledger: x is wrong", FAILED],
-            255,
-            2,
-            f"driftledger: {COLLECT}: x is",
-        ),
-        (
-            [FAILED],
-            3,
-            3,
-            f"driftledger: {COLLECT}: failed to run: driftledger stage collect a",
-        ),
-        (
-            [BUSY],
-            255,
-            255,
-            "driftledger: score@b: '/reports' is busy, it is being blocked by:;",
-        ),
-        (
-            ["driftledger: a note", BUSY],
-            255,
-            255,
-            "driftledger: score@b: '/reports' is busy",
-        ),
-        ([], 3, 3, f"driftledger: {COLLECT}: DVC ended without saying why"),
-    ],
-)
-def test_a_mistake_is_its_sentence_and_a_bug_keeps_dvcs_code(
-    text, dvcs_code, code, told, project, dvc, capfd
+def test_settings_that_change_meanwhile_are_of_the_next_run(
+    project, checkout, monkeypatch
 ):
-    dvc(
-        say("driftledger: an earlier stage complains", RUNNING.format(COLLECT), *text),
-        f"exit {dvcs_code}",
-    )
-    assert run(project, ["report"]) == code
-    line = capfd.readouterr().err.splitlines()[-1]
-    assert line.startswith(told)
-    assert line.endswith("; the whole text is in .driftledger/run.log")
-    assert "\x1b" not in line
+    """A model that is selected while calls are made is not up to date afterwards."""
+    original = collect._make
+
+    def make(task, *more):
+        changed(
+            project.root, lambda params: params["run"].update(models=[MODEL, "blind"])
+        )
+        return original(task, *more)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(collect, "_make", make)
+        assert run(project) == 0
+    assert in_lock(project) == {
+        "resolve",
+        "data",
+        f"collect@{MODEL}",
+        f"score@{MODEL}",
+        "report",
+    }
+    assert "collect@blind" in status(checkout)
+    assert fresh(project) == 0
+    assert made_last(project) == ["collect@blind", "score@blind", "report"]
+    assert status(checkout) == set()
 
 
-@pytest.mark.parametrize(
-    ("seconds", "waits", "code"), [(2, True, 0), (600, True, 2), (2, False, 2)]
-)
-def test_a_process_that_is_in_the_way_is_named_and_waited_for(
-    seconds, waits, code, project, dvc, capfd, monkeypatch
+@pytest.mark.parametrize("at", [0, 1])
+def test_a_kill_before_the_lock_is_written_loses_nothing(
+    at, project, checkout, monkeypatch
 ):
-    monkeypatch.setattr(
-        running, "_BUSY", min(PATIENCE, 10.0 * seconds) if code == 0 else 1.0
-    )
-    with subprocess.Popen(["sleep", str(seconds)]) as other:
-        reaper = threading.Thread(target=other.wait)
-        reaper.start()
-        text = say(RUNNING.format(COLLECT), BUSY, f"  (PID {other.pid}): dvc repro")
-        seen = dvc(
-            f"if kill -0 {other.pid}; then {text}; exit 255; fi",
-            say(RUNNING.format("score@b")),
-        )
-        assert run(replace(project, waits=waits), ["report"]) == code
-        other.kill()
-        reaper.join()
-    told = capfd.readouterr().err.splitlines()
-    named = f"score@b: '/reports' is busy, it is being blocked by: dvc repro (process {other.pid})"
-    assert told.count(f"waiting: {named}") == waits
-    if code:
-        assert (
-            told[-1]
-            == f"driftledger: {named}; the whole text is in .driftledger/run.log"
-        )
-    else:
-        assert len(seen.read_text().splitlines()) == 2
-        assert told[-1].startswith("2 stages ran, in 0:")
+    done = []
+
+    def killed(*_):
+        done.append(1)
+        if len(done) > at:
+            raise KeyboardInterrupt
+        return books.commit(*_)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(running, "commit", killed)
+        with pytest.raises(KeyboardInterrupt):
+            run(project)
+    monkeypatch.setattr(Regions, "respond", None)
+    assert fresh(project) == 0
+    assert not [stage for stage in made_last(project) if "@" in stage]
+    assert status(checkout) == set()
+    assert {f"collect@{MODEL}", f"score@{MODEL}", "report"} <= in_lock(project)
+
+
+def test_another_command_of_dvc_is_waited_for(project, checkout, capfd, monkeypatch):
+    hold = "import sys, time; from dvc.repo import Repo, lock_repo\n"
+    hold += "with lock_repo(Repo('.')): print('held', flush=True); sys.stdin.read()"
+    command = [sys.executable, "-c", hold]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(
+        command, cwd=project.root, env=checkout.env, **pipes
+    ) as other:
+        assert other.stdout.readline() == "held\n"
+        threading.Timer(6, other.stdin.close).start()
+        assert run(project) == 0
+        other.stdin = None
+    assert "waiting: another command of DVC works here" in capfd.readouterr().err
+    assert status(checkout) == set()
+
+
+def test_where_another_command_of_dvc_stays_the_scores_are_shown(
+    project, checkout, capfd, monkeypatch
+):
+    monkeypatch.setattr(books, "_BUSY", 0.0)
+    hold = "import sys, time; from dvc.repo import Repo, lock_repo\n"
+    hold += "with lock_repo(Repo('.')): print('held', flush=True); sys.stdin.read()"
+    command = [sys.executable, "-c", hold]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(
+        command, cwd=project.root, env=checkout.env, **pipes
+    ) as other:
+        assert other.stdout.readline() == "held\n"
+        assert run(project) == 1
+        other.stdin.close()
+    out, err = capfd.readouterr()
+    assert "dvc.lock: another command of DVC works here" in err
+    assert "next: driftledger audit" in out
+    assert fresh(project) == 0
+    assert status(checkout) == set()
 
 
 @pytest.mark.parametrize("name", ["dvc.lock", "dvc.yaml", "params.yaml"])
-def test_a_conflict_of_a_merge_is_said_before_anything_starts(name, project, dvc):
-    seen = dvc()
+def test_a_conflict_of_a_merge_is_said_before_anything_starts(name, project):
     file = project.root / name
     if name == "dvc.lock":
         file.write_text("schema: '2.0'\nstages: {}\n", encoding="utf-8")
@@ -267,67 +388,77 @@ def test_a_conflict_of_a_merge_is_said_before_anything_starts(name, project, dvc
     assert "line 2 begins a conflict of a merge; keep one of its sides" in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert file.read_bytes() == before
-    assert not seen.exists()
-
-
-def test_a_mistake_of_the_calls_ends_the_run_before_dvc_starts(
-    checkout, project, dvc, capfd
-):
-    (checkout.root / "theirs.json").write_text(
-        '{"none of them": "Yes."}', encoding="utf-8"
-    )
-    theirs = {
-        "provider": "predictions",
-        "path": "theirs.json",
-        "understood_by": ["painter", "layout", "rubric"],
-    }
-    checkout.params(lambda params: params["models"].update({MODEL: theirs}))
-    seen = dvc()
-    assert run(project) == 2
-    assert "its first id is 'none of them'" in capfd.readouterr().err.splitlines()[-1]
-    assert not seen.exists()
-    ended = outcome(project, 2)
-    reason = ended["failed"].pop(MODEL)
-    assert "its first id is 'none of them'" in reason
-    report = str(project.root / "reports" / "site")
-    assert ended == {"exit_code": 2, "scores": [], "failed": {}, "report": report}
+    assert not (project.root / "data").exists()
 
 
 def test_where_mlflow_alone_fails_the_scores_are_shown(
-    project, dvc, capfd, monkeypatch
+    checkout, project, capfd, monkeypatch
 ):
-    dvc(say(RUNNING.format("track"), "driftledger: MLflow is away"), "exit 255")
-    shown: list[Any] = []
-    monkeypatch.setattr(running, "show_scores", shown.append)
-    assert run(project, ["track"]) == 2
-    assert shown == [project]
-    assert "track: MLflow is away" in capfd.readouterr().err
+    shutil.copy(REPOSITORY / "dvc.yaml", project.root)
+    failed = ConfigError("MLflow is away")
+
+    def away(*_, again):
+        raise failed
+
+    monkeypatch.setattr(running, "track", away)
+    assert run(project) == 1
+    out, err = capfd.readouterr()
+    assert "track: MLflow is away" in err
+    assert "next: driftledger audit" in out
+    assert in_lock(project) >= {f"score@{MODEL}", "report"}
 
 
 def test_only_one_run_at_a_time_and_only_in_a_project_of_dvc(
-    project, dvc, tmp_path, capfd
+    project, tmp_path, capfd, monkeypatch
 ):
-    seen = dvc()
-    lock = project.root / STATE / "run.lock"
-    lock.parent.mkdir(parents=True)
-    counts = lock.with_name(COUNTS)
-    write_json(counts, {"calls/models.gpt": 1240, "usd/gpt": 1.204})
-    with (
-        FileLock(lock),
-        pytest.raises(ConfigError, match="another 'driftledger run' is under way"),
-    ):
-        run(project)
-    assert capfd.readouterr().err == "calls/models.gpt: 1,240\nusd/gpt: 1.2\n"
-    assert not seen.exists()
-    assert run(project, ["report"]) == 0
-    assert not counts.exists()
-    seen.unlink()
+    counts = project.root / STATE / COUNTS
+    seen = []
+    original = stages.data
+
+    def data(*arguments, **more):
+        write_json(counts, {"calls/models.gpt": 1240, "usd/gpt": 1.204})
+        with pytest.raises(ConfigError, match="'driftledger run'"):
+            fresh(project)
+        seen.append(capfd.readouterr().err)
+        return original(*arguments, **more)
+
+    monkeypatch.setattr(running, "data", data)
+    assert run(project) == 0
+    assert seen == ["calls/models.gpt: 1,240\nusd/gpt: 1.2\n"]
     (project.root / ".dvc").rename(tmp_path / "dvc")
     with pytest.raises(
         ConfigError, match="is not a DVC project; 'driftledger init' makes it one"
     ):
         run(project)
-    assert not seen.exists()
+
+
+SLOW = """
+import time
+import driftledger
+
+
+@driftledger.model
+def says(prompt, images):
+    open("{}ed".format("ask"), "a").write("x")
+    time.sleep(0.3)
+    return "a red circle"
+"""
+
+
+@pytest.fixture
+def slow(project):
+    """A project whose model takes its time, and notes each call."""
+    (project.root / "slowly.py").write_text(SLOW, encoding="utf-8")
+    says = {
+        "provider": "slowly:says",
+        "understood_by": ["painter", "layout", "rubric"],
+    }
+    return changed(project.root, lambda params: params["models"].update({MODEL: says}))
+
+
+def calls_of(project):
+    file = project.root / "asked"
+    return len(file.read_text()) if file.is_file() else 0
 
 
 def wait_for(condition):
@@ -337,86 +468,74 @@ def wait_for(condition):
         time.sleep(0.05)
 
 
-def is_over(pid):
-    return (
-        not psutil.pid_exists(pid)
-        or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-    )
-
-
 @pytest.mark.parametrize(
     ("number", "code"),
-    [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)],
+    [
+        (signal.SIGINT, 130),
+        (signal.SIGTERM, 143),
+        (signal.SIGHUP, 129),
+        (signal.SIGKILL, -9),
+    ],
 )
-def test_a_stop_ends_all_children_and_the_next_run_goes_on(
-    number, code, project, dvc, tmp_path
-):
-    pids = tmp_path / "pids"
-    dvc(
-        say(RUNNING.format(COLLECT)),
-        f"sleep 600 & echo $! $$ > {shlex.quote(str(pids))}",
-        "wait",
-    )
-    command = [sys.executable, "-m", "driftledger", "run", "report"]
+def test_after_a_stop_the_next_run_goes_on(number, code, slow, checkout, tmp_path):
+    command = [sys.executable, "-m", "driftledger", "run"]
     log = tmp_path / "told"
     with (
         log.open("w") as out,
-        subprocess.Popen(command, cwd=project.root, stdout=out, stderr=out) as process,
+        subprocess.Popen(
+            command, cwd=slow.root, stdout=out, stderr=out, env=checkout.env
+        ) as process,
     ):
-        wait_for(lambda: pids.is_file() and len(pids.read_text().split()) == 2)
+        wait_for(lambda: calls_of(slow) > 1)
         process.send_signal(number)
         assert process.wait(PATIENCE) == code
-    wait_for(lambda: all(is_over(int(pid)) for pid in pids.read_text().split()))
     if number != signal.SIGKILL:
         assert log.read_text().endswith(
             "stopped; 'driftledger run' goes on from here\n"
         )
-    rwlock = (
-        project.root / ".dvc" / "tmp" / "rwlock"
-    )  # which DVC empties before it writes it
+    # which DVC empties before it writes them
+    rwlock = slow.root / ".dvc" / "tmp" / "rwlock"
     rwlock.parent.mkdir(exist_ok=True)
-    lock = project.root / "dvc.lock"
+    lock = slow.root / "dvc.lock"
     rwlock.touch()
     lock.write_text("schema: '2.0'\nstages:\n  data:\n")
-    dvc(say(RUNNING.format("resolve")))
-    assert run(project, ["report"]) == 0
-    assert not rwlock.exists()
-    assert not lock.exists()
+    checkout.run("driftledger", "run")
+    assert 16 <= calls_of(slow) <= 16 + 8  # a batch that was under way
+    assert status(checkout) == set()
     # nobody's file is lost
     assert lock.with_name("dvc.lock.unreadable").read_text().startswith("schema")
+    json.loads(rwlock.read_bytes())  # DVC's own
 
 
-@pytest.mark.slow
-def test_a_run_with_nothing_to_do_shows_the_scores_and_force_makes_all_again(published):
-    log = published.root / ".driftledger" / "run.log"
-    done = published.run("driftledger", "run")
-    assert stages_run(log.read_text(encoding="utf-8")) == ["resolve"]
-    assert [
-        line
-        for line in done.stderr.splitlines()
-        if line.startswith("nothing had to be done")
-    ]
-    assert any(line.startswith(f"{MODEL} ") for line in done.stdout.splitlines())
-    assert (
-        "next: driftledger audit regions_medium/painter/layout:gc_at_2" in done.stdout
+def test_a_closed_pipe_ends_nothing(slow, checkout):
+    command = f"{sys.executable} -m driftledger run 2>&1 | head -n 1"
+    done = subprocess.run(
+        command,
+        shell=True,
+        cwd=slow.root,
+        env=checkout.env,
+        timeout=PATIENCE,
+        capture_output=True,
+        text=True,
+        check=True,
     )
+    assert done.stdout == "making data\n"
+    assert status(checkout) == set()
+    checkout.run("driftledger", "run")
+    assert made_last(slow) == []
 
-    before, when = contents(published.root), folders(published.root)
-    done = published.run("driftledger", "run", "--force", "--json")
-    ran = stages_run(log.read_text(encoding="utf-8"))
-    assert ran == [
-        "resolve",
-        "data",
-        f"collect@{MODEL}",
-        f"score@{MODEL}",
-        "report",
-        "track",
-    ]
-    assert contents(published.root) == before
-    ended = json.loads(done.stdout)
-    assert (ended["exit_code"], ended["failed"]) == (0, {})
-    [score] = [each for each in ended["scores"] if each["metric"] == "gc_at_2"]
-    assert score["low"] < score["value"] < score["high"]
-    assert "next: driftledger audit regions_medium" in done.stderr
-    made = {name for name, at in folders(published.root).items() if when[name] != at}
-    assert made == matching(when, ["data/records/*", "reports/scores/*"])
+
+def test_a_run_works_from_a_folder_below(project, checkout, monkeypatch):
+    below = project.root / "below"
+    below.mkdir()
+    done = subprocess.run(
+        [sys.executable, "-m", "driftledger", "run"],
+        cwd=below,
+        env=checkout.env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert status(checkout) == set()
+    assert not [*below.iterdir()]

@@ -7,7 +7,7 @@ import pytest
 from markdown_it import MarkdownIt
 from rich.console import Console
 
-from driftledger.commands.run import glance
+from driftledger.commands.glance import glance
 from driftledger.reports.leaderboard import leaderboard_files, overview
 from driftledger.reports.report import metrics_of
 from driftledger.reports.scores import by_benchmark

@@ -33,7 +33,7 @@ from driftledger.collect.submitted import Submitted
 from driftledger.components.base import Component
 from driftledger.components.service import Meter, RemoteComponent, ServiceClient
 from driftledger.core.errors import ConfigError
-from driftledger.core.text import say
+from driftledger.core.text import for_line, say
 from driftledger.core.types import Result
 
 R = TypeVar("R")
@@ -87,6 +87,8 @@ class Collector:
         self._driven: list[Units] = []
         self._asked: dict[str, asyncio.Future[Result]] = {}
         """Calls under way, by the digest of their keys."""
+        self._readiness: dict[str, asyncio.Task[tuple[list[str], list[str]]]] = {}
+        """What each component lacks, and what to know before its first call."""
         self._services: dict[str, asyncio.Task[Service]] = {}
         self._held = dict[str, float]()
         """Key → largest cost, of calls in batches of earlier runs."""
@@ -213,12 +215,14 @@ class Collector:
                     self._start_complete(units, position)
                     value: R = stop.value
                     return value
-                units.step[position] = step
                 waiting = None
                 component = call.component
                 result = self.store.find(call.key)
                 if result is None:
                     units.check()
+                    if lacks := await self._look_at(component):
+                        raise ConfigError("; ".join(lacks))
+                units.step[position] = step
                 if isinstance(component, RemoteComponent):
                     if result is None and component.batch:
                         # a step of all units at once
@@ -239,6 +243,24 @@ class Collector:
         except BaseException as error:
             units.stop(error)
             raise
+
+    def lacking(self, component: Component) -> list[str]:
+        """List what a component lacks on this machine, and say what to know before its first call;
+        it is looked at once."""
+        return self._wait_for(self._look_at(component))
+
+    async def _look_at(self, component: Component) -> list[str]:
+        name = component.fingerprint
+        if name not in self._readiness:
+            look = asyncio.to_thread(component.readiness)
+            self._readiness[name] = asyncio.create_task(look)
+        readiness = self._readiness[name]
+        if not readiness.done():
+            await asyncio.shield(readiness)
+        lacks, knows = readiness.result()
+        while knows:
+            say(for_line(f"{component.entry_name}: {knows.pop(0)}"))
+        return lacks
 
     # Local components
 

@@ -11,7 +11,7 @@ import math
 import shlex
 import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -34,16 +34,15 @@ from driftledger.benchmarks.records import (
     stream_records,
 )
 from driftledger.benchmarks.usage import CallUsage, read_calls
-from driftledger.collect.call import NotStoredError
+from driftledger.collect.call import NotStoredError, Planned, walk
 from driftledger.collect.plan import Plan, PlannedCalls
 from driftledger.collect.progress import COUNTS, Progress
 from driftledger.collect.run import Collector, Shard, part_of
 from driftledger.collect.store import CallStore, Recorded, stores_in
 from driftledger.collect.submitted import under_way
 from driftledger.commands.folders import new_files
-from driftledger.commands.lock import RUN_LOCK as RUN_LOCK
 from driftledger.commands.lock import hold, holder
-from driftledger.commands.stages import data
+from driftledger.commands.stages import Begins, data, raise_all
 from driftledger.commands.terminal import line, table
 from driftledger.components.base import Component, Generator
 from driftledger.components.service import RemoteComponent
@@ -141,6 +140,16 @@ class Task:
             self.project.component(f"{role}s", name) for role, name in sorted(self.asks)
         ]
 
+    @property
+    def stage(self) -> str:
+        """The stage of ``dvc.yaml`` that makes it."""
+        return self.spec.collects.lock(self.keys)
+
+    @property
+    def is_unchanged(self) -> bool:
+        """True if its files are known to be as they were made."""
+        return RECORDS_OF.format(**self.keys) in self.project.unchanged
+
     def inputs(self) -> str:
         """Return the digest of all that shapes the folder.
 
@@ -163,6 +172,13 @@ class Task:
         """Return True if nothing is left to do: its records are made and no call failed."""
         manifest = self.made()
         return manifest is not None and not manifest.failed
+
+    def is_whole(self) -> bool:
+        """Return True if nothing is left to do, and its files are as they were made."""
+        manifest = self.made()
+        if manifest is None or manifest.failed:
+            return False
+        return self.is_unchanged or manifest.files == files_digest(self.folder)
 
     def collecting(self) -> Collecting:
         """Return the calls behind its records."""
@@ -231,28 +247,31 @@ def tasks_of(project: Project, models: Sequence[str] = ()) -> list[Task]:
     return tasks
 
 
-def collect(project: Project, models: Sequence[str] = ()) -> None:
+def collect(project: Project, models: Sequence[str] = (), begins: Begins = str) -> None:
     """Bring the records of these models up to date, or of all that are selected.
 
-    A model that fails stops none of the others; the error names all that failed, and has the class
+    What fails stops nothing else; the error names the models of all that failed, and has the class
     of the first.
 
+    Args:
+        begins: called before anything is made.
+
     Raises:
-        ConfigError: a model is not selected.
+        ConfigError: a model is not selected, or a component lacks something.
         StoreError: the data are not built yet, or a component has changed since it was resolved.
         ServiceError: a service is down, or refuses every call.
         CoverageError: too many calls failed.
     """
     tasks = tasks_of(project, models)
     lock = Lock()
-    failed = dict[str, DriftledgerError]()
+    failed = dict[str, Exception]()
     models = models or project.settings.run.models
     left = [*tasks]
 
     def work(task: Task) -> None:
         try:
-            _make(task, collector, lock)
-        except DriftledgerError as error:
+            _make(task, collector, lock, begins)
+        except Exception as error:  # a bug, too, takes these records alone
             failed.setdefault(task.keys["model"], error)
         with lock:
             left.remove(task)
@@ -273,6 +292,7 @@ def collect(project: Project, models: Sequence[str] = ()) -> None:
     with project.store() as store, Collector(store) as collector:
         for task in tasks:  # their calls may be those of another
             restore(task, store)
+        _refuse_at_once(tasks, collector)
         local = list[str]()
         lanes = []
         for model in models:
@@ -287,13 +307,67 @@ def collect(project: Project, models: Sequence[str] = ()) -> None:
                 top = project.root / RECORDS_OF.format(model=model)
                 top.mkdir(parents=True, exist_ok=True)
                 keep_only(top, [task.folder for task in tasks_by_model.get(model, ())])
+    failed = {model: failed[model] for model in models if model in failed}
     if failed:
-        reasons = {model: str(failed[model]) for model in models if model in failed}
+        reasons = {model: str(error) for model, error in failed.items()}
         write_json(project.root / STATE / FAILED, reasons)
-        sentences = []
-        for reason, names in grouped(reasons, lambda model: reasons[model]).items():
-            sentences.append(f"{', '.join(names)}: {reason}")
-        raise type(failed[next(iter(reasons))])("; ".join(sentences))
+    raise_all(failed)
+
+
+def refuse_failed_calls(project: Project, model: str) -> None:
+    """Refuse to call the records of a model complete where a failed call ended some: else DVC would
+    note them, and not try again.
+
+    Raises:
+        CoverageError: there are some.
+    """
+    failed = 0
+    for task in tasks_of(project, [model]):
+        made = task.made()
+        failed += made.failed if made else 0
+    if failed:
+        raise CoverageError(
+            f"{failed} records of {model} were ended by a failed call; run again to try these "
+            "again: finished calls are stored, and 'driftledger run' scores what is there"
+        )
+
+
+def _refuse_at_once(tasks: Sequence[Task], collector: Collector) -> None:
+    """Refuse to ask anything where what several models need is missing, or all models are not
+    ready.
+
+    The first sample or question of each task shows who is asked. What only later ones ask is
+    looked at before its first call.
+
+    Raises:
+        ConfigError: it names all of that.
+    """
+    asked = dict[str, Component]()
+
+    def first_one(planned: Iterable[Planned[Any]]) -> list[Any]:
+        for each in planned:
+            walked = walk(each.steps(), collector.store.answer)
+            if walked.pending is not None:
+                for component, _ in (*each.calls[walked.answered :], *each.after):
+                    asked[component.entry_name] = component
+            break
+        raise NotStoredError
+
+    for task in tasks:
+        if not task.is_made():
+            # of what cannot be begun, its own error tells
+            with suppress(NotStoredError, DriftledgerError):
+                task.collecting().run(first_one)
+    missing = []
+    waiting = set()
+    for name, component in asked.items():
+        for each in collector.lacking(component):
+            missing.append(f"{name}: {each}")
+            waiting.add(name)
+    models = {f"models.{task.keys['model']}" for task in tasks}
+    models.discard(f"models.{tasks[0].project.settings.judge}" if tasks else "")
+    if not waiting < models:
+        refuse(sorted(missing))
 
 
 def _last_asked(task: Task, later: Sequence[Task]) -> set[tuple[str, str]]:
@@ -317,7 +391,7 @@ def _say_what_was_spent(project: Project, store: CallStore) -> None:
             )
 
 
-def _make(task: Task, collector: Collector, lock: Lock) -> None:
+def _make(task: Task, collector: Collector, lock: Lock, begins: Begins) -> None:
     """Make a folder of records, unless it is made; the calls of an earlier one are kept.
 
     Args:
@@ -326,6 +400,7 @@ def _make(task: Task, collector: Collector, lock: Lock) -> None:
     folder = task.folder
 
     def write() -> int:
+        begins(f"collect@{task.keys['model']}")
         with lock:
             collecting = task.collecting()
         counts = task.project.root / STATE / COUNTS
@@ -342,8 +417,9 @@ def _make(task: Task, collector: Collector, lock: Lock) -> None:
             say(f"{collecting.title}: {ended} ({first_few(failed)}); {advice}")
         return len(failed)
 
-    make(folder, task.inputs(), write)
-    collector.store.link_images(folder)
+    make(folder, task.inputs(), write, is_unchanged=task.is_unchanged)
+    if not task.is_unchanged:
+        collector.store.link_images(folder)
 
 
 def _usage_of(
@@ -588,14 +664,8 @@ def _look_at_time_and_disk(preview: Preview, folder: Path) -> None:
         )
 
 
-def require_readiness(
-    project: Project, *, of_all: bool = True
-) -> dict[str, PlannedCalls]:
+def require_readiness(project: Project) -> dict[str, PlannedCalls]:
     """Print what to know before the first call, and return the calls to make by component.
-
-    Args:
-        of_all: whether every model must be ready; otherwise the calls of one that is not say what
-            it lacks.
 
     Raises:
         ConfigError: something is missing that calls need.
@@ -603,11 +673,7 @@ def require_readiness(
     preview = _preview(replace(project, asks=False), {})
     for note in preview.notes:
         say(for_line(note))
-    waiting = {each.partition(":")[0] for each in preview.missing}
-    models = {f"models.{name}" for name in project.settings.run.models}
-    models.discard(f"models.{project.settings.judge}")
-    if of_all or not waiting < models:
-        refuse(preview.missing)
+    refuse(preview.missing)
     return preview.calls
 
 

@@ -1,7 +1,12 @@
-"""DVC's stages: read, call the part that does the work, write whole files."""
+"""The stages: read, call the part that does the work, write whole files.
 
-from collections.abc import Mapping
+``driftledger run`` does them one after the other, and ``dvc repro`` starts a process for each.
+"""
+
+import traceback
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
+from typing import TypeAlias
 
 from driftledger.benchmarks.base import DATASET, QUESTION_SET, SCORES, Benchmark, Stage
 from driftledger.benchmarks.registry import question_rules
@@ -13,16 +18,25 @@ from driftledger.core.errors import (
     StoreError,
 )
 from driftledger.core.files import keep_only, make, write_json
+from driftledger.core.grouping import grouped
 from driftledger.core.text import for_line, say
 from driftledger.project.project import Project
 
+Begins: TypeAlias = Callable[[str], object]
+"""Called with the name of a stage, as ``score@mine``, before it makes a folder."""
 
-def data(project: Project, missing: dict[str, str] | None = None) -> None:
+
+def data(
+    project: Project,
+    missing: dict[str, str] | None = None,
+    begins: Begins = str,
+) -> None:
     """Read, check and store the selected datasets and question sets.
 
     Args:
         missing: names what is left out, and takes what cannot be built; without it, the first such
             thing is an error.
+        begins: called before anything is made.
     """
     from driftledger.data.build import build, build_questions
     from driftledger.data.records import blank_notes
@@ -42,6 +56,7 @@ def data(project: Project, missing: dict[str, str] | None = None) -> None:
             def write(
                 name: str = name, folder: Path = folder, stage: Stage = stage
             ) -> None:
+                begins("data")
                 print(f"reading {name}", flush=True)
                 if stage is DATASET:
                     dataset = settings.build("datasets", name)
@@ -64,7 +79,8 @@ def data(project: Project, missing: dict[str, str] | None = None) -> None:
             inputs = sha256_of([noted["version"], noted[section][name]])
             try:
                 if entry not in (missing or ()):
-                    make(folder, inputs, write)
+                    is_unchanged = stage.out({}) in project.unchanged
+                    make(folder, inputs, write, is_unchanged=is_unchanged)
             except DriftledgerError as error:
                 if missing is None:
                     raise
@@ -75,40 +91,84 @@ def data(project: Project, missing: dict[str, str] | None = None) -> None:
         keep_only(top, folders)
 
 
-def score(project: Project, model: str) -> list[CoverageError]:
+def score(
+    project: Project,
+    model: str,
+    *,
+    without: Collection[Path] = (),
+    begins: Begins = str,
+) -> list[CoverageError]:
     """Compute the scores of a model from its records; print and return why some have nothing to
-    score."""
+    score.
+
+    A score that fails stops none of the others.
+
+    Args:
+        without: folders of records that are not complete, and get no score.
+        begins: called before anything is made.
+
+    Raises:
+        DriftledgerError: some scores could not be computed; it has the class of the first reason.
+    """
     from driftledger.benchmarks.scoring import write_score
     from driftledger.benchmarks.usage import usage_behind
     from driftledger.project.resolve import inputs_of
 
     folders = list[Path]()
-    without = list[CoverageError]()
-    (project.root / SCORES / model).mkdir(parents=True, exist_ok=True)
+    empty = list[CoverageError]()
+    failed = dict[str, Exception]()
+    top = project.root / SCORES / model
+    top.mkdir(parents=True, exist_ok=True)
+    is_unchanged = f"{SCORES}/{model}" in project.unchanged
     for spec in project.settings.benchmarks:
         for keys in project.settings.keys_of(spec, model=model):
+            if project.root / spec.collects.at(keys) in without:
+                continue
             folder = project.root / spec.scores.at(keys)
+            named = " · ".join(keys[key] for key in spec.scores.keys)
+            title = f"{spec.title} on {named}"
 
             def write(
                 spec: Benchmark = spec,
                 keys: Mapping[str, str] = keys,
                 folder: Path = folder,
             ) -> None:
+                begins(f"score@{model}")
                 scored = spec.score(project.to_score(spec, keys))
                 usage = usage_behind(project.root / spec.collects.at(keys))
                 write_score(folder, spec, scored, usage)
 
             try:
                 inputs = inputs_of(project, spec.scores, keys, spec.stages[:-1])
-                make(folder, inputs, write)
+                make(folder, inputs, write, is_unchanged=is_unchanged)
             except CoverageError as error:
-                named = " · ".join(keys[key] for key in spec.scores.keys)
-                say(for_line(f"{spec.title} on {named} has no score: {error}"))
-                without.append(error)
+                say(for_line(f"{title} has no score: {error}"))
+                empty.append(error)
+            except Exception as error:  # a bug, too, takes one score alone
+                failed[title] = error
             else:
                 folders.append(folder)
-    keep_only(project.root / SCORES / model, folders)
-    return without
+    keep_only(top, folders)
+    raise_all(failed)
+    return empty
+
+
+def raise_all(failed: Mapping[str, Exception]) -> None:
+    """Raise one error for what failed, by its name, if anything did.
+
+    A bug is raised as it is, with its traceback, after the tracebacks of others are printed.
+    """
+    bugs = [each for each in failed.values() if not isinstance(each, DriftledgerError)]
+    for bug in bugs[1:]:
+        say("".join(traceback.format_exception(bug)))
+    if bugs:
+        raise bugs[0]
+    if failed:
+        reasons = {name: str(error) for name, error in failed.items()}
+        sentences = []
+        for reason, names in grouped(reasons, reasons.__getitem__).items():
+            sentences.append(f"{', '.join(names)}: {reason}")
+        raise type(failed[next(iter(failed))])("; ".join(sentences))
 
 
 def report(project: Project) -> None:

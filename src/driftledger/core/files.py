@@ -577,19 +577,26 @@ def made_from(folder: Path) -> Made | None:
         return None
 
 
-def make(folder: Path, inputs: str, write: Callable[[], int | None]) -> None:
+def make(
+    folder: Path,
+    inputs: str,
+    write: Callable[[], int | None],
+    *,
+    is_unchanged: bool = False,
+) -> None:
     """Call ``write`` to make ``folder``, unless it was made from these inputs and its files are
     unchanged.
 
     Args:
         write: returns how much was ended by a failed call; such a folder is made again each time.
+        is_unchanged: whether its files are known to be as they were made; else they are read.
     """
     made = made_from(folder)
     if (
         made is None
         or made.failed
         or made.inputs != inputs
-        or made.files != files_digest(folder)
+        or not (is_unchanged or made.files == files_digest(folder))
     ):
         failed = write() or 0
         made = Made(inputs=inputs, files=files_digest(folder), failed=failed)

@@ -90,6 +90,18 @@ def with_settings(lock: Lock, behind: bytes | None) -> Lock:
     return lock
 
 
+def locked_digests(root: Path) -> dict[str, str]:
+    """Return stage → the digest of what ``resolve`` had noted when it ran, of those that have one;
+    empty if ``dvc.lock`` is missing or cannot be read."""
+    digests = {}
+    with suppress(LedgerError, OSError, ValueError):
+        lock = parse_lock(read_regular(root / LOCK, LARGEST_YAML, within=root))
+        for name, entry in lock.items():
+            for digest in entry.noted.values():
+                digests[name] = str(digest)
+    return digests
+
+
 def locked_now(root: Path) -> Lock:
     """Read the same; empty if ``dvc.lock`` is missing or cannot be read."""
     try:

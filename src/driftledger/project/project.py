@@ -2,6 +2,7 @@
 get of it."""
 
 import os
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import product
@@ -72,6 +73,9 @@ class Project:
     """What Python gave in the place of ``params.yaml``."""
     resolved: Json | None = None
     """What ``resolve`` would write now, where it has not been run; None: what it wrote holds."""
+    unchanged: Collection[str] = ()
+    """Outputs of stages whose files are known to be as they were made, so that they need not be
+    read."""
     components: dict[tuple[str, str], Component] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
