@@ -6,7 +6,6 @@ own.
 """
 
 import atexit
-import errno
 import gc
 import io
 import json
@@ -26,6 +25,8 @@ from driftledger.core.errors import (
     ConfigError,
     DriftledgerError,
     MissingSourceError,
+    explain_disk,
+    is_of_disk,
     unknown_name,
 )
 from driftledger.core.text import for_line, for_terminal
@@ -33,11 +34,6 @@ from driftledger.core.text import for_line, for_terminal
 if TYPE_CHECKING:
     from driftledger.project.project import Project
 
-DISK_ERRORS = (
-    *(errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS),
-    *(errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EEXIST, errno.ENAMETOOLONG),
-)
-"""The disk cannot be used, or something else lies where a file or a folder should."""
 READ_OTHERS = frozenset(
     {
         "audit",
@@ -845,14 +841,9 @@ def main() -> None:
     except DriftledgerError as error:
         _fail(*error.args)
     except OSError as error:
-        if error.errno not in DISK_ERRORS:
+        if not is_of_disk(error):
             raise
-        place = str(error.filename2 or error.filename or "a file")
-        home = os.environ.get("HOME", "")
-        advice = "correct that"
-        if home and place.startswith(f"{home}/") and not Path(home).is_dir():
-            advice = f"HOME is {home}, which is not a folder: set it to one"
-        _fail(f"{place}: {error.strerror}; {advice} and run again")
+        _fail(explain_disk(error))
 
 
 def _say(*sentences: str) -> None:

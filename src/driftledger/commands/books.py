@@ -113,16 +113,17 @@ def pull(root: Path, stages: Sequence[str]) -> None:
         repo.pull([_address(root, stage) for stage in stages], allow_missing=True)
 
     try:
-        _with_dvc(root, fetch)
-    except ConfigError as error:
+        _with_dvc(root, fetch, waits=True)
+    except Exception as error:  # of any of the libraries that reach remotes
         say(for_line(f"DVC's remote does not give {first_few(stages)}: {error}"))
 
 
-def commit(root: Path, stages: Sequence[str]) -> None:
+def commit(root: Path, stages: Sequence[str], *, waits: bool) -> None:
     """Write into ``dvc.lock`` what these stages have read and written, as it is now.
 
     Args:
         stages: of one that goes over models, its name stands for all of them.
+        waits: whether to wait for another command of DVC.
 
     Raises:
         ConfigError: an output is missing, or DVC cannot write; what was written before stays.
@@ -132,14 +133,14 @@ def commit(root: Path, stages: Sequence[str]) -> None:
         for stage in stages:
             repo.commit(_address(root, stage), force=True)
 
-    _with_dvc(root, write)
+    _with_dvc(root, write, waits=waits)
 
 
 def _address(root: Path, stage: str) -> str:
     return f"{os.path.relpath(root)}/dvc.yaml:{stage}"
 
 
-def _with_dvc(root: Path, work: Callable[[Any], None]) -> None:
+def _with_dvc(root: Path, work: Callable[[Any], None], *, waits: bool) -> None:
     """Let DVC do something, once no other command of it works in this checkout.
 
     Raises:
@@ -152,7 +153,7 @@ def _with_dvc(root: Path, work: Callable[[Any], None]) -> None:
     own = logging.getLogger("dvc")
     own.handlers = [logging.StreamHandler(sys.stdout)]  # with the text of the stages
     own.propagate = False
-    deadline = time.monotonic() + _BUSY
+    deadline = time.monotonic() + _BUSY * waits
     is_waiting = False
     while True:
         try:

@@ -54,7 +54,9 @@ from driftledger.core.errors import (
     DriftledgerError,
     LedgerError,
     StoreError,
+    explain_disk,
     first_few,
+    is_of_disk,
 )
 from driftledger.core.files import (
     CONFLICT,
@@ -229,6 +231,8 @@ class _Run:
         except Exception as error:
             self.failed.append(stage)
             sentence = "".join(traceback.format_exception(error))
+            if isinstance(error, OSError) and is_of_disk(error):
+                error = ConfigError(explain_disk(error))
             if isinstance(error, DriftledgerError):
                 sentence = f"driftledger: {f'{stage}: ' if stage else ''}{error}"
             print(sentence, flush=True)
@@ -251,13 +255,15 @@ class _Run:
         each = [
             f"{stage}@{model}" for stage in ("collect", "score") for model in models
         ]
-        if len(models) < len(self._project.settings.run.models):
-            self._try("dvc.lock", partial(commit, self._root, [*first, *each]))
-            return
-        try:
-            commit(self._root, [*first, "collect", "score"])
-        except ConfigError:  # of a model that was selected meanwhile
-            self._try("dvc.lock", partial(commit, self._root, [*first, *each]))
+        if len(models) == len(self._project.settings.run.models):
+            # else a model was selected meanwhile
+            with suppress(ConfigError):
+                self._lock([*first, "collect", "score"])
+                return
+        self._try("dvc.lock", partial(self._lock, [*first, *each]))
+
+    def _lock(self, stages: Sequence[str]) -> None:
+        commit(self._root, stages, waits=self._project.waits)
 
     def _report_inputs(self) -> str:
         """Return the digest of what the report is made from."""
@@ -294,7 +300,7 @@ class _Run:
             return
         shown = [each for each in ("report", "track") if each in self._stages]
         shown = [each for each in shown if each not in self.failed]
-        self._try("dvc.lock", partial(commit, root, shown))
+        self._try("dvc.lock", partial(self._lock, shown))
         books = Books(
             lock="" if "dvc.lock" in self.failed else lock_digest(root),
             outs={out: facts_of(root, out) for out in (*outs, REPORTS)},
@@ -306,33 +312,30 @@ class _Run:
 @contextmanager
 def _log(root: Path, *, plain: bool) -> Iterator[None]:
     """Let what stages print go to the log, and to the terminal if that is asked for."""
-    terminal = sys.stdout if plain else None
+    shown = [sys.stdout] if plain else []
     with (
         (root / STATE / LOG).open("w", encoding="utf-8") as file,
-        redirect_stdout(_Log(file, terminal)),
+        redirect_stdout(_Log(file, *shown)),
     ):
         yield
 
 
 class _Log(io.TextIOBase):
-    """What is printed, in a file, and on a terminal, which may be closed."""
+    """Printed text, in a file and on a terminal; a full disk or a closed terminal ends nothing."""
 
-    def __init__(self, file: TextIO, terminal: TextIO | None) -> None:
-        self._file = file
-        self._terminal = terminal
+    def __init__(self, *places: TextIO) -> None:
+        self._places = places
 
     def write(self, text: str) -> int:
-        self._file.write(text)
-        if self._terminal is not None:
+        for place in self._places:
             with suppress(OSError):
-                self._terminal.write(text)
+                place.write(text)
         return len(text)
 
     def flush(self) -> None:
-        self._file.flush()
-        if self._terminal is not None:
+        for place in self._places:
             with suppress(OSError):
-                self._terminal.flush()
+                place.flush()
 
 
 def _stages_of(project: Project) -> list[str]:
@@ -347,7 +350,8 @@ def _stages_of(project: Project) -> list[str]:
             f"{project.root} is not a DVC project; 'driftledger init' makes it one"
         )
     # DVC would not say where the conflict of a merge is
-    return [*(read_yaml(project.root / "dvc.yaml").get("stages") or ())]
+    pipeline = read_yaml(project.root / "dvc.yaml")
+    return [*(pipeline.get("stages") or ())] if isinstance(pipeline, dict) else []
 
 
 def _say_what_was_done(project: Project, made: Sequence[str], seconds: float) -> None:

@@ -1,8 +1,16 @@
 """Every error of ours is a :class:`DriftledgerError`; anything else is a bug and keeps its
 traceback."""
 
+import errno
+import os
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from pathlib import Path
+
+_OF_DISK = (
+    *(errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS),
+    *(errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EEXIST, errno.ENAMETOOLONG),
+)
 
 
 class DriftledgerError(Exception):
@@ -83,3 +91,19 @@ def first_few(things: Sequence[str], most: int = 5) -> str:
     if len(things) > most:
         named.append(f"and {len(things) - most} more")
     return "; ".join(named)
+
+
+def is_of_disk(error: BaseException) -> bool:
+    """Return True if the disk cannot be used, or something else lies where a file or a folder
+    should."""
+    return isinstance(error, OSError) and error.errno in _OF_DISK
+
+
+def explain_disk(error: OSError) -> str:
+    """Return one sentence about such an error: where, what, and what to do."""
+    place = str(error.filename2 or error.filename or "a file")
+    home = os.environ.get("HOME", "")
+    advice = "correct that"
+    if home and place.startswith(f"{home}/") and not Path(home).is_dir():
+        advice = f"HOME is {home}, which is not a folder: set it to one"
+    return f"{place}: {error.strerror}; {advice} and run again"
