@@ -404,6 +404,8 @@ def test_a_stage_starts_with_settings_alone(tmp_path):
 def test_a_command_imports_what_it_needs_and_no_other_large_library(case, finished):
     if "without" in case:
         shutil.rmtree(finished.root / case["without"])
+    if "before" in case:
+        finished.run("driftledger", case["before"])
     selected = yaml.safe_load((finished.root / "params.yaml").read_text())["run"]
     run = "/".join(selected[key][0] for key in ("models", "generators", "encoders"))
     found = loaded(finished.root, *case["command"].replace("RUN", run).split())
