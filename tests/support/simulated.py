@@ -15,7 +15,7 @@ from unittest import mock
 
 from PIL import Image
 
-from driftledger.collect.batches import Workers
+from driftledger.collect.batches import Workers, finished
 from driftledger.collect.progress import Progress
 from driftledger.collect.run import Collector
 from driftledger.collect.store import CallStore
@@ -106,7 +106,7 @@ def simulate(
     async def in_time(work: Any, *given: Any) -> Any:
         if work == store.put:
             await writer.wait()
-        else:
+        elif work is finished:
             await asyncio.sleep(ENCODING)
         return work(*given)
 
