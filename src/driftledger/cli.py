@@ -438,7 +438,7 @@ def collect(
     Without --shard, the records of the models are written too.
     """
     project = replace(context.obj, waits=not no_wait)
-    with commands.collect.stops_as_exits():
+    with commands.signals.stops_as_exits():
         project = commands.collect.selected_now(project)
         if shard is None and into is None:
             with commands.lock.only_one(project.root, "driftledger collect"):
@@ -800,7 +800,7 @@ def stage(
     what = " ".join(filter(None, (name, model)))
     with (
         commands.lock.only_one(project.root, f"driftledger stage {what}"),
-        commands.collect.stops_as_exits(),
+        commands.signals.stops_as_exits(),
     ):
         match name, model:
             case "resolve", None:

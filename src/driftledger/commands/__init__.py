@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         people,
         race,
         run,
+        signals,
         stages,
         verify,
     )
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
         "people",
         "race",
         "run",
+        "signals",
         "stages",
         "verify",
     ]

@@ -9,10 +9,9 @@ shard is one of several processes that each make a part of the calls, into a sto
 
 import math
 import shlex
-import signal
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stdout, suppress
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
@@ -84,31 +83,6 @@ _COLUMNS = {
 """Heads of the columns of a plan, and what each shows."""
 _BYTES_PER_PIXEL = 1.5
 """Of a PNG, for a guess."""
-_STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-
-@contextmanager
-def stops_as_exits() -> Iterator[None]:
-    """Let signals that stop a process raise SystemExit, so that calls and children are ended first.
-
-    An ignored signal, as of ``nohup``, stays ignored.
-    """
-
-    def stop(number: int, _: Any) -> None:
-        sys.exit(128 + number)
-
-    handlers = {number: signal.getsignal(number) for number in _STOPS}
-    try:
-        for number, handler in handlers.items():
-            if handler != signal.SIG_IGN:
-                signal.signal(number, stop)
-            elif number == signal.SIGINT:
-                # 'command &' of a script ignores it, and its children are to obey it
-                signal.signal(number, lambda *_: None)
-        yield
-    finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
 
 
 @dataclass(frozen=True)

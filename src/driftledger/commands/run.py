@@ -40,12 +40,12 @@ from driftledger.commands.collect import (
     collect,
     plan,
     refuse,
-    stops_as_exits,
     tasks_of,
 )
 from driftledger.commands.folders import new_files, note_new_files
 from driftledger.commands.glance import show_scores
 from driftledger.commands.lock import only_one
+from driftledger.commands.signals import stops_as_exits
 from driftledger.commands.stages import data, report, score, track
 from driftledger.core.canonical import Json, sha256_of
 from driftledger.core.errors import (
@@ -355,12 +355,12 @@ def _stages_of(project: Project) -> list[str]:
 
 
 def _say_what_was_done(project: Project, made: Sequence[str], seconds: float) -> None:
+    duration = timedelta(seconds=round(seconds))
     count = "1 stage was made" if len(made) == 1 else f"{len(made)} stages were made"
-    if not made:
-        count = "nothing had to be done"
-    say(
-        f"{count}, in {timedelta(seconds=round(seconds))}; their text is in {STATE}/{LOG}"
-    )
+    if made:
+        say(f"{count}, in {duration}; their text is in {STATE}/{LOG}")
+    else:
+        say(f"nothing had to be done, in {duration}")
     if failed := _failed_records(project):
         say(
             f"{failed} records failed and are in no score; 'driftledger run' makes failed calls "

@@ -1,0 +1,33 @@
+"""Signals that stop a process, in commands that make calls."""
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+_STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@contextmanager
+def stops_as_exits() -> Iterator[None]:
+    """Let signals that stop a process raise SystemExit, so that calls and children are ended first.
+
+    An ignored signal, as of ``nohup``, stays ignored.
+    """
+
+    def stop(number: int, _: Any) -> None:
+        sys.exit(128 + number)
+
+    handlers = {number: signal.getsignal(number) for number in _STOPS}
+    try:
+        for number, handler in handlers.items():
+            if handler != signal.SIG_IGN:
+                signal.signal(number, stop)
+            elif number == signal.SIGINT:
+                # 'command &' of a script ignores it, and its children are to obey it
+                signal.signal(number, lambda *_: None)
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
