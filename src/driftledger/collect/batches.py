@@ -23,12 +23,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from PIL import Image
 
 from driftledger.collect.call import Ask, Call, Draw
-from driftledger.collect.progress import Progress
 from driftledger.components.base import Component, Encoder
 from driftledger.components.checkpoints import CUDA_ERROR, CheckpointComponent
 from driftledger.components.thinking import separated
@@ -38,6 +37,9 @@ from driftledger.core.grouping import grouped
 from driftledger.core.media import encoded, open_picture
 from driftledger.core.text import for_line, say
 from driftledger.core.types import Medium, Outcome, Result
+
+if TYPE_CHECKING:
+    from driftledger.collect.progress import Progress
 
 R = TypeVar("R")
 
@@ -55,7 +57,7 @@ Waiting: TypeAlias = tuple[Call, asyncio.Future[Result]]
 class Units:
     """Units that are driven together, with calls that wait until their batch is complete."""
 
-    def __init__(self, progress: Progress, positions: Sequence[int]) -> None:
+    def __init__(self, progress: "Progress", positions: Sequence[int]) -> None:
         """Take the positions of the units among all that are planned."""
         self.progress = progress
         # It is made in a task.
