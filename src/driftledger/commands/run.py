@@ -5,6 +5,7 @@ One process does all stages, and then lets DVC write ``dvc.lock``. What could no
 has no score until a later run; all else has.
 """
 
+import gc
 import io
 import json
 import sys
@@ -222,6 +223,7 @@ class _Run:
             work = partial(score, project, model, without=without, begins=self.begins)
             self._try(f"score@{model}", work)
         release_all(project.components.values())
+        gc.collect()  # what was collected and scored makes room for DVC and MLflow
         self._show(self._complete_models())
 
     def _try(self, stage: str, work: Callable[[], object]) -> None:
@@ -293,6 +295,7 @@ class _Run:
             self._try("report", partial(report, self._project))
             if facts_of(root, REPORTS) != before:
                 self.begins("report")
+            gc.collect()
         if "track" in self._stages:
             self._try("track", partial(track, self._project, again=False))
         is_shown = is_shown and facts_of(root, REPORTS) == before
