@@ -3,8 +3,10 @@
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from threading import Barrier, BrokenBarrierError
 from types import SimpleNamespace
 
 import numpy as np
@@ -72,6 +74,20 @@ def test_what_is_planned_is_made_and_then_nothing_is_left(project):
     assert set(to_make(project).values()) == {0}
     counts = read_counts(project.root / STATE / COUNTS)
     assert counts["calls/models.blind"] == before["models.blind"]
+
+
+def test_the_tasks_of_a_model_begin_one_after_the_other(project):
+    """They are side by side, and the stage is named once."""
+    meeting, met = Barrier(2), list[str]()
+
+    def begins(stage):
+        with suppress(BrokenBarrierError):
+            meeting.wait(0.5)
+            met.append(stage)
+
+    assert len(tasks_of(project, ["blind"])) > 1
+    collect(project, ["blind"], begins)
+    assert met == []
 
 
 def test_a_judge_that_is_evaluated_is_planned_in_one_line(project):

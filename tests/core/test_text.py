@@ -4,6 +4,7 @@ import csv
 import io
 import re
 import unicodedata
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -18,6 +19,7 @@ from driftledger.core.text import (
     for_csv,
     for_line,
     for_terminal,
+    say,
     shown_apart,
 )
 from driftledger.data.sheets import cleaned, from_cell, to_cell
@@ -320,3 +322,11 @@ def test_control_characters_and_surrogates_are_no_part_of_a_text():
         cleaned("one\r\ntwo\rthree\x0bfour\u2028five") == "one\ntwo\nthree\nfour\nfive"
     )
     assert cleaned("\u200fשלום\u200e\ttab") == "\u200fשלום\u200e\ttab"
+
+
+def test_a_line_is_written_at_once(monkeypatch):
+    """Else lines of two threads run into each other."""
+    written = list[str]()
+    monkeypatch.setattr("sys.stderr", SimpleNamespace(write=written.append, flush=str))
+    say("making collect@mine")
+    assert [each for each in written if each] == ["making collect@mine\n"]

@@ -369,13 +369,13 @@ def _make(task: Task, collector: Collector, lock: Lock, begins: Begins) -> None:
     """Make a folder of records, unless it is made; the calls of an earlier one are kept.
 
     Args:
-        lock: held while calls are planned, so that no component is made twice.
+        lock: held while calls are planned, so that no component is made twice, and none begins twice.
     """
     folder = task.folder
 
     def write() -> int:
-        begins(f"collect@{task.keys['model']}")
         with lock:
+            begins(f"collect@{task.keys['model']}")
             collecting = task.collecting()
         counts = task.project.root / STATE / COUNTS
         collected = ask(collecting, collector, counts)

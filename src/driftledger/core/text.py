@@ -46,7 +46,7 @@ def for_terminal(text: str) -> str:
 def say(text: str) -> None:
     """Print to stderr at once, with :func:`for_terminal`; a closed terminal ends nothing."""
     with suppress(OSError):
-        print(for_terminal(text), file=sys.stderr, flush=True)
+        print(f"{for_terminal(text)}\n", end="", file=sys.stderr, flush=True)
 
 
 def for_line(text: str) -> str:
