@@ -19,7 +19,7 @@ from driftledger.core.errors import (
 )
 from driftledger.core.files import keep_only, make, write_json
 from driftledger.core.grouping import grouped
-from driftledger.core.text import for_line, say
+from driftledger.core.text import for_line, for_terminal, say
 from driftledger.project.project import Project
 
 Begins: TypeAlias = Callable[[str], object]
@@ -176,7 +176,7 @@ def report(project: Project) -> None:
     from driftledger.reports.report import write_report
 
     if missing := write_report(project):
-        say(missing)
+        print(for_terminal(missing), flush=True)
     print("the scores side by side: reports/leaderboard.md", flush=True)
 
 
