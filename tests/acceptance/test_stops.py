@@ -35,9 +35,7 @@ def wait_for(condition):
         (PLAIN, SHARD, signal.SIGTERM, 143),
         (PLAIN, ("stage", "collect", "eyes"), signal.SIGTERM, 143),
         (PLAIN, ("run",), signal.SIGTERM, 143),
-        (PLAIN, ("run",), signal.SIGKILL, -9),
-        (PLAIN, ("run", "collect@eyes"), signal.SIGKILL, -9),
-        (IGNORING, ("run",), signal.SIGKILL, -9),
+        (IGNORING, ("run",), signal.SIGTERM, 143),
         (("nohup", "driftledger"), ("collect",), signal.SIGHUP, 0),
     ],
 )
@@ -72,6 +70,30 @@ def test_calls_under_way_are_kept_and_no_more_are_made(
         checkout.driftledger(*(command if command == SHARD else ("collect",)))
         assert set(service.answered.values()) == {1}
         assert service.kinds == {"completions": IMAGES, "generations": IMAGES}
+
+
+@pytest.mark.slow
+def test_after_a_kill_nothing_more_is_asked(tmp_path):
+    """What was under way is lost with the process that waits for it, and asked again."""
+    with Service() as service:
+        checkout = asking(service, tmp_path, iterations=1, images=IMAGES)
+        checkout.params(
+            lambda params: params["models"]["eyes"].update(limits={"concurrency": 4})
+        )
+        service.allow(0)
+        process = subprocess.Popen(
+            ["driftledger", "run"],
+            cwd=checkout.root,
+            env=checkout.env,
+            stderr=subprocess.DEVNULL,
+        )
+        wait_for(lambda: len(service.arrived) == 4)
+        process.kill()
+        process.wait(PATIENCE)
+        service.allow(None)
+        checkout.driftledger("run")
+        assert service.kinds == {"completions": IMAGES, "generations": IMAGES}
+        assert len(service.arrived) == 4 + 2 * IMAGES
 
 
 @pytest.mark.slow
