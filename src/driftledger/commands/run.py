@@ -374,11 +374,15 @@ def _say_what_was_done(project: Project, made: Sequence[str], seconds: float) ->
 
 
 def _forget_what_was_made(root: Path, models: Sequence[str]) -> None:
-    """Remove the marks of the folders of records and scores, so that each is made again."""
+    """Remove the marks of records, scores, report and MLflow, so that each is made again."""
+    from driftledger.tracking.track import TRACKED
+
     records = [RECORDS_OF.format(model=model) for model in models]
     for name in (*records, SCORES):
         for manifest in (root / name).rglob(INPUTS):
             manifest.unlink()
+    note_books(root, Books())
+    (root / TRACKED).unlink(missing_ok=True)
 
 
 def _failed_records(project: Project) -> int:
