@@ -369,7 +369,8 @@ def _make(task: Task, collector: Collector, lock: Lock, begins: Begins) -> None:
     """Make a folder of records, unless it is made; the calls of an earlier one are kept.
 
     Args:
-        lock: held while calls are planned, so that no component is made twice, and none begins twice.
+        lock: held while a task begins and its calls are planned, so that no stage begins twice and
+            no component is made twice.
     """
     folder = task.folder
 
