@@ -101,7 +101,7 @@ def test_a_benchmark_of_somebody_else(tmp_path):
         }
 
     checkout.params(select)
-    assert "Running stage" in checkout.driftledger("run", "--plain").stdout
+    assert "reading photos" in checkout.driftledger("run", "--plain").stdout
     scores = {
         score["keys"]["model"]: score for score in map(read, score_files(checkout.root))
     }
