@@ -2,6 +2,7 @@
 after a stop."""
 
 import json
+import os
 import re
 import shutil
 import signal
