@@ -196,7 +196,7 @@ class Project:
             }
         }
         chosen["generators"] = {"hands": {**drawing, **common}}
-        chosen["genception"] |= {"iterations": ITERATIONS, "cross_check": []}
+        chosen["genception"]["iterations"] = ITERATIONS
         (root / "params.yaml").write_text(
             yaml.safe_dump(chosen, sort_keys=False), encoding="utf-8"
         )

@@ -244,7 +244,7 @@ def a_gates_comment(folder: Path) -> str:
     params = folder / "params.yaml"
     settings = load_yaml(params.read_text(encoding="utf-8"))
     settings["run"]["models"] = ["describer"]
-    settings["genception"] |= {"iterations": 2, "cross_check": []}
+    settings["genception"]["iterations"] = 2
     for detail in ("fine", "coarse"):
         settings["models"] = {"describer": {"provider": "regions", "detail": detail}}
         write_text(params, json.dumps(settings))

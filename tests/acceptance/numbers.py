@@ -3,7 +3,7 @@ sorted."""
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +23,6 @@ PARTS = (
 """The members of score.json whose numbers are held."""
 DIGITS = 9
 """Significant digits to which ends of intervals are compared; all other numbers are exact."""
-
-ROW_KEYS = ("dataset", "model", "generator")
 
 BETWEEN = " | "
 Lines = dict[str, float]
@@ -76,47 +74,17 @@ def numbers(score: Mapping[str, Any]) -> dict[str, float]:
     return values
 
 
-def cross_checks(top: Path) -> Iterator[tuple[dict[str, Any], dict[str, float]]]:
-    """What an evaluated checkout says about cross-checks: per score, which one it is and its
-    numbers by name.
-
-    The report has a row per model, dataset and generator, whatever the encoder.
-    """
-    rows = json.loads((top / "reports" / "cross_check.json").read_bytes())
-    for path in score_files(top):
-        of = about(read(path))
-        for row in rows:
-            if of["benchmark"] == "genception" and all(
-                row[key] == of["keys"][key] for key in ROW_KEYS
-            ):
-                values = {
-                    f"metrics.{name}": row[name]
-                    for name in row
-                    if name.startswith("cross_check")
-                }
-                for kind in ("category", "group"):
-                    values |= {
-                        f"groups.{kind}.{name}.cross_check": value
-                        for name, value in row[kind].items()
-                    }
-                yield of, values
-
-
 def lines_of(top: Path) -> dict[str, Lines]:
     """Golden file → its lines, of all score files below ``top``.
 
-    Details are tables for readers, and cross-checks compare models: each has a folder of its own.
+    Details are tables for readers, and have a folder of their own.
     """
     files: dict[str, Lines] = {}
     for path in score_files(top):
         score = read(path)
         for name, value in numbers(score).items():
-            if "cross_check" not in name:
-                kind = "details" if name.startswith("details") else "scores"
-                _add(files, kind, about(score), name, value)
-    for of, values in cross_checks(top):
-        for name, value in values.items():
-            _add(files, "cross_check", of, name, value)
+            kind = "details" if name.startswith("details") else "scores"
+            _add(files, kind, about(score), name, value)
     return files
 
 

@@ -45,7 +45,7 @@ STABLE = {
     "driftledger.benchmarks.registry": "question_rules",
     "driftledger.benchmarks.settings": "Section",
     "driftledger.metrics": "drift frechet retrieval self_awareness capabilities yes_no "
-    "structural ranks correlation ratings changes paired intervals sequential consistency",
+    "structural ranks correlation ratings changes paired intervals sequential",
 }
 """What people's code may name: the reference, and what ``driftledger new`` writes imports: module →
 names in it."""

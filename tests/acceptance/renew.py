@@ -1,7 +1,7 @@
 """Write golden files again from an evaluated checkout: ``python -m tests.acceptance.renew CHECKOUT
 [KIND]…``.
 
-Kinds are ``scores``, ``details``, ``cross_check``, ``records`` and ``mlflow``; without one, all are
+Kinds are ``scores``, ``details``, ``records`` and ``mlflow``; without one, all are
 written. The checkout holds the default run; its scores of the neural run, which are in Git, are
 written as well. Look at the difference before you commit it: each line is a number that a user
 sees. ``stable_1.json`` is not among them: :mod:`tests.acceptance.stability` adds to it.
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.acceptance import numbers, records, snapshot
 
-KINDS = ("scores", "details", "cross_check", "records", "mlflow")
+KINDS = ("scores", "details", "records", "mlflow")
 
 
 def renew(top: Path, kinds: list[str]) -> None:

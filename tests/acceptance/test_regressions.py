@@ -53,7 +53,6 @@ def _questions_alone(params):
     chosen = {"models": ["reader"], "question_sets": ["scenes_mme"]}
     chosen |= {"mme": ["scenes_mme"], "judge": "rubric", "seed": 1}
     params["run"] = {name: chosen.get(name, []) for name in params["run"]}
-    params["genception"]["cross_check"] = []
     questions = {"provider": "scene_photos", "protocol": "mme", "count": 60}
     params["question_sets"] = {"scenes_mme": questions}
     reader = {"detail": "fine", "knowledge": True, "refuses": True}

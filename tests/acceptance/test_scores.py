@@ -10,7 +10,7 @@ from tests.acceptance.numbers import differences, lines_of, read_golden, shorten
 from tests.acceptance.places import REPOSITORY
 
 NEURAL = "DRIFTLEDGER_NEURAL"
-KINDS = ("scores", "details", "cross_check")
+KINDS = ("scores", "details")
 DEFAULT = {"photos", "digits", "scenes_mm_sap", "scenes_mm_vet", "scenes_mme"}
 """The datasets and question sets of the default run; those of the neural run are others."""
 

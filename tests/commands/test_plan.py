@@ -80,7 +80,6 @@ def params_of(base_url):
         MODEL: tells | service,
         GENERATOR: draws | {"extra": {"quality": "medium"}} | service,
         "genception.iterations": 2,
-        "genception.cross_check": [],
         "genception.text_encoder": None,
     }
     put(params, values)

@@ -43,7 +43,7 @@ def make(tmp_path, monkeypatch):
         kind = "round" if number % 2 else "square"
         draw(tmp_path / "my_images" / kind / f"{number}.png", number, (24, 18))
     params = default_params()
-    chains = {"iterations": 1, "text_encoder": None, "cross_check": []}
+    chains = {"iterations": 1, "text_encoder": None}
     own = {
         "genception": params["genception"] | chains,
         "tracking": params["tracking"],

@@ -159,7 +159,7 @@ def _params():
         "max_tokens": [30],
         "demonstrations": {"choose": "random", "shots": [1]},
     }
-    params["genception"] |= {"iterations": 2, "cross_check": []}
+    params["genception"]["iterations"] = 2
     params["mm_sap"]["permutations"] = params["mm_vet"]["gradings"] = 2
     for name in SETS.values():
         params["question_sets"][name]["count"] = 26

@@ -59,7 +59,7 @@ def selected(address):
             params["run"]["question_sets"].append(f"few_{name}")
             params["run"][name] = [f"few_{name}"]
             params[name]["min_coverage"] = 0.1
-        params["genception"] |= {"iterations": 1, "cross_check": []}
+        params["genception"]["iterations"] = 1
         params["mm_vet"]["gradings"] = 1
         for name, model in models.items():
             entry = {"provider": "openai", "model": model, **common}

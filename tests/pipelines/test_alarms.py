@@ -47,7 +47,7 @@ def select(address):
             "understood_by": ["painter", "layout", "rubric"],
             "limits": {"concurrency": 8, "timeout": 60.0},
         }
-        params["genception"] |= {"iterations": 2, "cross_check": []}
+        params["genception"]["iterations"] = 2
         params["mm_sap"]["permutations"] = params["mm_vet"]["gradings"] = 2
         params["descriptions"]["features_by_words"]["max_tokens"] = [60]
         for name in params["run"]["question_sets"]:

@@ -34,7 +34,7 @@ FIRST_ROUND = ".driftledger/race/reports/scores/blind"
 def change(params):
     data = {"datasets": ["arrangements"], "genception": ["arrangements"]}
     params["run"] |= data | {"models": MODELS}
-    settings = {"iterations": 1, "text_encoder": None, "cross_check": []}
+    settings = {"iterations": 1, "text_encoder": None}
     params["genception"] = params.get("genception", {}) | settings
     few = {"provider": "arrangements", "per_category": IMAGES // 3}
     params.setdefault("datasets", {})["arrangements"] = few

@@ -11,17 +11,16 @@ import pytest
 
 from driftledger.benchmarks.registry import benchmark
 from driftledger.commands.collect import collect
-from driftledger.commands.stages import report, score
+from driftledger.commands.stages import score
 from driftledger.core.errors import MissingSourceError
 from driftledger.project.project import Project
 from driftledger_demo.generators.painter import Painter
 from driftledger_demo.models.controls import WordCounter
 from driftledger_demo.models.regions import Regions
 from driftledger_demo.models.rubric import Rubric
-from tests.conftest import REPOSITORY, Checkout, draw
+from tests.conftest import Checkout, draw
 from tests.support.cases import cases, each_case
 from tests.support.evaluation import build
-from tests.support.own_code import write_module
 from tests.support.small import (
     IMAGES,
     QUESTIONS,
@@ -286,78 +285,6 @@ def test_what_is_not_on_this_machine_is_kept_as_it_was_noted_and_fails_where_it_
     with pytest.raises(MissingSourceError, match="folder 'my_images' is missing"):
         build(project)
     assert calls == {"model": QUESTIONS * 2}
-
-
-OWN = """
-import driftledger
-
-
-@driftledger.model
-def says(prompt, images, *, words: str):
-    return words
-
-
-def known(texts):
-    words = ("cat", "dog", "fish", "tree")
-    return [[float(word in text.lower()) for word in words] for text in texts]
-
-
-reads = driftledger.encoder(texts=known)
-"""
-
-
-def test_cross_check_is_what_comes_out_by_hand(root, monkeypatch):
-    write_module(root, "my_own", OWN)
-    shutil.copy(REPOSITORY / "dvc.yaml", root)
-    monkeypatch.syspath_prepend(root)
-    said = {
-        "a": "A cat. A dog.",
-        "b": "A cat.",
-        "c": "A dog. A fish and a dog.",
-        "d": "A tree.",
-    }
-
-    def select(params):
-        says = {
-            "provider": "my_own:says",
-            "understood_by": ["painter", "layout", "rubric"],
-        }
-        params["models"] |= {
-            name: says | {"words": words} for name, words in said.items()
-        }
-        params["encoders"]["mine"] = {"provider": "my_own:reads"}
-        params["run"] |= {
-            "models": [*said],
-            "trac": [],
-            "fidelity": [],
-            "mm_sap": [],
-            "mm_vet": [],
-            "mme": [],
-        }
-        params["genception"] |= {
-            "iterations": 2,
-            "cross_check": [*said],
-            "text_encoder": "mine",
-            "min_coverage": 0.1,
-        }
-
-    project = changed(root, select)
-    update(project)
-    report(project)
-    rows = {
-        row["model"]: row
-        for row in json.loads((root / "reports/cross_check.json").read_bytes())
-    }
-    assert rows["a"]["checked_by"] == ["b", "c", "d"]
-    # a: its cat is in b alone and its dog in c alone; b: its cat is in a alone; d: its tree is
-    # nowhere c: its dog is in a; of its fish and dog, the cosine with a's dog is 1 / sqrt 2
-    expected = {"a": 1 / 3, "b": 1 / 3, "c": (1 / 3 + 2**-0.5 / 3) / 2, "d": 0.0}
-    assert {model: row["cross_check"] for model, row in rows.items()} == pytest.approx(
-        expected, abs=1e-8
-    )
-    assert rows["c"]["category"] == pytest.approx(
-        {"round": expected["c"], "square": expected["c"]}, abs=1e-8
-    )
 
 
 @pytest.mark.slow

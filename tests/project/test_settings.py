@@ -301,8 +301,6 @@ def test_what_takes_part_is_named_whoever_names_it(load):
     assert settings.named("encoders") == ("layout", "tfidf", "clip", "words")
     assert settings.named("descriptions") == ("features_by_words", "elements")
     assert load(put("run.fidelity", [])).named("descriptions") == ("features_by_words",)
-    witnesses = load(put("genception.cross_check", ["regions_fine", "human"]))
-    assert witnesses.named("models") == (*witnesses.run.models, "rubric", "human")
     assert (
         load(put("genception.text_encoder", None))
         .section("genception")

@@ -40,10 +40,7 @@ def small_params() -> Params:
     for section in params.values():
         if "min_coverage" in section:
             section["min_coverage"] = 0.1
-    params["genception"] |= {
-        "iterations": 2,
-        "cross_check": ["regions_medium", "blind"],
-    }
+    params["genception"]["iterations"] = 2
     params["mm_sap"]["permutations"] = params["mm_vet"]["gradings"] = 1
     params["descriptions"]["features_by_words"]["max_tokens"] = [60]
     params["generators"]["painter"]["longest_side"] = 24

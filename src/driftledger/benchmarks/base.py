@@ -365,15 +365,6 @@ class Tracked(NamedTuple):
     """Of a family over t: the value at a t before the last one."""
 
 
-class CrossCheck(NamedTuple):
-    """The way in which the report checks descriptions by those of other models."""
-
-    models: Sequence[str]
-    """Models whose first descriptions of a sample each other model's are checked against."""
-    text_encoder: str | None
-    """None leaves the check out."""
-
-
 class Scatter(NamedTuple):
     """A figure with a point per model, by two numbers from 0 to 100."""
 
@@ -757,10 +748,6 @@ class Benchmark(ABC):
     def figures(self, scores: Scores) -> Iterator[Scatter]:
         """Yield figures beside bars and lines, of scores on the same data."""
         return iter(())
-
-    def cross_check(self, section: Section) -> CrossCheck | None:
-        """Return how the report checks first descriptions by other models'; None for no check."""
-        return None
 
     def write_human_sheet(self, given: StageInputs, store: "CallStore") -> str:
         """Write the sheet for people who are its models, and say how much there is to fill in.

@@ -35,7 +35,7 @@ NOTHING = "none"
 """Noted in place of a missing file or component, since DVC wants every parameter to exist."""
 
 DATA_VERSION = 7
-REPORT_VERSION = 20
+REPORT_VERSION = 21
 TRACK_VERSION = 1
 """To be raised when what these stages write changes; those of benchmarks have theirs in their
 tables."""
@@ -110,20 +110,10 @@ def resolved(project: Project, missing: dict[str, str] | None = None) -> Json:
                 for keys in settings.keys_of(spec, stage, model):
                     inputs = _shaped_by(settings, noted, spec, stage, keys)
                     noted[kind][model][folder_in(stage, keys)] = inputs
-    cross_check: Json = {}
-    for spec in settings.benchmarks:
-        check = spec.cross_check(settings.section(spec.name))
-        if check is not None:
-            encoder = check.text_encoder
-            cross_check = {
-                "models": [*check.models],
-                "text_encoder": encoder and noted["encoders"][encoder],
-            }
     run = settings.run.model_dump(mode="json")
     noted["report"] = {
         "version": REPORT_VERSION,
         "run": run,
-        "cross_check": cross_check,
         "correlation": settings.correlation.model_dump(mode="json"),
     }
     noted["track"] = {

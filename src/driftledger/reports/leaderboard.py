@@ -291,15 +291,9 @@ def remarks(scores: Sequence[Score]) -> Iterator[str]:
         yield f"{models}: {mark}"
 
 
-def leaderboard_files(
-    parts: Parts, further: Sequence[ReportSection] = ()
-) -> dict[str, bytes]:
+def leaderboard_files(parts: Parts) -> dict[str, bytes]:
     """Make ``leaderboard.csv``, one row per value, and ``leaderboard.md``, an overview and all
-    tables.
-
-    Args:
-        further: sections after those of the benchmarks.
-    """
+    tables."""
     lines = ["# Leaderboard", ""]
     glance = overview(parts)
     if glance:
@@ -312,8 +306,6 @@ def leaderboard_files(
             lines += markdown_section(section)
         for block in blocks:
             rows += _csv_rows(block)
-    for section in further:
-        lines += markdown_section(section)
     table = csv_text(_COLUMNS, rows)
     return {
         "leaderboard.md": "\n".join(lines).encode(),

@@ -11,7 +11,6 @@ from driftledger.core.canonical import Json, md5_bytes, pretty_json
 from driftledger.core.errors import ConfigError, DriftledgerError
 from driftledger.core.files import (
     Files,
-    load_json,
     load_yaml,
     read_bytes,
     unlink_folders,
@@ -30,7 +29,6 @@ from driftledger.project.resolve import REPORT_VERSION
 from driftledger.reports.cells import markdown
 from driftledger.reports.charts import drawn, figures_of, series_of
 from driftledger.reports.correlation import correlation
-from driftledger.reports.cross_check import cross_check_sections, cross_checks
 from driftledger.reports.leaderboard import leaderboard_files
 from driftledger.reports.scores import (
     Parts,
@@ -119,15 +117,13 @@ def _drawn(report: Context) -> dict[str, bytes | None]:
     return files
 
 
-def _absent_folders(project: Project, scores: Sequence[Score]) -> dict[str, set[str]]:
-    """Return each folder of data or records that is not in this checkout → its benchmarks."""
-    absent: dict[str, set[str]] = {}
+def _absent_folders(project: Project, scores: Sequence[Score]) -> list[str]:
+    """List the folders of data and records that are not in this checkout."""
+    folders = dict[str, None]()
     for score in scores:
         for stage in benchmark(score.benchmark).stages[:-1]:
-            folder = stage.at(score.keys)
-            if not (project.root / folder).is_dir():
-                absent.setdefault(folder, set()).add(score.benchmark)
-    return absent
+            folders[stage.at(score.keys)] = None
+    return [folder for folder in folders if not (project.root / folder).is_dir()]
 
 
 def report_files(
@@ -148,26 +144,18 @@ def report_files(
         site: where thumbnails may be already.
         images: whether the site may show images of datasets.
         again: to be compared with what was written: figures are not drawn, since they depend on the
-            installed libraries, and the cross-check, which depends on an encoder, is taken from
-            ``reports``.
+            installed libraries.
         only: of the site's pages, that of this model.
     """
     scores = selected_scores(project)
     report = content(project, scores)
     absent = _absent_folders(project, scores)
-    if again:
-        checks = load_json(read_bytes(project.root / "reports" / "cross_check.json"))
-    else:
-        incomplete = set().union(*absent.values())
-        complete = [score for score in scores if score.benchmark not in incomplete]
-        checks = cross_checks(project, complete)
     page = ["# Correlation", "", for_cell(report.correlation.lead), ""]
     page += ["[As a picture](site/correlation.html)", ""]
     for table in report.correlation.tables:
         page += markdown(table)
     files: dict[str, bytes | None] = {
-        "cross_check.json": pretty_json(checks).encode(),
-        **leaderboard_files(report.parts, list(cross_check_sections(checks))),
+        **leaderboard_files(report.parts),
         "correlation.md": "\n".join(page).encode(),
         "metrics.json": pretty_json(metrics_of(report.parts)).encode(),
     }
@@ -188,8 +176,8 @@ def report_files(
         return files, None
     more = f" and {len(absent) - 1} more folders" if len(absent) > 1 else ""
     return files, (
-        f"{next(iter(absent))}{more} are not in this checkout, so the report lacks what it reads "
-        "there: units with their pictures, and the cross-check; 'dvc pull' fetches them"
+        f"{absent[0]}{more} are not in this checkout, so the report lacks what it reads there: "
+        "units with their pictures; 'dvc pull' fetches them"
     )
 
 

@@ -25,7 +25,6 @@ from driftledger.benchmarks.base import (
     NOTHING,
     Benchmark,
     BenchmarkTable,
-    CrossCheck,
     Input,
     Layout,
     Metric,
@@ -67,9 +66,6 @@ class GenCeptionSettings(RepeatedSection):
     generate_prompt: DrawingPrompt
     text_encoder: Annotated[Name | None, EntryOf("encoders", must="read")]
     """What descriptions are compared by; null leaves them out."""
-    cross_check: Annotated[tuple[Name, ...], EntryOf("models")]
-    """Models with first descriptions that the report checks each other model's against, as far as
-    they are selected."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -196,10 +192,7 @@ class GenCeption(ChainBenchmark):
         group_bars={"category": "gc_at_{t}"},
         groups={"category": ""},
     )
-    first_look: ClassVar[Mapping[str, object]] = {
-        "text_encoder": None,
-        "cross_check": [],
-    }
+    first_look: ClassVar[Mapping[str, object]] = {"text_encoder": None}
     human_models = True
     flagged: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "Fréchet distance is over": ("{frechet}_at_{t}", "whole_{frechet}_at_{t}")
@@ -265,9 +258,6 @@ class GenCeption(ChainBenchmark):
 
     def tables(self, scores: Scores) -> Iterator[BenchmarkTable]:
         yield from people(self, scores)
-
-    def cross_check(self, section: GenCeptionSettings) -> CrossCheck:  # type: ignore[override]
-        return CrossCheck(section.cross_check, section.text_encoder)
 
     def write_human_sheet(self, given: StageInputs, store: CallStore) -> str:
         from driftledger.benchmarks.genception.human import (
