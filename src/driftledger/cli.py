@@ -388,8 +388,9 @@ def upgrade(
 ) -> None:
     """Write dvc.yaml and other generated files again.
 
-    Run it after an update of the package. params.yaml stays as it is. 'git diff' shows what
-    changed; uncommitted changes in these files are refused.
+    Run it after an update of the package. Of params.yaml, only settings that this version no
+    longer has are taken out. 'git diff' shows what changed; uncommitted changes in these files are
+    refused.
     """
     lines = commands.init.upgrade(context.obj, check=check)
     if lines:

@@ -22,6 +22,7 @@ from driftledger.core.errors import ConfigError
 from driftledger.core.files import load_yaml, write_bytes
 from driftledger.core.types import Medium, Sample
 from driftledger.project.catalogue import SECTIONS, catalogue, selectable
+from driftledger.project.presets import apply_preset
 from driftledger.project.project import Project
 from tests.conftest import REPOSITORY, draw
 from tests.support.cases import cases, each_case
@@ -273,6 +274,65 @@ def test_an_upgrade_writes_committed_files_again_and_refuses_others(here):
     assert pipeline.read_text() == before
     assert rules.read_text().startswith("*.log\n")
     assert upgrade(project, check=True) == []
+
+
+WITNESSES = "[regions_fine, blind]"
+WRITTEN = {
+    "on one line": f" {WITNESSES} # theirs",
+    "on several": "\n    [regions_fine,\n      # strong\n    blind\n  ]",
+    "a list below": "\n  - regions_fine\n  - blind",
+    "a list further in": "\n    - regions_fine # one\n    - blind",
+    "an alias": " *all",
+}
+
+
+@pytest.mark.parametrize("value", WRITTEN.values(), ids=WRITTEN)
+def test_an_upgrade_takes_a_setting_of_an_earlier_version_out(here, value):
+    """All else in the files stays as it is written, comments too."""
+    init(Path(), preset="minimal")
+    params = here / "params.yaml"
+    text = params.read_text().replace("models: [", "models: &all [") + "# the end"
+    below = "  # Cao et al."
+    assert text.count(below) == 1
+    params.write_text(text.replace(below, f"  cross_check:{value}\n{below}"))
+    preset = here / "presets/mine.yaml"
+    preset.parent.mkdir()
+    preset.write_text(f"genception:\n  iterations: 2\n  cross_check: {WITNESSES}")
+    git("add", "--all")
+    git("commit", "--quiet", "--message", "all")
+    with pytest.raises(ConfigError, match="'driftledger upgrade' takes it out"):
+        _ = Project(here).settings
+    with pytest.raises(ConfigError, match="'driftledger upgrade' takes it out"):
+        apply_preset(here, "minimal")
+    names = ("params.yaml", "presets/mine.yaml")
+    found = [f"{name}: genception.cross_check is no longer a setting" for name in names]
+    assert upgrade(Project(here), check=True) == found
+    assert upgrade(Project(here)) == [
+        f"{each} and was taken out; 'git diff' shows the changes" for each in found
+    ]
+    assert params.read_text() == text
+    assert preset.read_text() == "genception:\n  iterations: 2\n"
+    assert Project(here).settings.section("genception")
+    assert upgrade(Project(here), check=True) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("genception:\n", "genception: { iterations: 1, cross_check: [] }\nothers:\n"),
+        ("genception:\n", "genception:\n  cross_check: &t 5\n  repeats: *t\nothers:\n"),
+    ],
+)
+def test_what_cannot_be_taken_out_alone_is_left_to_the_user(here, before, after):
+    init(Path(), preset="minimal")
+    params = here / "params.yaml"
+    text = params.read_text().replace(before, after)
+    params.write_text(text)
+    (here / "MLproject").unlink()
+    with pytest.raises(ConfigError, match=r"genception\.cross_check .* by hand"):
+        upgrade(Project(here))
+    assert params.read_text() == text
+    assert not (here / "MLproject").exists()
 
 
 def test_generated_files_are_known_by_their_first_line_also_those_of_other_versions():

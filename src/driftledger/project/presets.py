@@ -97,7 +97,7 @@ def with_preset(root: Path, name: str) -> tuple[str, Settings]:
             wanted = preset.setdefault(section, {})
             for key, value in values.items():
                 if key not in wanted and now.get(key) == value:
-                    wanted[key] = shipped_section(section)[key]
+                    wanted[key] = shipped_section(section).get(key)
     text = (root / PARAMS).read_text(encoding="utf-8")
     return laid_over(root, text, preset, f"the preset {name}")
 
