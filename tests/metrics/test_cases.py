@@ -60,10 +60,11 @@ def of_retrieval(case):
         case["labels"],
         np.array([case["query"]]),
     )
-    nearest = neighbours.nearest(support, query, len(support))
+    [nearest] = neighbours.nearest(support, query, len(support))
+    [steps] = neighbours.all_steps(support, query)
     votes = retrieval.votes(support, labels, query, len(support))
     yield (
-        (nearest.indices[0].tolist(), nearest.similarities[0].tolist()),
+        (nearest.tolist(), (steps[nearest] / neighbours.STEPS).tolist()),
         (case["nearest"], case["similarities"]),
     )
     yield votes.nearest[0], case["nearest"][0]

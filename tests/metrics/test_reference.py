@@ -27,7 +27,7 @@ from driftledger.metrics.intervals import (
     share_interval,
 )
 from driftledger.metrics.intervals import t_quantile as quantile
-from driftledger.metrics.neighbours import STEPS, nearest
+from driftledger.metrics.neighbours import STEPS, all_steps, nearest
 from driftledger.metrics.paired import (
     minimum_detectable_difference,
     p_value,
@@ -254,11 +254,8 @@ def test_neighbours_are_those_of_whole_numbers(kind, monkeypatch):
     ]
     for cells in (2**22, 150, 1):
         monkeypatch.setattr("driftledger.metrics.neighbours.CELLS", cells)
-        found = nearest(support, queries, 30)
-        assert found.indices.tolist() == order
-        assert (found.similarities * STEPS).round().tolist() == [
-            [row[at] for at in some] for row, some in zip(steps, order, strict=True)
-        ]
+        assert nearest(support, queries, 30).tolist() == order
+        assert [row.tolist() for row in all_steps(support, queries)] == steps
 
 
 def test_a_cosine_halfway_between_two_steps():
@@ -268,9 +265,9 @@ def test_a_cosine_halfway_between_two_steps():
     support[:, 0] = 1
     support *= np.array([[1], [3], [7], [0.3]], dtype=np.float32)
     query = np.ones((1, 2**20), dtype=np.float32)
-    found = nearest(support, query, 4)
-    assert found.indices.tolist() == [[0, 1, 2, 3]]
-    assert found.similarities.tolist() == [[0.000976563] * 4]
+    assert nearest(support, query, 4).tolist() == [[0, 1, 2, 3]]
+    [steps] = all_steps(support, query)
+    assert steps.tolist() == [976563] * 4
 
 
 def test_the_variance_of_the_support_set_is_that_of_leaving_out_each_row():

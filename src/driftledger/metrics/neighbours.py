@@ -6,7 +6,7 @@ place in the support set.
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,26 +25,19 @@ _UP = 0.500001
 steps, is rounded up."""
 
 
-class Neighbours(NamedTuple):
-    """The nearest of the support set by query; equal similarities by their place in that set."""
+def nearest(support: Features, queries: Features, k: int) -> Int64:
+    """Return the indices, q×k, of the ``k`` nearest of ``support``, n×d, to each of ``queries``,
+    q×d, by cosine.
 
-    indices: Int64
-    """q×k, into the support set."""
-    similarities: Float64
-    """q×k cosines in [−1, 1] to 9 decimals; higher is nearer."""
-
-
-def nearest(support: Features, queries: Features, k: int) -> Neighbours:
-    """Return the ``k`` nearest of ``support``, n×d, to each of ``queries``, q×d, by cosine.
-
-    A row of zeros has the cosine 0.
+    The nearest comes first, and equal ones by their place in the support set. A row of zeros has
+    the cosine 0.
 
     Raises:
         ValueError: something is empty, not finite or of another shape than the rest, or ``k`` is
             not within 1..n.
 
     >>> nearest(np.array([[0.0, 2.0], [3.0, 4.0], [0.0, 1.0]]), np.array([[0.0, 1.0]]), 2)
-    Neighbours(indices=array([[0, 2]]), similarities=array([[1., 1.]]))
+    array([[0, 2]])
     """
     check_sets(support, queries)
     n = len(support)
@@ -60,8 +53,8 @@ def nearest(support: Features, queries: Features, k: int) -> Neighbours:
         keys = block * n + from_end
         largest.append(np.partition(keys, n - k, axis=1)[:, n - k :])
     ranked = np.sort(np.concatenate(largest), axis=1)[:, ::-1]
-    steps, places = np.divmod(ranked, n)
-    return Neighbours(n - 1 - places, steps / STEPS)
+    indices: Int64 = n - 1 - ranked % n
+    return indices
 
 
 def all_steps(support: Features, queries: Features) -> Iterator[Int64]:

@@ -96,7 +96,7 @@ def class_mean(
     """
     classes, numbers = _classes(support, labels, queries)
     sums = _sums(support, numbers, len(classes))
-    indices, _ = nearest(sums, queries, 1)
+    indices = nearest(sums, queries, 1)
     names = [*classes]
     return [names[number] for number in indices[:, 0]]
 
@@ -129,7 +129,7 @@ def votes(
     (['robin'], ['robin'], ['wren'])
     """
     classes, numbers = _classes(support, labels, queries)
-    indices = nearest(support, queries, most).indices
+    indices = nearest(support, queries, most)
     winners = np.empty_like(indices)
     several = max(1, CELLS // len(classes))
     for start in range(0, len(queries), several):

@@ -216,7 +216,7 @@ def rank_examples(
         else:
             features = encode_media(encoder, (sample.medium for sample in samples))
         deep = min(len(candidates), (most + 1) * max(files.values()))
-        orders = nearest(features[is_candidate], features, deep).indices
+        orders = nearest(features[is_candidate], features, deep)
     ranked = {}
     for sample, order in zip(samples, orders, strict=True):
         # Neither the sample's file nor one that is shown already.
