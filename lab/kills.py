@@ -5,8 +5,9 @@ A small project, of which a service on loopback is the model and the generator, 
 ``driftledger run``, ``dvc repro`` or ``driftledger track`` again and again; each is ended by
 SIGKILL, all its processes or one, or loses the reader of what it prints, as with ``| head -1``,
 and has to end by itself. So it goes until one ends before its moment. By the service's
-own log no call that was stored may have come again, and all files must be those of an undisturbed
-run. Then a new project begins.
+own log no call that was stored may have come again, records, scores and ledger must be those of an
+undisturbed run, and ``driftledger verify`` has to find that all else follows from them: what holds
+measured seconds is never the same. Then a new project begins.
 """
 
 import base64
@@ -35,7 +36,8 @@ import yaml
 from PIL import Image
 
 from driftledger.benchmarks.registry import benchmark_names
-from driftledger.core.files import write_json
+from driftledger.benchmarks.usage import CALLS, USAGE
+from driftledger.core.files import INPUTS, write_json
 from lab.entry import new_app, run
 
 RESULTS = Path("reports/perf/kills.json")
@@ -43,6 +45,8 @@ WAYS = (("driftledger", "run"), ("dvc", "repro"), ("driftledger", "track"))
 VICTIMS = ("all", "one", "reader")
 SEED = 18
 IMAGES, ITERATIONS, AT_ONCE = 8, 3, 8
+TIMED = (CALLS, USAGE, INPUTS)
+"""Files that hold measured seconds, or digests of them."""
 _PATIENCE = 600
 
 app = new_app(__doc__ or "")
@@ -231,19 +235,19 @@ class Project:
             )
 
     def files(self) -> dict[str, str]:
-        """Return the digest of every output and of the lock, by path."""
+        """Return the digest of each file of data, records, scores and ledger in which no measured
+        time counts, by path."""
         files = [
             file
-            for top in ("data", "reports", "ledger")
+            for top in ("data", "reports/scores", "ledger")
             for file in (self.root / top).rglob("*")
         ]
         return {
             str(file.relative_to(self.root)): hashlib.sha256(
                 file.read_bytes()
             ).hexdigest()
-            for file in (*files, self.root / "dvc.lock")
-            if file.is_file()
-            and file.name != "tracked.json"  # which names MLflow's runs
+            for file in files
+            if file.is_file() and file.name not in TIMED
         }
 
     def clear_rwlock(self) -> bool:
@@ -299,7 +303,7 @@ def kills(
     made again."""
     repository, service, lots = Path.cwd(), Service(), random.Random(seed)
     counted: Counter[str] = Counter()
-    stuck, different = list[str](), set[str]()
+    stuck, unverified, different = list[str](), list[str](), set[str]()
     with tempfile.TemporaryDirectory(
         prefix="kills-", ignore_cleanup_errors=True
     ) as name:
@@ -370,12 +374,15 @@ def kills(
                 for file in files.keys() | expected.keys()
                 if files.get(file) != expected.get(file)
             }
+            if project.start(("driftledger", "verify")).wait(_PATIENCE):
+                unverified.append(project.log.read_text(encoding="utf-8")[-2000:])
             shutil.rmtree(project.root.parent, ignore_errors=True)
     wrong = {
         "did_not_go_on": stuck,
         "calls_made_again": counted["calls_made_again"],
         "calls_lost": counted["calls_lost"],
         "files_that_differ": sorted(different),
+        "not_verified": unverified,
         "projects_with_other_runs_in_mlflow": counted["other_runs"],
     }
     results = {
