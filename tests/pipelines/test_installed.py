@@ -20,7 +20,7 @@ import yaml
 import driftledger
 from tests.acceptance import own_code
 from tests.acceptance.service import Service
-from tests.conftest import REPOSITORY, stages_run
+from tests.conftest import REPOSITORY
 from tests.support.wheels import (
     build_wheel,
     copy_source,
@@ -215,7 +215,7 @@ def test_own_photographs_are_evaluated_audited_and_after_an_upgrade_asked_nothin
     assert "in other words" in pipeline
     theirs.run("driftledger", "upgrade", "--check")
     theirs.commit("upgraded")
-    assert stages_run(theirs.run("driftledger", "run", "--plain")) == ["resolve"]
+    assert "making " not in theirs.run("driftledger", "run", "--plain")
     assert theirs.calls() == (PHOTOGRAPHS * 2 * 2,) * 2
     assert theirs.scores() == before
     theirs.run("driftledger", "verify")
