@@ -17,7 +17,7 @@ from typing import Any
 from pydantic import Field
 
 from driftledger.benchmarks.base import DATASET, QUESTION_SET, RECORDS_OF, SCORES
-from driftledger.core.canonical import sha256_bytes, sha256_of
+from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import ConfigError, StoreError, first_few
 from driftledger.core.files import Record, read_json, write_json
 from driftledger.core.paths import STATE
@@ -68,7 +68,7 @@ def lock_digest(root: Path) -> str:
     digests = []
     for name in (LOCK, RESOLVED, NOTED_SETTINGS):
         file = root / name
-        digests.append(sha256_bytes(file.read_bytes()) if file.is_file() else "")
+        digests.append(sha256_file(file) if file.is_file() else "")
     return sha256_of(digests)
 
 
