@@ -220,6 +220,7 @@ def test_a_model_without_some_calls_has_its_other_scores_and_is_not_in_the_lock(
         assert run(two) == 1
     said = capfd.readouterr().err
     assert f"driftledger: {MODEL}, blind: the painter is away" in said
+    assert "4 stages were made, in 0:" in said  # data, two scores, report
     for model in (MODEL, "blind"):
         of_model = two.root / "reports/scores" / model
         assert (of_model / "mme/few/score.json").is_file()

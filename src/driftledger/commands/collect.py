@@ -186,7 +186,7 @@ def refuse_failures(
         raise CoverageError(
             f"{len(failed)} of {total} {things} were ended by a failed call, and "
             f"{benchmark_name}.min_coverage in params.yaml asks for {min_coverage:.0%} "
-            f"({first_few(failed)}); run 'dvc repro' to try these again: finished calls are stored"
+            f"({first_few(failed)}); run again to try these: finished calls are stored"
         )
 
 

@@ -124,17 +124,18 @@ def run(
                 _forget_what_was_made(project.root, project.settings.run.models)
             with _log(project.root, plain=plain):
                 if until is not None:
-                    _Run(project, stages).build()
+                    _Run(project, stages, plain=plain).build()
                     race(project)
                     project = replace(project)
-                work = _Run(project, stages)
+                work = _Run(project, stages, plain=plain)
                 work.do()
     except SystemExit as stopped:
         say("stopped; 'driftledger run' goes on from here")
         return int(stopped.code or 0)
     if work.is_hopeless:
         return MISTAKE
-    _say_what_was_done(project, [*work.made], time.monotonic() - began)
+    made = [stage for stage in work.made if stage not in work.failed]
+    _say_what_was_done(project, made, time.monotonic() - began)
     lacking = show_scores(project)
     if not work.failed:
         show_what_changed(project, former)
@@ -146,10 +147,17 @@ def run(
 class _Run:
     """The stages, one after the other; what fails in one place stops nothing elsewhere."""
 
-    def __init__(self, project: Project, stages: Collection[str]) -> None:
-        """Take the stages of ``dvc.yaml``."""
+    def __init__(
+        self, project: Project, stages: Collection[str], *, plain: bool
+    ) -> None:
+        """Take the stages of ``dvc.yaml``.
+
+        Args:
+            plain: whether what they print is on the terminal.
+        """
         self._root = project.root
         self._stages = stages
+        self._plain = plain
         self._noted = noted_books(project.root)
         models = project.settings.run.models
         self._project = replace(project, unchanged=self._unchanged(outputs_of(models)))
@@ -170,7 +178,8 @@ class _Run:
         if stage not in self.made:
             self.made[stage] = None
             print(f"making {stage}", flush=True)
-            say(f"making {stage}")
+            if not self._plain:
+                say(f"making {stage}")
 
     def build(self) -> None:
         """Resolve names, fetch what the team has made, and build data.
@@ -214,7 +223,9 @@ class _Run:
         if not all(task.is_whole() for task in tasks_of(project)):
             self._try("", lambda: collect(project, begins=self.begins))
         tasks = tasks_of(project)
-        without = [task.folder for task in tasks if task.made() is None]
+        left = [task for task in tasks if task.made() is None]
+        without = [task.folder for task in left]
+        self.failed += {task.stage: None for task in left}
         if len(without) == len(tasks):
             self.is_hopeless = bool(self.failed)
         if self.is_hopeless:
