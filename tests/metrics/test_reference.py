@@ -12,6 +12,7 @@ import scipy.linalg
 import scipy.signal
 import scipy.special
 import scipy.stats
+import skimage.metrics
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -192,6 +193,11 @@ def test_ssim_is_equation_13_at_every_window():
             (mx**2 + my**2 + c1) * (vx + vy + c2)
         )
         assert structural_similarity(a, b) == pytest.approx(expected.mean(), abs=1e-6)
+        options = {"sigma": 1.5, "use_sample_covariance": False, "data_range": 255}
+        theirs = skimage.metrics.structural_similarity(
+            a, b, gaussian_weights=True, **options
+        )
+        assert structural_similarity(a, b) == round(theirs, 6)
     assert structural_similarity(a, a) == 1.0
 
 
