@@ -148,7 +148,6 @@ SLOW_TO_IMPORT = {
         "metrics/intervals.py",
         "metrics/paired.py",
     },
-    "skimage": {"metrics/structural.py"},
     "sklearn": set(),
 }
 """Library → where alone it is imported: stages and short commands are mostly their imports."""

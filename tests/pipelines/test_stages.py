@@ -12,7 +12,7 @@ import pytest
 from driftledger.benchmarks.registry import benchmark
 from driftledger.commands.collect import collect
 from driftledger.commands.stages import score
-from driftledger.core.errors import MissingSourceError
+from driftledger.core.errors import ConfigError, MissingSourceError
 from driftledger.project.project import Project
 from driftledger_demo.generators.painter import Painter
 from driftledger_demo.models.controls import WordCounter
@@ -202,6 +202,11 @@ def test_a_record_that_was_changed_pays_nothing_back(root, calls):
     update(Project(root))
     assert contents(root) == before
     assert calls == {"model": 2 * IMAGES, "generator": 2 * IMAGES}
+
+
+def test_a_model_that_is_not_selected_is_named(root):
+    with pytest.raises(ConfigError, match="^selected model 'blond' is unknown"):
+        score(Project(root), "blond")
 
 
 def test_where_one_benchmark_has_nothing_to_score_the_other_scores_are_written(

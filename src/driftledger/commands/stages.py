@@ -12,10 +12,12 @@ from driftledger.benchmarks.base import DATASET, QUESTION_SET, SCORES, Benchmark
 from driftledger.benchmarks.registry import question_rules
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import (
+    ConfigError,
     CoverageError,
     DriftledgerError,
     LedgerError,
     StoreError,
+    unknown_name,
 )
 from driftledger.core.files import keep_only, make, write_json
 from driftledger.core.grouping import grouped
@@ -108,12 +110,17 @@ def score(
         begins: called before anything is made.
 
     Raises:
+        ConfigError: the model is not selected.
         DriftledgerError: some scores could not be computed; it has the class of the first reason.
     """
     from driftledger.benchmarks.scoring import write_score
     from driftledger.benchmarks.usage import usage_behind
     from driftledger.project.resolve import inputs_of
 
+    if model not in project.settings.run.models:
+        raise ConfigError(
+            unknown_name("selected model", model, project.settings.run.models)
+        )
     folders = list[Path]()
     empty = list[CoverageError]()
     failed = dict[str, Exception]()

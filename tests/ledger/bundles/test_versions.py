@@ -178,8 +178,8 @@ def test_an_embedded_encoder_of_another_pillow_is_tried(forger, tmp_path, same):
 
 
 NEEDED = (
-    "PIL annotated_doc annotated_types filelock lazy_loader numpy platformdirs pydantic "
-    "pydantic_core ruamel scipy shellingham skimage typer typing_extensions typing_inspection"
+    "PIL annotated_doc annotated_types filelock numpy platformdirs pydantic "
+    "pydantic_core ruamel scipy shellingham typer typing_extensions typing_inspection"
 )
 """What ``driftledger check`` imports of others, in docs/trust.md by the names of distributions."""
 EMBEDDED_WORDS = "safetensors tokenizers"
