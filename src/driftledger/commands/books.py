@@ -51,8 +51,9 @@ def noted_books(root: Path) -> Books:
 
 
 def note_books(root: Path, books: Books) -> None:
-    """Note the state of a checkout."""
-    write_json(root / _NOTED, books)
+    """Note the state of a checkout; on a full disk the next run looks at all files."""
+    with suppress(OSError):
+        write_json(root / _NOTED, books)
 
 
 def outputs_of(models: Collection[str]) -> list[str]:
