@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections import Counter
+from concurrent.futures import CancelledError
 from functools import partial
 from typing import ClassVar
 
@@ -387,6 +388,28 @@ def test_a_full_disk_stops_new_calls(images, tmp_path, monkeypatch):
     with pytest.raises(StoreError, match="make room"):
         run(EchoModel(batch_size=1), SizeGenerator(), images, tmp_path / "store")
     assert len(SEEN) < 8
+
+
+def test_after_an_interrupt_no_thread_waits_for_the_loop(tmp_path):
+    """A thread that frees a component then would keep the process from ending."""
+    asked = []
+
+    def interrupted():
+        with collector:
+            endless = asyncio.Event().wait()
+            asked.append(asyncio.run_coroutine_threadsafe(endless, collector._loop))
+            raise SystemExit
+
+    with CallStore(tmp_path / "store") as store:
+        collector = Collector(store)
+        with pytest.raises(SystemExit):
+            interrupted()
+    with pytest.raises(CancelledError):
+        asked[0].result(PATIENCE)
+    freeing = threading.Thread(target=collector.release, args=[EchoModel()])
+    freeing.start()
+    freeing.join(PATIENCE)
+    assert not freeing.is_alive()
 
 
 def test_an_interrupt_lets_calls_under_way_arrive(images, tmp_path, capsys):

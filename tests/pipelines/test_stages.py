@@ -205,7 +205,7 @@ def test_a_record_that_was_changed_pays_nothing_back(root, calls):
 
 
 def test_a_model_that_is_not_selected_is_named(root):
-    with pytest.raises(ConfigError, match="^selected model 'blond' is unknown"):
+    with pytest.raises(ConfigError, match=r"^selected model 'blond' is unknown"):
         score(Project(root), "blond")
 
 

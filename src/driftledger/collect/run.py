@@ -57,6 +57,14 @@ class StoppedError(Exception):
     """The user has interrupted the run."""
 
 
+async def _drop_all() -> None:
+    """End all other work of the event loop."""
+    dropped = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in dropped:
+        task.cancel()
+    await asyncio.gather(*dropped, return_exceptions=True)
+
+
 class Collector:
     """The calls of any number of runs at once, in an event loop that has a thread of its own.
 
@@ -116,6 +124,8 @@ class Collector:
             self._wait_for(self.aclose())
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
+            # else a thread that asked for it meanwhile would wait for ever
+            self._loop.run_until_complete(_drop_all())
             self._loop.close()
 
     def _wait_for(self, work: Coroutine[Any, Any, R]) -> R:
@@ -158,7 +168,8 @@ class Collector:
 
     def release(self, component: Component) -> None:
         """Free a local component that no run asks any more; the next call loads it again."""
-        self._wait_for(self._workers.release(component))
+        if not self._is_closing:  # which frees all
+            self._wait_for(self._workers.release(component))
 
     async def drive(
         self,
@@ -192,12 +203,8 @@ class Collector:
 
     async def aclose(self) -> None:
         """Drop what is still under way, and close the connections to services."""
-        dropped = (
-            asyncio.all_tasks() - {asyncio.current_task()} if self._driven else set()
-        )
-        for task in dropped:
-            task.cancel()
-        await asyncio.gather(*dropped, return_exceptions=True)
+        if self._driven:
+            await _drop_all()
         await self._connections.aclose()
         self._workers.close()
         await asyncio.get_running_loop().shutdown_default_executor()
