@@ -412,6 +412,13 @@ def test_after_an_interrupt_no_thread_waits_for_the_loop(tmp_path):
     assert not freeing.is_alive()
 
 
+def test_calls_are_made_where_another_loop_runs_as_in_a_notebook(images, tmp_path):
+    async def cell():
+        return run(FarModel(), FarGenerator(), images, tmp_path / "store")
+
+    assert asyncio.run(cell()) == EXPECTED
+
+
 def test_an_interrupt_lets_calls_under_way_arrive(images, tmp_path, capsys):
     under_way = Counter[str]()
 

@@ -108,9 +108,7 @@ class Collector:
     def __enter__(self) -> Self:
         self._loop = asyncio.new_event_loop()
         self._loop.set_default_executor(ThreadPoolExecutor(_THREADS))
-        self._thread = Thread(
-            target=self._loop.run_forever, name="collector", daemon=True
-        )
+        self._thread = Thread(target=self._turn, name="collector", daemon=True)
         self._thread.start()
         return self
 
@@ -124,9 +122,12 @@ class Collector:
             self._wait_for(self.aclose())
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
-            # else a thread that asked for it meanwhile would wait for ever
-            self._loop.run_until_complete(_drop_all())
             self._loop.close()
+
+    def _turn(self) -> None:
+        """Run the event loop until it is stopped, and let nobody wait for it then."""
+        self._loop.run_forever()
+        self._loop.run_until_complete(_drop_all())
 
     def _wait_for(self, work: Coroutine[Any, Any, R]) -> R:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
