@@ -69,7 +69,7 @@ from driftledger.core.files import (
 )
 from driftledger.core.paths import STATE
 from driftledger.core.text import for_line, say
-from driftledger.ledger.lock import locked_digests, parse_lock
+from driftledger.ledger.lock import locked_now, parse_lock
 from driftledger.ledger.objects.git import is_unreadable, why_unread
 from driftledger.project.project import LOCK, Project
 from driftledger.project.resolve import resolve
@@ -202,17 +202,21 @@ class _Run:
         """List the stages that others have run from what is selected now, and whose outputs are not
         here."""
         project = self._project
-        lock = locked_digests(project.root)
+        lock = locked_now(project.root)
+        noted = project.noted()
         lacking = []
         for model in project.settings.run.models:
             stage = f"collect@{model}"
-            is_locked = lock.get(stage) == project.noted()["collect"][model]
-            if is_locked and not all(
-                task.made() for task in tasks_of(project, [model])
-            ):
+            digest = noted["collect"][model]
+            is_locked = (
+                stage in lock and lock[stage].digest(f"collect.{model}") == digest
+            )
+            made = [task.made() for task in tasks_of(project, [model])]
+            if is_locked and not all(made):
                 lacking.append(stage)
         is_built = (project.root / DATASET.out({})).is_dir()
-        if lock.get("data") == project.noted()["data"] and (lacking or not is_built):
+        is_locked = "data" in lock and lock["data"].digest("data") == noted["data"]
+        if is_locked and (lacking or not is_built):
             lacking.insert(0, "data")
         return lacking
 
@@ -225,7 +229,7 @@ class _Run:
         tasks = tasks_of(project)
         left = [task for task in tasks if task.made() is None]
         without = [task.folder for task in left]
-        self.failed += {task.stage: None for task in left}
+        self.failed += dict.fromkeys(task.stage for task in left)
         if len(without) == len(tasks):
             self.is_hopeless = bool(self.failed)
         if self.is_hopeless:

@@ -292,8 +292,8 @@ def incomplete_models(
             noted = load_json(tree.read(RESOLVED) or b"")
             for kind in ("collect", "score"):
                 entry = lock.get(f"{kind}@{model}")
-                before = entry and entry.noted.get(f"{kind}.{model}")
-                is_lacking |= noted[kind][model] not in (before, sha256_of(before))
+                before = entry.digest(f"{kind}.{model}") if entry else ""
+                is_lacking |= noted[kind][model] != before
         for spec, keys in own:
             made = f"{spec.collects.at(keys)}/{INPUTS}"
             with suppress(StoreError):  # it is not here

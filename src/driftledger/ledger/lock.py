@@ -43,6 +43,12 @@ class LockEntry(BaseModel):
         noted: Json = self.params.get(RESOLVED, {})
         return noted
 
+    def digest(self, name: str) -> str:
+        """Return the digest of what ``resolve`` had noted, as ``collect.<model>``; empty without
+        it."""
+        noted = self.noted.get(name, "")
+        return noted if isinstance(noted, str) else sha256_of(noted)
+
     def out(self, path: str) -> LockedFile | None:
         """Return the output at ``path``, relative to the top folder, if the stage wrote it."""
         return next((out for out in self.outs if out.path == path), None)
@@ -88,18 +94,6 @@ def with_settings(lock: Lock, behind: bytes | None) -> Lock:
             known = settings.get(digest) if isinstance(digest, str) else None
             entry.noted[name] = known if sha256_of(known) == digest else str(digest)
     return lock
-
-
-def locked_digests(root: Path) -> dict[str, str]:
-    """Return stage → the digest of what ``resolve`` had noted when it ran, of those that have one;
-    empty if ``dvc.lock`` is missing or cannot be read."""
-    digests = {}
-    with suppress(LedgerError, OSError, ValueError):
-        lock = parse_lock(read_regular(root / LOCK, LARGEST_YAML, within=root))
-        for name, entry in lock.items():
-            for digest in entry.noted.values():
-                digests[name] = str(digest)
-    return digests
 
 
 def locked_now(root: Path) -> Lock:
