@@ -337,36 +337,35 @@ def test_a_kill_before_the_lock_is_written_loses_nothing(
     assert {f"collect@{MODEL}", f"score@{MODEL}", "report"} <= in_lock(project)
 
 
-def test_another_command_of_dvc_is_waited_for(project, checkout, capfd, monkeypatch):
-    hold = "import sys, time; from dvc.repo import Repo, lock_repo\n"
+@pytest.fixture
+def other(project, checkout):
+    """Another process, which holds the lock of DVC."""
+    hold = "import sys; from dvc.repo import Repo, lock_repo\n"
     hold += "with lock_repo(Repo('.')): print('held', flush=True); sys.stdin.read()"
     command = [sys.executable, "-c", hold]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen(
         command, cwd=project.root, env=checkout.env, **pipes
-    ) as other:
-        assert other.stdout.readline() == "held\n"
-        threading.Timer(6, other.stdin.close).start()
-        assert run(project) == 0
-        other.stdin = None
+    ) as process:
+        assert process.stdout.readline() == "held\n"
+        yield process
+        process.kill()
+
+
+def test_another_command_of_dvc_is_waited_for(project, checkout, other, capfd):
+    threading.Timer(6, other.terminate).start()
+    assert run(project) == 0
     assert "waiting: another command of DVC works here" in capfd.readouterr().err
     assert status(checkout) == set()
 
 
 def test_where_another_command_of_dvc_stays_the_scores_are_shown(
-    project, checkout, capfd, monkeypatch
+    project, checkout, other, capfd, monkeypatch
 ):
     monkeypatch.setattr(books, "_BUSY", 0.0)
-    hold = "import sys, time; from dvc.repo import Repo, lock_repo\n"
-    hold += "with lock_repo(Repo('.')): print('held', flush=True); sys.stdin.read()"
-    command = [sys.executable, "-c", hold]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    with subprocess.Popen(
-        command, cwd=project.root, env=checkout.env, **pipes
-    ) as other:
-        assert other.stdout.readline() == "held\n"
-        assert run(project) == 1
-        other.stdin.close()
+    assert run(project) == 1
+    other.kill()
+    other.wait()
     out, err = capfd.readouterr()
     assert "dvc.lock: another command of DVC works here" in err
     assert "next: driftledger audit" in out
