@@ -41,7 +41,7 @@ from driftledger.collect.store import CallStore, Recorded, stores_in
 from driftledger.collect.submitted import under_way
 from driftledger.commands.folders import new_files
 from driftledger.commands.lock import hold, holder
-from driftledger.commands.stages import Begins, data, raise_all
+from driftledger.commands.stages import Begins, data, raise_all, unsaid
 from driftledger.commands.terminal import line, table
 from driftledger.components.base import Component, Generator
 from driftledger.components.service import RemoteComponent
@@ -221,7 +221,9 @@ def tasks_of(project: Project, models: Sequence[str] = ()) -> list[Task]:
     return tasks
 
 
-def collect(project: Project, models: Sequence[str] = (), begins: Begins = str) -> None:
+def collect(
+    project: Project, models: Sequence[str] = (), begins: Begins = unsaid
+) -> None:
     """Bring the records of these models up to date, or of all that are selected.
 
     What fails stops nothing else; the error names the models of all that failed, and has the class
@@ -301,8 +303,8 @@ def refuse_failed_calls(project: Project, model: str) -> None:
         failed += made.failed if made else 0
     if failed:
         raise CoverageError(
-            f"{failed} records of {model} were ended by a failed call; run again to try these "
-            "again: finished calls are stored, and 'driftledger run' scores what is there"
+            f"{failed} records of {model} were ended by a failed call; run again to try these: "
+            "finished calls are stored, and 'driftledger run' scores what is there"
         )
 
 

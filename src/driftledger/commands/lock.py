@@ -20,6 +20,8 @@ RUN_LOCK = "run.lock"
 """In the folder of the checkout's state."""
 HOLDER = "run.holder"
 """Beside it: who held the lock last."""
+_LONGEST = 200
+"""Bytes of that."""
 
 
 def hold(root: Path, what: str) -> AbstractContextManager[object]:
@@ -42,7 +44,7 @@ def hold(root: Path, what: str) -> AbstractContextManager[object]:
 def holder(root: Path) -> str:
     """Return who holds the lock, for the beginning of a sentence."""
     with suppress(OSError, ValueError):
-        return read_regular(root / STATE / HOLDER).decode()
+        return read_regular(root / STATE / HOLDER, _LONGEST).decode()
     return "another command of driftledger"
 
 

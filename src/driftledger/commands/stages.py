@@ -28,10 +28,14 @@ Begins: TypeAlias = Callable[[str], object]
 """Called with the name of a stage, as ``score@mine``, before it makes a folder."""
 
 
+def unsaid(_: str) -> None:
+    """Say of no stage that it begins: ``dvc repro`` does."""
+
+
 def data(
     project: Project,
     missing: dict[str, str] | None = None,
-    begins: Begins = str,
+    begins: Begins = unsaid,
 ) -> None:
     """Read, check and store the selected datasets and question sets.
 
@@ -98,7 +102,7 @@ def score(
     model: str,
     *,
     without: Collection[Path] = (),
-    begins: Begins = str,
+    begins: Begins = unsaid,
 ) -> list[CoverageError]:
     """Compute the scores of a model from its records; print and return why some have nothing to
     score.
