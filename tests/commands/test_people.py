@@ -72,9 +72,8 @@ def test_descriptions_are_chosen_where_models_differ(project, monkeypatch, capsy
     project = changed(
         project.root, lambda params: params["fidelity"].update(ratings="ratings.csv")
     )
-    (project.root / "ratings.csv").write_text(
-        "dataset,sample,model,description,rater,rating\n", encoding="utf-8"
-    )
+    sheet_head = "dataset,sample,model,description,rater,rating\n"
+    (project.root / "ratings.csv").write_text(sheet_head, encoding="utf-8")
     update(project)
     choose = ("ratings", "my_images", "--choose", "10")
     assert people(monkeypatch, *choose) == 2
@@ -88,7 +87,7 @@ def test_descriptions_are_chosen_where_models_differ(project, monkeypatch, capsy
     )
     assert people(monkeypatch, *choose) == 0
     assert (
-        "6 descriptions to rate, 0 rated, of 2 samples, which show a correlation"
+        "6 descriptions to rate, 0 rated, of all 2 samples with a description, which show"
         in (capsys.readouterr().out)
     )
     sheet = rows(project.root / "ratings.csv")
@@ -96,3 +95,26 @@ def test_descriptions_are_chosen_where_models_differ(project, monkeypatch, capsy
     before = (project.root / "ratings.csv").read_bytes()
     assert people(monkeypatch, *choose) == 0
     assert (project.root / "ratings.csv").read_bytes() == before
+    assert people(monkeypatch, *choose[:-1], "9") == 2
+    assert "driftledger: --choose 9: fewer than 10 samples" in capsys.readouterr().err
+
+    monkeypatch.setattr("driftledger.commands.people.FEWEST", 1)
+    (project.root / "ratings.csv").write_text(sheet_head, encoding="utf-8")
+    chosen = []
+    for number, says in (
+        ("1", "of 1 samples, which"),
+        ("2", "of 2 samples, which"),
+        ("1", "of 2 samples, as many as were chosen before"),
+    ):
+        assert people(monkeypatch, *choose[:-1], number) == 0
+        assert says in capsys.readouterr().out
+        chosen.append({row["sample"] for row in rows(project.root / "ratings.csv")})
+    assert chosen[0] < chosen[1] == chosen[2]
+    gone = "my_images,gone,blind,A text.,ann,5,1 of 5\n"
+    (project.root / "ratings.csv").write_text(
+        sheet_head.replace("\n", ",chance\n") + gone, encoding="utf-8"
+    )
+    assert people(monkeypatch, *choose) == 2
+    assert "ratings.csv has 1 samples of my_images that were chosen when models" in (
+        capsys.readouterr().err
+    )

@@ -12,6 +12,9 @@ from driftledger.core.text import for_terminal
 if TYPE_CHECKING:
     from driftledger.project.project import Project
 
+FEWEST = 10
+"""Samples that ``--choose`` takes."""
+
 app = typer.Typer(
     help="Write sheets in which people describe and rate.", no_args_is_help=True
 )
@@ -57,7 +60,6 @@ def ratings(
     choose: Annotated[
         int | None,
         typer.Option(
-            min=10,
             help="How many instead, by chance, more of them where models differ most.",
         ),
     ] = None,
@@ -77,6 +79,10 @@ def ratings(
     from driftledger.core.errors import ConfigError
     from driftledger.metrics.ratings import smallest_correlation
 
+    if choose is not None and choose < FEWEST:
+        raise ConfigError(
+            f"--choose {choose}: fewer than {FEWEST} samples show nothing; choose more"
+        )
     project = context.obj
     spec = benchmark("fidelity")
     run = project.settings.run
@@ -92,9 +98,17 @@ def ratings(
     sheet = project.root / section.ratings
     rows = to_rate(dataset, folders, run.seed, None if choose else samples)
     if choose:
-        choice = chosen_before(sheet, dataset)
-        if not choice:
-            choice = _choice(project, dataset, {row.sample for row in rows}, choose)
+        samples_here = {row.sample for row in rows}
+        before = chosen_before(sheet, dataset)
+        choice = before
+        if len(before) < min(choose, len(samples_here)):
+            choice = _choice(project, dataset, samples_here, choose)
+        if not before.keys() <= choice.keys():
+            raise ConfigError(
+                f"{section.ratings} has {len(before)} samples of {dataset} that were chosen when "
+                f"models differed elsewhere, so that {choose} would leave some out; rate these "
+                f"{len(before)}, or empty the column 'chance' to choose again"
+            )
         rows = of_choice(rows, choice)
     waiting, rated = write_sheet(sheet, rows, rater)
     images = f"{spec.data.at({'dataset': dataset})}/images"
@@ -103,7 +117,12 @@ def ratings(
     if choose:
         # two thirds from one half weigh as 8/9 as many that are drawn alike
         least = smallest_correlation(len(choice) * 8 / 9, section.confidence)
-        counts += f", of {len(choice)} samples, which show a correlation of {least:.2f}"
+        number = f"{len(choice)} samples"
+        if len(choice) < choose:
+            number = f"all {number} with a description"
+        if len(choice) > choose:
+            number += ", as many as were chosen before"
+        counts += f", of {number}, which show a correlation of {least:.2f}"
     typer.echo(
         for_terminal(f"{counts}; the images are {images}/<sample>.png\n{meaning}")
     )

@@ -65,6 +65,17 @@ def test_ratings_are_read_as_spreadsheets_save_them(sheet):
         assert read_ratings(sheet) == [given_to("ann", 5)]
 
 
+@pytest.mark.parametrize(
+    "given", ["4", "4.0", "4,0", "4.00", "4.", "４", "４．０", " 4 "]
+)
+@pytest.mark.parametrize("empty", ["", " ", "nan", "NaN", "<NA>", "None", "n/a"])
+def test_ratings_are_read_as_programs_save_them(sheet, given, empty):
+    write_sheet(sheet, ROWS, "ann")
+    rate(sheet, empty, given)
+    assert [each.rating for each in read_ratings(sheet)] == [4]
+    assert write_sheet(sheet, ROWS, "ann") == (1, 1)
+
+
 WRONG = {
     "no column": (
         "dataset,sample,model,rater,rating\n",
@@ -84,7 +95,7 @@ WRONG = {
         HEAD + 'd,s,m,"two\nlines",ann,\nd,t,m,text,ann,good\n',
         "line 4: the rating is 'good'",
     ),
-    "other digits": (HEAD + "d,s,m,text,ann,４\n", "the rating is '４'"),
+    "other digits": (HEAD + "d,s,m,text,ann,４.5\n", "the rating is '４.5'"),
     "nobody's": (
         HEAD + "d,s,m,text,,3\n",
         "line 2: there is a rating, and 'rater' is empty; fill it in",
@@ -207,6 +218,7 @@ def test_more_samples_are_chosen_where_models_differ():
     assert min(upper) > max(lower)
     assert choose(dict(reversed(spreads.items())), 7, 12) == choice
     assert choose(spreads, 8, 12) != choice
+    assert choice.keys() < choose(spreads, 7, 13).keys() < choose(spreads, 7, 30).keys()
     assert choose({"a": 1.0, "b": 0.0}, 7, 10) == {"a": "2 of 2", "b": "2 of 2"}
     assert set(choose(dict(zip("abcd", range(4), strict=True)), 7, 3).values()) == {
         *("2 of 2", "1 of 2")

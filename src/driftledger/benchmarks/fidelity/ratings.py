@@ -5,6 +5,7 @@ formula, and what is in a sheet stays there.
 """
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
@@ -46,6 +47,10 @@ RUBRIC: Mapping[int, str] = {
 
 _COMMAND = "driftledger people ratings"
 """It writes such a sheet."""
+_WHOLE = re.compile(r"([1-5])(?:[.,]0*)?")
+"""A rating, also as programs write it that take a column with an empty cell for decimals."""
+_NOT_RATED = frozenset({"", "nan", "none", "null", "na", "n/a", "<na>"})
+"""Empty cells, also as programs write them out."""
 
 
 class Rating(NamedTuple):
@@ -162,14 +167,15 @@ def read_ratings(path: Path) -> list[Rating]:
     for line, cells in read_table(path, COLUMNS, "ratings", _COMMAND).entries():
         where = f"ratings: {path}, line {line}"
         given = cells["rating"]
-        if not given:
+        if _is_empty(given):
             continue
         for column in (*COLUMNS[:3], "rater"):
             if not cells[column]:
                 raise ConfigError(
                     f"{where}: there is a rating, and {column!r} is empty; fill it in"
                 )
-        if not re.fullmatch("[1-5]", given):
+        whole = _WHOLE.fullmatch(unicodedata.normalize("NFKC", given))
+        if whole is None:
             must = "a whole number from 1 (completely unfaithful) to 5 (completely faithful)"
             raise ConfigError(
                 f"{where}: the rating is {for_line(given)!r:.100}; it must be {must}, or empty"
@@ -189,7 +195,7 @@ def read_ratings(path: Path) -> list[Rating]:
                 f"{where}: {for_line(rating.rater)!r:.100} has a rating of {of!r:.200} in line "
                 f"{before} already; remove one of the two"
             )
-        ratings.append(rating._replace(rating=int(given), chance=chance))
+        ratings.append(rating._replace(rating=int(whole[1]), chance=chance))
     return ratings
 
 
@@ -291,7 +297,7 @@ def write_sheet(
             texts[columns.index("chance")] = chances[place]
         if by in (None, cells["rater"]):
             key: Sequence[str] = *place, cells["model"], _compared(cells["description"])
-            rated[key] = bool(cells["rating"]) or rated.get(key, False)
+            rated[key] = not _is_empty(cells["rating"]) or rated.get(key, False)
     done = 0
     for row in rows:
         names = [_name(name) for name in row[:3]]
@@ -306,6 +312,10 @@ def write_sheet(
     if text != before:
         write_bytes(path, text.encode("utf-8", "replace"))
     return len(rows) - done, done
+
+
+def _is_empty(rating: str) -> bool:
+    return rating.casefold() in _NOT_RATED
 
 
 def _name(text: str) -> str:
