@@ -47,6 +47,34 @@ _NAME = re.compile(f"(?![A-Za-z]:){_PART}(?:/{_PART})*")
 """A relative path without control characters that stays in its folder, on Windows too."""
 
 
+_CUT = "ends before its members do: fetch it again"
+_PACKED = (
+    "another program packed it: unpack it, if the bundle is inside, and give that file"
+)
+_OTHERS = (
+    (rb"$", "is empty: fetch it again"),
+    (
+        rb"version https://git-lfs",
+        "is a pointer of Git LFS and not the file behind it: 'git lfs pull' fetches that",
+    ),
+    (
+        rb"outs:",
+        "is a pointer of DVC and not the file behind it: 'dvc pull' fetches it",
+    ),
+    (
+        rb"(?i:\s*<(!doctype|html|head|\?xml|!--))",
+        "is a web page: fetch the file that it links to",
+    ),
+    (
+        rb"\x1f\x8b|\x28\xb5\x2f\xfd|\xfd7zXZ|7z\xbc\xaf|BZh|Rar!",
+        "is packed once more: unpack it, and give the file inside",
+    ),
+    (rb"PK\x05\x06", "is a ZIP file that holds nothing"),
+    (rb"(?!PK\x03\x04)", "is not a bundle: it does not begin as one"),
+)
+"""How files begin that people take for bundles, and what to say of each."""
+
+
 class BundleError(ValueError):
     """Raised for a file that is not a bundle.
 
@@ -158,8 +186,11 @@ class Archive:
         length = file.seek(0, io.SEEK_END)
         offset = 0
         last = b""
-        if self._at(0, 4) != _LOCAL_SIGNATURE:
-            raise BundleError("is not a bundle: it does not begin as one")
+        file.seek(0)
+        begin = file.read(64)
+        for pattern, says in _OTHERS:
+            if re.match(pattern, begin):
+                raise BundleError(says)
         while self._at(offset, 4) == _LOCAL_SIGNATURE:
             *_, crc, _, size, name_length, _ = _LOCAL.unpack(
                 self._at(offset, _LOCAL.size)
@@ -167,10 +198,12 @@ class Archive:
             raw_name = self._at(offset + _LOCAL.size, name_length)
             member = _Member(raw_name, crc, size=size, offset=offset)
             name = raw_name.decode(errors="replace")
+            if name.endswith((".zip", "/")):
+                raise BundleError(f"holds {name[:80]!r}: {_PACKED}")
             check_name(name)
             if self._at(offset, len(member.local)) != member.local:
                 how = "encrypted, compressed or otherwise than a bundle stores it"
-                raise BundleError(f"holds {name} {how}")
+                raise BundleError(f"holds {name} {how}: {_PACKED}")
             if raw_name <= last:
                 raise BundleError(f"holds {name} twice, or out of its order")
             if (
@@ -186,7 +219,9 @@ class Archive:
             offset += len(member.local) + size
             last = raw_name
         end = _end([*self._members.values()], offset)
-        if length != offset + len(end) or self._at(offset, len(end)) != end:
+        if length < offset + len(end):
+            raise BundleError(_CUT)
+        if length > offset + len(end) or self._at(offset, len(end)) != end:
             problem = "its list of members differs, or something is beside it"
             raise BundleError(f"does not end as a bundle: {problem}")
 
@@ -207,5 +242,5 @@ class Archive:
         self._file.seek(offset)
         data = self._file.read(size)
         if len(data) != size:
-            raise BundleError("ends before its members do")
+            raise BundleError(_CUT)
         return data

@@ -112,6 +112,10 @@ def check(path: Path, *, trust_features: bool = False) -> Report:
         BundleError: the file is not a bundle.
         OSError: the file cannot be read.
     """
+    if path.is_dir():
+        raise BundleError("is a folder: give the file that 'driftledger bundle' wrote")
+    if path.exists() and not path.is_file():
+        raise BundleError("is a pipe or a device: save the bundle to a file first")
     with (
         path.open("rb") as file,
         TemporaryDirectory(prefix="driftledger-") as top,
