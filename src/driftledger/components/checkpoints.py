@@ -229,10 +229,11 @@ class CheckpointComponent(Component):
         try:
             library_versions(*self.libraries, extra=self.extra)
             repository, commit = self.source[1:]
+            notes = self.adapter_notes(fetches=False)
         except ConfigError as error:
             return [str(error)], []
         if repository is None:
-            return [], []
+            return [], notes
         hub = import_extra("huggingface_hub")
         cache = Path(import_extra("huggingface_hub.constants").HF_HUB_CACHE)
         with suppress(
@@ -248,11 +249,29 @@ class CheckpointComponent(Component):
             size = sum(each.file_size for each in files if each.will_download) / 1e9
             free = free_space(cache) / 1e9
             if size:
-                return [], [
+                notes.append(
                     f"{self.path}: up to {size:,.1f} GB to fetch into {cache}, where {free:,.0f} "
                     "GB are free"
-                ]
-        return [], []
+                )
+        return [], notes
+
+    def adapter_notes(self, *, fetches: bool) -> list[str]:
+        """Return what to know of the adapters on it, where they are not what they seem.
+
+        Args:
+            fetches: whether those of the hub are looked at, too.
+
+        Raises:
+            ConfigError: one is neither here nor on the hub.
+        """
+        return []
+
+    @property
+    def mark(self) -> str | None:
+        notes = []
+        with suppress(ConfigError):  # all calls are stored, and it is not here
+            notes = self.adapter_notes(fetches=True)
+        return "; ".join(filter(None, [self.knows, *notes])) or None
 
     @property
     def unrepeatable(self) -> str | None:

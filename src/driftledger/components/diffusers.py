@@ -17,6 +17,7 @@ import numpy as np
 from PIL import Image
 from pydantic import Field, JsonValue, model_validator
 
+from driftledger.components.adapters import does_nothing, is_dora
 from driftledger.components.base import Generator, Operational, library_versions
 from driftledger.components.checkpoints import (
     ADAPTER,
@@ -262,6 +263,15 @@ class Diffusers(CheckpointComponent, Generator):
             raise ValueError("a gguf file is quantized already; remove quantization")
         return self
 
+    def adapter_notes(self, *, fetches: bool) -> list[str]:
+        notes = []
+        for lora in self.loras:
+            if (fetches or lora.source.folder) and does_nothing(lora.local()):
+                notes.append(
+                    f"its LoRA {lora.file!r:.100} does nothing: it was not trained"
+                )
+        return notes
+
     def identity(self) -> dict[str, Any]:
         identity, (name, config) = super().identity(), self._scheduler_config
         more: dict[str, Sequence[WeightsFile]] = {
@@ -440,6 +450,11 @@ class Diffusers(CheckpointComponent, Generator):
             pipeline.vae.enable_tiling()
         for number, lora in enumerate(self.loras):
             file = lora.local()
+            if is_dora(file):  # diffusers leaves its magnitudes out
+                raise ConfigError(
+                    f"{lora.file!r:.200} is a DoRA, which is not read; merge it into the "
+                    "checkpoint, and remove it"
+                )
             with suppress(ValueError):  # of a file without its keys
                 pipeline.load_lora_weights(
                     file.parent, weight_name=file.name, adapter_name=f"lora_{number}"

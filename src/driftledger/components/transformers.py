@@ -16,6 +16,14 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 from PIL import Image
 from pydantic import Field, JsonValue, model_validator
 
+from driftledger.components.adapters import (
+    TEMPLATE,
+    TEMPLATES,
+    does_nothing,
+    has_own_template,
+    other_base,
+    read_config,
+)
 from driftledger.components.base import Model, Operational, library_versions
 from driftledger.components.checkpoints import (
     ADAPTER,
@@ -404,6 +412,23 @@ class ChatCheckpoint(CheckpointComponent, Model):
             )
         return folder
 
+    def adapter_notes(self, *, fetches: bool) -> list[str]:
+        if self.adapter is None or not (fetches or self._adapter.folder):
+            return []
+        folder = self._adapter.local([ADAPTER, ADAPTER_WEIGHTS, TEMPLATE])
+        notes = []
+        if note := other_base(folder, self.path):
+            notes.append(note)
+        if self.chat_template is None:
+            base = self.source.local(TEMPLATES)
+            if has_own_template(folder, base):
+                notes.append(
+                    f"its adapter's own {TEMPLATE} is not used; chat_template may name it"
+                )
+        if does_nothing(folder / ADAPTER_WEIGHTS):
+            notes.append("its adapter does nothing: it was not trained")
+        return notes
+
     @cached_property
     def _template(self) -> str | None:
         if self.chat_template is None:
@@ -448,6 +473,38 @@ class _Ready(NamedTuple):
     """The tokens that end an answer."""
     context: int | None
     """How many tokens the model can hold at once, where its configuration says."""
+
+
+def _adapt(model: Any, folder: Path) -> None:
+    """Add an adapter to a model.
+
+    Raises:
+        ValueError: it does not fit, or is of a kind that is not read.
+    """
+    config = read_config(folder)
+    kind = config.get("peft_type")
+    weights = None
+    if config.get("use_dora"):
+        # which transformers does not find under the names that peft gives them
+        load = import_extra("safetensors.torch").load_file
+        weights = {}
+        for name, weight in load(folder / ADAPTER_WEIGHTS).items():
+            weights[re.sub(r"lora_magnitude_vector$", r"\g<0>.weight", name)] = weight
+    try:
+        # a weight in another shape is in the report
+        adapted = model.load_adapter(
+            str(folder), adapter_state_dict=weights, ignore_mismatched_sizes=True
+        )
+        refuse_random(vars(adapted))
+    except (ValueError, LookupError, NotImplementedError, TypeError) as error:
+        if kind in (None, "LORA"):
+            raise
+        raise ValueError(
+            f"an adapter of peft's kind {kind!r:.60} is not read as it is; merge it into its base "
+            f"(merge_and_unload), if peft can do that, and set path to the result ({error})"
+        ) from None
+    if unused := sorted(adapted.unexpected_keys):
+        raise ValueError(f"the base has no place for {first_few(unused)}")
 
 
 class Transformers(ImageCheckpoint, ChatCheckpoint):
@@ -553,13 +610,7 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
             ) from None
         refuse_random(report)
         if self.adapter is not None:
-            # a weight in another shape is in the report
-            adapted = model.load_adapter(
-                str(self.adapter_folder()), ignore_mismatched_sizes=True
-            )
-            refuse_random(vars(adapted))
-            if unused := sorted(adapted.unexpected_keys):
-                raise ValueError(f"the base has no place for {first_few(unused)}")
+            _adapt(model, self.adapter_folder())
         if not hasattr(model, "generate"):
             raise ValueError(f"its class {type(model).__name__} generates no text")
         named = model.generation_config.eos_token_id

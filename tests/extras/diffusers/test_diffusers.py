@@ -281,6 +281,21 @@ def test_a_lora_changes_the_image_as_strongly_as_it_is_scaled(copy, tmp_path):
     save_file({"weight": torch.zeros(1)}, tmp_path / "lora" / "other.safetensors")
     with pytest.raises(ConfigError, match=r"'other\.safetensors' has no LoRA weights"):
         drawn(generator(copy, loras=[lora | {"file": "other.safetensors"}]))
+    weights = load_file(tmp_path / "lora" / lora["file"])
+    assert generator(copy, loras=[lora]).readiness() == ([], [])
+    for name, weight in weights.items():
+        if "lora_B" in name:
+            weight.zero_()
+    save_file(weights, tmp_path / "lora" / "untrained.safetensors")
+    untrained = generator(copy, loras=[lora | {"file": "untrained.safetensors"}])
+    note = "its LoRA 'untrained.safetensors' does nothing: it was not trained"
+    assert (untrained.readiness(), untrained.mark) == (([], [note]), note)
+    assert (drawn(untrained) == plain).all()
+    for name in ("dora_scale", "lora_magnitude_vector"):
+        magnitudes = {f"unet.conv_in.{name}": torch.ones(1)}
+        save_file(weights | magnitudes, tmp_path / "lora" / "dora.safetensors")
+        with pytest.raises(ConfigError, match=r"'dora\.safetensors' is a DoRA, which"):
+            drawn(generator(copy, loras=[lora | {"file": "dora.safetensors"}]))
 
 
 def test_a_gguf_file_replaces_the_transformers_weights(folders, tmp_path):

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import peft
+import torch
 from transformers import AutoModelForImageTextToText
 
 from tests.support.checkpoints.weights import seeded
@@ -10,15 +11,19 @@ from tests.support.checkpoints.weights import seeded
 LANGUAGE = r".*language_model.*\.(q_proj|v_proj)"
 
 
-def build_adapter(base: Path, folder: Path, targets: str = LANGUAGE) -> Path:
+def build_adapter(
+    base: Path, folder: Path, targets: str = LANGUAGE, use_dora: bool = False
+) -> Path:
     """Adapt the layers whose names match ``targets``, strongly enough to change what is said."""
     model = AutoModelForImageTextToText.from_pretrained(base)
-    config = peft.LoraConfig(r=4, lora_alpha=32, target_modules=targets)
+    config = peft.LoraConfig(
+        r=4, lora_alpha=32, target_modules=targets, use_dora=use_dora
+    )
     with seeded(1):
         adapted = peft.get_peft_model(model, config)
         for name, weight in adapted.named_parameters():
             if "lora_" in name:
-                weight.data.normal_(0, 0.5)
+                weight.data += torch.randn_like(weight) / 2
     adapted.save_pretrained(folder)
     return folder
 

@@ -1,10 +1,12 @@
 """A LoRA on a checkpoint: it says what the merged weights say, and both are in the identity."""
 
+import json
 import shutil
 from importlib import metadata
 from pathlib import Path
 
 import pytest
+from safetensors.torch import load_file, save_file
 
 from driftledger.components.base import ComponentCard
 from driftledger.components.transformers import Transformers
@@ -13,11 +15,12 @@ from driftledger.ledger.verify.components import Components
 from driftledger.project.project import Project
 from driftledger.project.settings import parse_settings
 from tests.extras.chatting import change_json, model, refused, texts
-from tests.support.cases import cases
+from tests.support.cases import cases, each_case
 from tests.support.checkpoints.weights import change_one_weight, drop_one_weight
 from tests.support.params import default_params
 
 adapters = pytest.importorskip("tests.support.checkpoints.adapters")
+WEIGHTS = "adapter_model.safetensors"
 ONE = "1" * 40
 TWO = "2" * 40
 
@@ -71,6 +74,40 @@ def test_one_that_does_not_fit_is_one_sentence(case, llava, adapter, asked):
     said = refused(llava, asked[0], adapter=str(adapter))
     start = f"'{llava}' with adapter_model.safetensors of '{adapter}' cannot be loaded"
     assert said.startswith(f"{start}: {case['says']}")
+
+
+@each_case(cases(__file__, "adapter_notes"))
+def test_one_that_is_not_what_it_seems_gets_a_note(case, llava, adapter):
+    """It reaches ``plan``, by what is known before a call, and scores, by the card's mark."""
+    weights = load_file(adapter / WEIGHTS)
+    for name, weight in weights.items():
+        if case.get("zero", "none") in name:
+            weight.zero_()
+    save_file(weights, adapter / WEIGHTS)
+    config = case.get("config", {})
+    change_json(adapter / "adapter_config.json", lambda held: held.update(config))
+    for name, text in case.get("files", {}).items():
+        of_base = (llava / name).read_text()
+        if case.get("in_json"):
+            (llava / name).unlink()
+            held = json.dumps({"chat_template": of_base})
+            (llava / "chat_template.json").write_text(held)
+        (adapter / name).write_text(text.replace("BASE", of_base))
+    settings = {"adapter": str(adapter)}
+    if "settings" in case:
+        settings["chat_template"] = str(adapter / "chat_template.jinja")
+    one = model(llava, **settings)
+    assert one.readiness() == ([], case["notes"])
+    assert one.mark == ("; ".join(case["notes"]) or None)
+
+
+def test_a_dora_says_what_the_merged_weights_say(llava, asked, tmp_path):
+    place = adapters.build_adapter(llava, tmp_path / "dora", use_dora=True)
+    adapted = model(llava, adapter=str(place)).respond(asked)
+    plain = model(llava).respond(asked)
+    adapters.merge(llava, place)
+    assert adapted == model(llava).respond(asked)
+    assert set(texts(adapted)).isdisjoint(texts(plain))
 
 
 def test_a_pickle_is_not_loaded(llava, adapter, asked):
