@@ -254,6 +254,20 @@ def test_a_forged_description_is_found_when_its_call_is_made_again(
     )
 
 
+def test_a_served_model_that_a_component_does_not_name_is_found(ledger):
+    def change(row):
+        row["results"][0]["served_model"] = "gpt-5.4-2026-03-17"
+
+    ledger.edit(RECORDS, change, 0)
+    ledger.relock()
+    contents = Contents(ledger.root, trust=False)
+    again = regenerate(ledger.project, [ledger.evidence()], contents, 10_000)
+    [found] = again.result.findings
+    assert found.what == (
+        "'gpt-5.4-2026-03-17' is stored as the served model, regions names None"
+    )
+
+
 @pytest.mark.parametrize(("levels", "found"), [(2, 0), (3, 1)])
 def test_an_image_through_weights_may_be_two_levels_off(
     ledger, monkeypatch, levels, found

@@ -268,8 +268,11 @@ def candidates_table(
 
 
 def versions_table(rows: Sequence[Json]) -> Group:
-    """Show scores by the versions that made them, the oldest first, with dates and runs."""
-    tables: dict[str, Table] = {}
+    """Show scores by the versions that made them, the oldest first, with dates and runs.
+
+    Files that differ in other things than these have one line: the JSON has each.
+    """
+    alike: dict[tuple[str, ...], list[Json]] = {}
     for row in rows:
         spec = benchmark(row["benchmark"])
         versions = {}
@@ -277,26 +280,29 @@ def versions_table(rows: Sequence[Json]) -> Group:
             fingerprint = part["fingerprint"][:SHORT]
             versions[part["part"]] = f"{part['name']}@{fingerprint}"
         model = versions.pop("model")
-        others = sorted({*versions.values()})
-        made_with = ", ".join(others)
-        if made_with not in tables:
-            tables[made_with] = table(
-                "score", "model", "metric", "value", "stood", "run", numbers=["value"]
-            )
+        made_with = ", ".join(sorted({*versions.values()}))
         key = row["headline"]
         metric = spec.metric(key)
         value = "–"
         if row["value"] is not None:
             value = figure(row["value"], metric.digits if metric else 4)
-        since = str(row["first_date"] or "–")[:10]
-        stood = f"since {since}"
-        if not row["current"]:
-            stood = f"{since} to {row['last_date']:.10}"
-        fingerprints = [run[:SHORT] for run in row["runs"]]
-        runs = first_few(fingerprints, 1) or "–"
         place = place_of(spec, row["keys"])
-        cells = (place, model, spec.titled(key), value, stood, runs)
-        tables[made_with].add_row(*map(line, cells))
+        cells = (made_with, place, model, spec.titled(key), value)
+        alike.setdefault(cells, []).append(row)
+    tables: dict[str, Table] = {}
+    for (made_with, *cells), files in alike.items():
+        if made_with not in tables:
+            tables[made_with] = table(
+                "score", "model", "metric", "value", "stood", "run", numbers=["value"]
+            )
+        since = str(files[0]["first_date"] or "–")[:10]
+        stood = f"since {since}"
+        if not any(row["current"] for row in files):
+            last = max(row["last_date"] for row in files)
+            stood = f"{since} to {last:.10}"
+        fingerprints = [run[:SHORT] for row in files for run in row["runs"]]
+        runs = first_few(fingerprints, 1) or "–"
+        tables[made_with].add_row(*map(line, (*cells, stood, runs)))
     blocks: list[RenderableType] = []
     for made_with, scores in tables.items():
         blocks += [line(f"made with {made_with}", HEAD), scores, ""]

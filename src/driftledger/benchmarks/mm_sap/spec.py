@@ -350,6 +350,8 @@ class MMSAP(QuestionBenchmark):
                 )
             if name not in metrics:
                 absent[name] = "no question of its kind"
+                if name.endswith("accuracy"):
+                    absent[name] = "no question was answered"
         intervals = interval_ends(estimates, PERCENT)
         accepted = np.array([part["score"].numerator for part in parts], dtype=object)
         accepted[np.array([part["score"].denominator for part in parts]) == 0] = None

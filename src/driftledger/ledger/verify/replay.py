@@ -365,6 +365,12 @@ def _difference(recorded: Recorded) -> str:
             )
         ends = f"{component.provider} now ends it as {again.outcome}"
         return f"it is stored as {stored_as}, and {ends}"
+    served = recorded.gave.served_model
+    if served != again.served_model:
+        return (
+            f"{served!r:.80} is stored as the served model, {component.provider} names "
+            f"{again.served_model!r:.80}"
+        )
     image = recorded.gave.medium
     if image is None:
         before = recorded.gave.text or ""
