@@ -108,6 +108,15 @@ def test_the_same_run_gives_the_same_bytes(original, score_zip, tmp_path):
     assert (tmp_path / "score.zip").read_bytes() == score_zip.read_bytes()
 
 
+def test_a_folder_that_has_changed_here_is_named(ledger, score_zip, tmp_path):
+    with (ledger.root / RECORDS).open("ab") as records:
+        records.write(b"{}\n")
+    says = write_bundle(ledger.project, ledger.evidence(), tmp_path / "score.zip")
+    changed = f"to know: {CHAINS} has changed here; the bundle has what dvc.lock names"
+    assert changed in says
+    assert (tmp_path / "score.zip").read_bytes() == score_zip.read_bytes()
+
+
 def test_without_images_their_hashes_still_lead_to_the_lock(original, tmp_path):
     write_bundle(
         original.project, original.evidence(), tmp_path / "score.zip", images=False

@@ -164,6 +164,12 @@ def write_bundle(
     notes = dict.fromkeys(
         f"to know: {each.where}: {each.why}" for each in recomputed.skipped
     )
+    for folder in folders:
+        files = contents.listing_here(folder.path)
+        if files and files != contents.manifest(folder):
+            notes[
+                f"to know: {folder.path} has changed here; the bundle has what dvc.lock names"
+            ] = None
     return [
         f"{out}: {run.name}, {len(held):,} files{left}, {out.stat().st_size / 1e6:.1f} MB",
         *list(notes)[:5],
