@@ -111,6 +111,11 @@ def as_streamed(wav, riff, data):
         (36, 0),
         (2**31 - 1, 2**31 - 37),
         (2**31 + 3, 2**31 - 4096),
+        (2_000_000_036, 2_000_000_000),
+        (32_036, 2_000_000_000),
+        (32_036, 0),
+        (0, 2**28 - 1),
+        (2**32 - 1, 2**32 - 37),
     ],
 )
 def test_a_streamed_sound_has_the_length_of_what_follows(riff, data, tmp_path):

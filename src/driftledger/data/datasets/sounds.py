@@ -33,6 +33,9 @@ MOST_SECONDS = 600.0
 """The longest where settings name no other, and the most that they allow."""
 
 
+_LARGEST_WAV = 2**31 - 2**16
+"""Bytes of samples; servers write this length or a larger one where they do not know it, or one
+that is longer than an hour."""
 _FAINTEST = 0.01
 """Of a sound's loudest sample: where its channels' mean stays below, they cancel one another out.
 """
@@ -88,21 +91,26 @@ def decode_sound(
 
 
 def _with_lengths(data: bytes) -> bytes:
-    """Return a WAV that was streamed, so that its header holds no lengths, with those of what
+    """Return a WAV that was streamed, so that its header holds no true lengths, with those of what
     follows."""
     head, mark, rest = data.partition(b"data")
-    if head[:4] + head[8:12] != b"RIFFWAVE" or len(rest) < 4:
+    at = head.find(b"fmt ")
+    if head[:4] + head[8:12] != b"RIFFWAVE" or len(rest) < 4 or len(head) < at + 20:
         return data
-    [total] = unpack_from("<I", head, 4)
     [length] = unpack_from("<I", rest)
-    is_odd = total + 8 != len(data) and not 0 < length < 2**31 - 2**16
-    if length != 2**32 - 1 and not is_odd:
+    [a_second] = unpack_from("<I", head, at + 16)
+    follows = len(rest) - 4
+    if length == 0:
+        is_streamed = not rest[4:8].isalnum()  # else another part of the file follows
+    else:
+        is_streamed = length > follows and length >= min(3600 * a_second, _LARGEST_WAV)
+    if not is_streamed:
         return data
     return (
         pack("<4sI", b"RIFF", len(data) - 8)
         + head[8:]
         + mark
-        + pack("<I", len(rest) - 4)
+        + pack("<I", follows)
         + rest[4:]
     )
 
