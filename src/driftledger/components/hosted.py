@@ -14,6 +14,7 @@ from PIL import UnidentifiedImageError
 from pydantic import Field
 
 from driftledger.components.base import Operational
+from driftledger.components.network import check_network
 from driftledger.components.openai import OpenAIChat, OpenAIComponent
 from driftledger.components.service import RefusedError, RemoteGenerator
 from driftledger.core.errors import ServiceError
@@ -65,7 +66,7 @@ class LiteLLM(OpenAIChat):
     async def connect(self) -> AsyncIterator[Callable[..., Awaitable[Any]]]:
         litellm = self._litellm()
         litellm.suppress_debug_info = True
-        self.look_at_proxy()
+        check_network()
         yield partial(self._ask, litellm)
 
     async def post(self, client: Any, body: dict[str, Any]) -> str:
@@ -116,7 +117,7 @@ class HuggingFaceImages(OpenAIComponent, RemoteGenerator):
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[Callable[..., Awaitable[Any]]]:
         hub = import_extra("huggingface_hub")
-        self.look_at_proxy()
+        check_network()
         settings = {
             "provider": self.service,
             "api_key": self._key,

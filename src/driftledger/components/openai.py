@@ -39,6 +39,7 @@ from driftledger.components.answers import (
     trouble_in,
 )
 from driftledger.components.base import MOST_TOKENS, Operational
+from driftledger.components.network import certificates, check_network
 from driftledger.components.service import (
     USUAL_TOKENS,
     RefusedError,
@@ -68,8 +69,6 @@ from driftledger.core.types import Conversation, Medium, Outcome, Result, Usage
 from driftledger.data.datasets.decode import decode
 
 if TYPE_CHECKING:
-    import ssl
-
     import httpx2
 
 OFFICIAL = "https://api.openai.com/v1"
@@ -102,20 +101,13 @@ _THOUGHTS = ("reasoning_content", "reasoning", "thinking")
 """Fields of a message that hold what a model thought: DeepSeek and vLLM, OpenRouter, Ollama."""
 _ORDINARY = {"model", "n", "size", "quality", "style"}
 """Fields of a request that are words of any sentence."""
-
-
-def _certificates() -> "ssl.SSLContext":
-    """Return the certificates that the environment names, to check services by."""
-    places = [os.environ.get(name) for name in ("SSL_CERT_FILE", "SSL_CERT_DIR")]
-    return _read_certificates(*places)
-
-
-@lru_cache(maxsize=1)
-def _read_certificates(*_: str | None) -> "ssl.SSLContext":
-    """Read certificates once for all clients: with 150 of them that takes 30 ms of CPU."""
-    import httpx2
-
-    return httpx2.create_ssl_context()
+_SETTING = re.compile(
+    r"\b(models?|param(eter)?s?|settings?|options?|fields?|arguments?|key|url|endpoint)\b",
+    re.IGNORECASE,
+)
+"""What an error names that has to do with an entry of params.yaml."""
+_NOT_NAMED = "ask whoever runs the service"
+"""What to do where an error names nothing that params.yaml could change."""
 
 
 async def _bound(largest: int, response: "httpx2.Response") -> None:
@@ -263,8 +255,8 @@ class OpenAIComponent(RemoteComponent):
             headers = _PLAIN | (
                 {"Authorization": f"Bearer {self._key}"} if self._key else {}
             )
-            self.look_at_proxy()
-        except (ConfigError, ServiceError) as error:
+            check_network()
+        except ConfigError as error:
             return [*missing, str(error)], notes
         if type(self).connect is not OpenAIComponent.connect:
             return missing, notes
@@ -312,19 +304,6 @@ class OpenAIComponent(RemoteComponent):
             (notes if self.base_url and is_partial else missing).append(what)
         return missing, notes
 
-    def look_at_proxy(self) -> None:
-        """Make a client as the library will, which reads the environment's proxies.
-
-        Raises:
-            ServiceError: none can be made.
-        """
-        import httpx2
-
-        try:
-            httpx2.Client(base_url=self._address, verify=_certificates()).close()
-        except (httpx2.InvalidURL, ImportError, ValueError) as error:
-            self.ended(0, f"{type(error).__name__}: {error}")
-
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[Callable[..., Awaitable[Any]]]:
         async with self._client() as client:
@@ -340,7 +319,7 @@ class OpenAIComponent(RemoteComponent):
     @asynccontextmanager
     async def _client(self) -> AsyncIterator[Any]:
         openai = import_extra("openai")
-        self.look_at_proxy()
+        check_network()
         client = openai.AsyncOpenAI(
             # given nothing, it would take OPENAI_API_KEY and send that
             api_key=self._key or "none",
@@ -350,7 +329,7 @@ class OpenAIComponent(RemoteComponent):
             http_client=openai.DefaultAsyncHttpxClient(
                 follow_redirects=False,
                 headers=_PLAIN,
-                verify=_certificates(),
+                verify=certificates(),
                 event_hooks={"response": [partial(_bound, self.largest)]},
             ),
         )
