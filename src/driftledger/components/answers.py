@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from driftledger.core.files import load_json
+from driftledger.core.media import image_in
 from driftledger.core.strict import Strict
 from driftledger.core.types import Outcome
 
@@ -27,7 +28,7 @@ _UNSAFE = (
 """Words about content, in errors and in the reasons of an end."""
 FINISH_REASONS = {
     Outcome.OK: r"|(finish_?reason[_.])?(stop(ped|_token|_sequence)?|end_(of_)?turn|end_?of_?text"
-    r"|eos(_token)?|completed?|finished|done)",
+    r"|eos(_token)?|completed?|finished|done|null|none)",
     Outcome.FILTERED: rf".*({_UNSAFE}|filter|recitation|block_?list|blocked|prohibited|spii"
     r"|policy).*",
     Outcome.REFUSED: r".*(refus|declin).*",
@@ -35,13 +36,14 @@ FINISH_REASONS = {
     r"|.*(max_(new_|output_|completion_)?(token|reached|output|length)|truncat"
     r"|(token|output)_(limit|budget)|max_output|context_(window|length)).*|incomplete",
 }
-"""Outcome → why an answer with it ended, in lower case. After any other reason the call is tried
-again."""
+"""Outcome → why an answer with it ended, in lower case. An answer with any other reason is whole,
+unless that is in :data:`MAY_PASS`."""
 MAY_PASS = re.compile(
-    "network|resource|load|time|rate|error|fail|abort|cancel|interrupt"
+    r"network|resource|(over|un)load|(?<![a-z])(time|rate(?![a-z]))|(?<!no_)error|fail|abort"
+    "|cancel|interrupt|paus|disconnect|partial"
 )
-"""In the reason of an end that has to do with one moment; after others, the call is tried only
-once more."""
+"""In the reason of an end that has to do with one moment: half an answer, so that the call is tried
+again."""
 
 
 class ErrorRule(Strict):
@@ -54,7 +56,7 @@ class ErrorRule(Strict):
     setting: bool = False
     end: Literal["filtered", "refused", "later", "another day", "never"]
     advice: str = ""
-    flags: tuple[Literal["busy", "billed", "full", "gone"], ...] = ()
+    flags: tuple[Literal["busy", "billed", "full", "gone", "of_input"], ...] = ()
 
 
 _TABLE = Path(__file__).with_name("errors.toml").read_text(encoding="utf-8")
@@ -71,6 +73,8 @@ class Trouble(NamedTuple):
     """The field of the request that it is about; often empty."""
     text: str
     """The field, the message and the body, in which words are looked for."""
+    is_error: bool
+    """Whether the body names one, known or not, or is no JSON object."""
 
     def rule(self, names_setting: bool) -> ErrorRule:
         """Return the first rule that matches; the last one matches everything."""
@@ -107,7 +111,9 @@ def trouble_in(status: int, text: str) -> Trouble:
             status = int(value)
     param = str(inner.get("param") or "")
     words = _NOT_SO.sub("", f"{param} {message} {text}"[:_MOST_SEARCHED])
-    return Trouble(status, message, param, words.lstrip())
+    named = [outer.get(name) for name in ("error", "base_resp", "message", "detail")]
+    is_error = status != 200 or not outer or any(value for _, value in facts(named))
+    return Trouble(status, message, param, words.lstrip(), is_error)
 
 
 def facts(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
@@ -180,18 +186,39 @@ def field(answer: Any, kind: type[A], *path: str | int) -> A | None:
 
 _FLAG = re.compile(
     "((has|is|was|contains)_?)?(nsfw|unsafe)(_?(concepts?|content|image))?(_?(detected|flagged))?"
+    "=(true|1)"
     "|((is|was|content|image|output|request)_?)?(moderated|filtered|blocked|censored|flagged)"
+    "=(true|1)"
+    "|((is|was|content|image)_?)?(safe|allowed)=(false|0)"
+    r"|(respects?|respected|pass(es|ed)?)_?(moderation|safety)\w*=(false|0)"
+    r"|(moderation|safety)(_?check)?_?(passed|ok)=(false|0)"
+    rf"|\w*(reason|status|state)\w*=({FINISH_REASONS[Outcome.FILTERED]})"
 )
+"""A name and its value, which mark a drawn image as filtered."""
 
 
 def flag_of(answer: Any) -> str | None:
     """Return what marks a drawn image as filtered, such as ``has_nsfw_concepts: true``."""
     for name, value in facts(answer):
-        word = str(value).lower()
-        is_flag = _FLAG.fullmatch(name.lower()) and word in ("true", "1")
-        is_ending = re.search("reason|status|state", name.lower())
-        if is_flag or (
-            is_ending and re.fullmatch(FINISH_REASONS[Outcome.FILTERED], word)
-        ):
-            return f"{name}: {word}"
+        small = re.sub("(?<=[a-z])(?=[A-Z])", "_", name)
+        if _FLAG.fullmatch(f"{small}={value}".lower()):
+            return f"{name}: {value}".lower()
     return None
+
+
+_NO_REFUSAL = re.compile(
+    r"://|\.(png|jpe?g|webp)\b|.{4000}"
+    r"|\A(pending|queued?|(in_?)?progress|processing|running|start(ed|ing)|submitted|created)\Z",
+    re.IGNORECASE | re.DOTALL,
+)
+"""The address of an image, what is as long as one, or the state of a job that draws it."""
+
+
+def is_withheld(item: Any) -> bool:
+    """Return True if a service left out the image that an item is there for.
+
+    Then it says nothing, or a refusal in a few words. Another protocol has the image under another
+    name, or its address, or names a job under way.
+    """
+    texts = [str(value) for _, value in facts(item)]
+    return not any(_NO_REFUSAL.search(text) or image_in(text) for text in texts)

@@ -35,6 +35,7 @@ from driftledger.components.answers import (
     facts,
     field,
     flag_of,
+    is_withheld,
     retry_after,
     trouble_in,
 )
@@ -64,7 +65,7 @@ from driftledger.core.media import (
 )
 from driftledger.core.registry import import_extra
 from driftledger.core.strict import Strict, is_none
-from driftledger.core.text import for_line
+from driftledger.core.text import for_line, shortened
 from driftledger.core.types import Conversation, Medium, Outcome, Result, Usage
 from driftledger.data.datasets.decode import decode
 
@@ -389,11 +390,20 @@ class OpenAIComponent(RemoteComponent):
             answer = load_json(text.encode(), self.largest, strict=False)
         item = field(answer, dict, self.needed, 0)
         if item is None:
-            return self.ended(200, text)
+            trouble, rule, _ = self._judged(200, text)
+            is_silent = not (trouble.is_error or rule.words)
+            return (self.without(answer) if is_silent else None) or self.ended(
+                200, text
+            )
         for inside in (answer.get("error"), item.get("error")):
             if any(value for _, value in facts(inside)):
                 return self.ended(200, json.dumps({"error": inside}))
         return await self.read(answer, *given)
+
+    def without(self, answer: Any) -> Result | None:
+        """Return the result in an answer that names no error and lacks what was asked for; None if
+        it cannot be read."""
+        return None
 
     @property
     def _key(self) -> str | None:
@@ -411,14 +421,8 @@ class OpenAIComponent(RemoteComponent):
     def redacted(self, text: str) -> str:
         """``text`` from the service on one short line, without the key."""
         text = text.replace(self._key, "***") if self._key else text
-        line = _MASKED_KEY.sub(
-            "***", for_line(text.encode(errors="backslashreplace").decode())
-        )
-        return (
-            line
-            if len(line) <= _LONGEST_MESSAGE
-            else f"{line[: _LONGEST_MESSAGE - 1]}…"
-        )
+        plain = text.encode(errors="backslashreplace").decode()
+        return shortened(_MASKED_KEY.sub("***", for_line(plain)), _LONGEST_MESSAGE)
 
     async def shown(self, data: bytes, usage: Usage) -> Result:
         """Decode the image that a service drew; keep its bytes if they hold it as it is."""
@@ -439,7 +443,7 @@ class OpenAIComponent(RemoteComponent):
     def useless(self, text: str, *, may_pass: Any = False) -> TransientError:
         """Return an error: the service has done something, but nothing to go on with; ``text`` may
         quote it."""
-        advice = "" if may_pass else f"check {self._entry}"
+        advice = "" if may_pass else _NOT_NAMED
         return TransientError(
             self.redacted(text), billed=True, advice=advice, once_more=not may_pass
         )
@@ -456,6 +460,8 @@ class OpenAIComponent(RemoteComponent):
         trouble, rule, advice = self._judged(status, text)
         reason = trouble.message
         wait = retry_after(headers, trouble.text, trouble.status)
+        if "of_input" in rule.flags:
+            raise RefusedError(f"{reason}; {advice}", of_input=True) from None
         if rule.end == "filtered":
             return Result(outcome=Outcome.FILTERED, error=reason)
         if rule.end == "refused":
@@ -470,7 +476,10 @@ class OpenAIComponent(RemoteComponent):
                 reason, advice=advice, retry_after=wait, **flags
             ) from None
         if rule.end == "another day":
-            advice = f"{advice}; run again after {moment(wait) if wait else 'a day'}"
+            after = "a day"
+            if wait and wait > self.limits.deadline:  # else it is of another limit
+                after = moment(wait)
+            advice = f"{advice}; run again after {after}"
         else:
             advice = f"{advice} and run again"
         raise ServiceError(f"{self._server}: {reason}; {advice}") from None
@@ -490,6 +499,11 @@ class OpenAIComponent(RemoteComponent):
             word for word in re.findall(r"\w+", message) if word not in _ORDINARY
         ]
         change = [lines[word] for word in named + mentioned if word in lines]
+        line = _NOT_NAMED
+        if change:
+            line = f"{change[0]} in {self._entry}"
+        elif named or _SETTING.search(message):
+            line = f"change {self._entry}"
         rule = trouble.rule(not lines.keys().isdisjoint(named))
         if message == text and trouble.status in range(200, 300):
             message = f"an answer that cannot be read: {message[:1000]}"
@@ -511,7 +525,8 @@ class OpenAIComponent(RemoteComponent):
             env=self.api_key_env or "api_key_env",
             model=model,
             entry=self._entry,
-            line=f"{change[0]} in {self._entry}" if change else f"change {self._entry}",
+            answering=f"see what answers at {where}" if self.base_url else _NOT_NAMED,
+            line=line,
             proxy=[*proxies, "HTTPS_PROXY"][0],
             where=" or ".join([where, *proxies]),
         )
@@ -723,11 +738,23 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
             sent |= {"add_generation_prompt": False, "continue_final_message": True}
         return {"model": self.model, "messages": messages, **sent, **self.extra}
 
+    def without(self, answer: Any) -> Result | None:
+        """Return an empty reply where the service has counted no token of one."""
+        counts = counts_in(answer)
+        asked = counts.get("prompt", counts.get("input", 0))
+        if not counts or counts.get("output") or counts.get("total", 0) > asked:
+            return None
+        error = "the answer has no choices, and no tokens of one"
+        return Result("", Outcome.EMPTY, error=error, usage=Usage(asked, 0))
+
     async def read(self, answer: Any, conversation: Conversation) -> Result:
         choice = answer["choices"][0]
         message = field(choice, dict, "message") or {}
         error = None
-        reason = (field(choice, str, "finish_reason") or "").lower().replace("-", "_")
+        ending = field(choice, str, "finish_reason")
+        ending = ending or field(choice, str, "finish_reason", "type") or ""
+        reason = re.sub(r"[\s-]+", "_", ending.strip().lower())
+        note = None
         outcome = next(
             (
                 each
@@ -740,7 +767,17 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
         if not isinstance(content, str | list | dict | None) or not (
             message or outcome in (Outcome.FILTERED, Outcome.REFUSED)
         ):
-            raise self.useless(f"an answer that cannot be read: {answer}")
+            empty = None if message else self.without(answer)
+            if empty is None:
+                raise self.useless(f"an answer that cannot be read: {answer}")
+            return empty
+        if outcome is None and MAY_PASS.search(reason):
+            raise self.useless(
+                f"half an answer (finish_reason: {reason})", may_pass=True
+            )
+        if outcome is None:
+            outcome = Outcome.OK
+            note = self.redacted(f"finish_reason: {reason}")
         counts = counts_in(answer)
         usage = usage_of(answer) if counts else None
         most = conversation.most_tokens(self.max_tokens)
@@ -766,11 +803,6 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
             error = (
                 f"max_tokens = {most or 'null'} were used up before the answer began"
             )
-        if outcome is None:
-            raise self.useless(
-                f"half an answer (finish_reason: {reason})",
-                may_pass=MAY_PASS.search(reason),
-            )
         if conversation.prefix and outcome.goes_on:
             text = conversation.whole(text.strip()) if text.strip() else ""
         return Result(
@@ -778,6 +810,7 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
             outcome,
             served_model=field(answer, str, "model"),
             error=error,
+            note=note,
             system_fingerprint=field(answer, str, "system_fingerprint"),
             usage=usage,
             reasoning=_joined(thoughts) or None,
@@ -855,19 +888,36 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
             **self.extra,
         }
 
+    def without(self, answer: Any) -> Result | None:
+        """Return a filtered drawing where nothing, or a refusal in words, is in its place."""
+        words = field(answer, str, "choices", 0, "message", "content")
+        place = words or answer.get("data", answer)
+        is_filtered = flag_of(answer) or (place is not answer and is_withheld(place))
+        return self._withheld(answer, place) if is_filtered else None
+
+    def _withheld(self, answer: Any, place: Any) -> Result:
+        """Return a filtered drawing, with its flag or what is in the place of an image."""
+        error = flag_of(answer) or f"an answer without an image: {str(place)[:1000]}"
+        return Result(
+            outcome=Outcome.FILTERED,
+            error=self.redacted(error),
+            served_model=field(answer, str, "model"),
+            usage=usage_of(answer, images=1),
+        )
+
     async def read(self, answer: Any, prompt: str, seed: int) -> Result:
         drawn = answer["data"][0]
+        if flag_of(answer):
+            return self._withheld(answer, drawn)
         usage = usage_of(answer, images=1)
         served = field(answer, str, "model")
-        if flag := flag_of(answer):
-            error = self.redacted(flag)
-            return Result(
-                outcome=Outcome.FILTERED, error=error, served_model=served, usage=usage
-            )
         url = (field(drawn, str, "url") or "").strip()
         encoded = field(drawn, str, "b64_json")
         if not encoded and url[:5].lower() == "data:":
             encoded = url
+        text = encoded or url
+        if is_withheld(drawn) and (not text or re.search(r"\w \w", text)):
+            return self._withheld(answer, drawn)
         if not encoded:
             if url and "response_format" not in self.extra:
                 advice = "add `response_format: b64_json` to `extra:` and run again"

@@ -127,6 +127,8 @@ class RefusedError(AttemptError):
 
     names_setting: bool = field(default=False, kw_only=True)
     """Whether it is about a setting, so that the first refusal is enough."""
+    of_input: bool = field(default=False, kw_only=True)
+    """Whether calls with another input get past it, however many meet it."""
 
 
 def moment(seconds: float) -> str:
@@ -379,7 +381,8 @@ class ServiceClient:
     def _end_if_always(self, error: AttemptError, shown: str) -> None:
         """Raise a :class:`ServiceError` where it is likely that no call gets past ``error``."""
         gone = isinstance(error, TransientError) and error.gone
-        if self._has_answered and not gone:
+        of_input = isinstance(error, RefusedError) and error.of_input
+        if of_input or (self._has_answered and not gone):
             return
         words = _NUMBER.sub("", str(error))
         self._failures[words] += 1
