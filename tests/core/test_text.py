@@ -203,9 +203,10 @@ def test_a_cell_is_sent_to_nobody(text):
     assert cells_of(for_cell(text)) == [text, "end", text]
 
 
-@pytest.mark.parametrize("text", ["www.a.b", "http://a.b"])
-def test_no_cell_is_made_a_link_by_github(text):
+@pytest.mark.parametrize("text", ["www.a.b", "http://a.b", "/close", " /assign me"])
+def test_no_cell_is_a_link_or_a_command_of_a_forge(text):
     assert "\\" in for_cell(text)
+    assert cells_of(for_cell(text)) == [text.strip(), "end", text.strip()]
 
 
 @pytest.mark.parametrize("text", FORMULAS)

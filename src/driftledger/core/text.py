@@ -67,6 +67,8 @@ def for_cell(text: str) -> str:
         line = _MARKDOWN.sub(
             lambda match: f"\\{match[1]}" if match[1] else match[0], escaped
         )
+    if line.startswith("/"):  # GitLab takes a line that begins so for a command
+        line = f"\\{line}"
     return _ADDRESS.sub("@&#8203;", line)
 
 
