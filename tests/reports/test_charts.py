@@ -64,11 +64,23 @@ def test_bars_are_as_long_as_values_with_intervals():
     ]
     assert texts(axes) == ["0.700", "–", "0.250"]
     assert [list(line.get_xdata()) for line in axes.lines] == [[0.65, 0.75]]
+    assert axes.get_xlim()[1] > 0.9
+    assert max(axes.get_xticks()) <= 0.75, "no value stands beside the bars"
 
 
 def at(name, worth):
     ends = {"gc_at_2_low": worth - 0.0625, "gc_at_2_high": worth + 0.0625}
     return genception_score(model=name, metrics={"gc_at_2": worth, **ends})
+
+
+def test_lines_are_in_the_order_of_the_metrics():
+    curves = ["frechet_eye", "gc", "similarity"]
+    points = [{"step": 1, "value": 0.5}, {"step": 2, "value": 0.4}]
+    score = genception_score(
+        metrics={"gc_at_2": 0.4}, curves=dict.fromkeys(curves, points)
+    )
+    lines = [name for name in figures([score]) if name in curves]
+    assert lines == ["gc", "similarity", "frechet_eye"]
 
 
 def test_a_line_joins_the_models_that_are_better_than_every_cheaper_one():

@@ -287,8 +287,8 @@ def versions_table(rows: Sequence[Json]) -> Group:
         if row["value"] is not None:
             value = figure(row["value"], metric.digits if metric else 4)
         place = place_of(spec, row["keys"])
-        cells = (made_with, place, model, spec.titled(key), value)
-        alike.setdefault(cells, []).append(row)
+        line_of = (made_with, place, model, spec.titled(key), value)
+        alike.setdefault(line_of, []).append(row)
     tables: dict[str, Table] = {}
     for (made_with, *cells), files in alike.items():
         if made_with not in tables:

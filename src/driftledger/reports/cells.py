@@ -59,12 +59,19 @@ def cell(
 
     >>> print(cell(27.204, more="24.1–30.3"), cell(27.204, digits=1), cell(None))
     27.20 (24.1–30.3) 27.2 –
+    >>> print(cell(10154, digits=0))
+    10,154
     """
     if value is None:
         return Cell()
+    thousands = "," if abs(value) >= 10_000 else ""
     sign = "+" if signed and value > 0 else ""
     return Cell(
-        f"{sign}{value:.{digits}f}", value, score=score, number=number, more=more
+        f"{sign}{value:{thousands}.{digits}f}",
+        value,
+        score=score,
+        number=number,
+        more=more,
     )
 
 

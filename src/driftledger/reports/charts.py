@@ -155,8 +155,11 @@ def figures_of(block: Block, series: SeriesOf) -> Iterator[Drawing]:
         curves |= {
             base_key(curve): None for curve, points in score.curves.items() if points
         }
-    for curve in curves:
-        family = spec.metric(f"{curve}_at_1")
+    families = {curve: spec.metric(f"{curve}_at_1") for curve in curves}
+    order = [*spec.metrics, None]
+    for curve, family in sorted(
+        families.items(), key=lambda each: order.index(each[1])
+    ):
         if curve in spec.layout.lines:
             title, across = spec.layout.lines[curve]
             yield _lines(block, series, curve, title, across)
@@ -203,6 +206,8 @@ def _bars(block: Block, series: SeriesOf, metric: Metric, key: str) -> Drawing:
         high = max(ends) or 1.0
         span = high - low
         axis.set_xlim(low - 0.02 * span if low < 0 else low, high + 0.33 * span)
+        # beyond the longest bar stand its number and no values
+        axis.set_xticks([tick for tick in axis.get_xticks() if low <= tick <= high])
         style: dict[str, Any] = {"ha": "right", "va": "center", "fontsize": 8.5}
         for row, (model, cell) in enumerate(cells.items()):
             if cell.value is not None:
