@@ -17,12 +17,11 @@ from PIL import Image
 from pydantic import Field, JsonValue, model_validator
 
 from driftledger.components.adapters import (
-    TEMPLATE,
     TEMPLATES,
     does_nothing,
-    has_own_template,
     other_base,
     read_config,
+    template_of,
 )
 from driftledger.components.base import Model, Operational, library_versions
 from driftledger.components.checkpoints import (
@@ -415,16 +414,17 @@ class ChatCheckpoint(CheckpointComponent, Model):
     def adapter_notes(self, *, fetches: bool) -> list[str]:
         if self.adapter is None or not (fetches or self._adapter.folder):
             return []
-        folder = self._adapter.local([ADAPTER, ADAPTER_WEIGHTS, TEMPLATE])
+        folder = self._adapter.local([ADAPTER, ADAPTER_WEIGHTS, *TEMPLATES])
         notes = []
-        if note := other_base(folder, self.path):
-            notes.append(note)
-        if self.chat_template is None:
-            base = self.source.local(TEMPLATES)
-            if has_own_template(folder, base):
-                notes.append(
-                    f"its adapter's own {TEMPLATE} is not used; chat_template may name it"
-                )
+        if named := other_base(folder, self.path):
+            notes.append(
+                f"its adapter was made for {named!r:.100}, which has another name"
+            )
+        of_base = template_of(self.source.local(TEMPLATES))
+        if not self.chat_template and template_of(folder) not in ("", of_base):
+            notes.append(
+                "its adapter's own chat template is not used; chat_template may name it"
+            )
         if does_nothing(folder / ADAPTER_WEIGHTS):
             notes.append("its adapter does nothing: it was not trained")
         return notes
@@ -481,7 +481,7 @@ def _adapt(model: Any, folder: Path) -> None:
     Raises:
         ValueError: it does not fit, or is of a kind that is not read.
     """
-    config = read_config(folder)
+    config = read_config(folder / ADAPTER)
     kind = config.get("peft_type")
     weights = None
     if config.get("use_dora"):

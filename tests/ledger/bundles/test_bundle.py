@@ -662,37 +662,16 @@ def test_a_file_of_another_form_is_refused(data, tmp_path):
     assert not is_bundle(tmp_path / "x.zip")
 
 
-UNPACK = "another program packed it: unpack it, if the bundle is inside, and give that"
-PASSED_ON = {
-    "a ZIP in a ZIP": (zipped("score.zip", PLAIN), f"holds 'score.zip': {UNPACK}"),
-    "deflated": (
-        zipped("a/score.zip", PLAIN, zipfile.ZIP_DEFLATED),
-        f"holds 'a/score.zip': {UNPACK}",
-    ),
-    "a folder on top": (zipped("score/"), f"holds 'score/': {UNPACK}"),
-    "packed again": (
-        zipped("manifest.json"),
-        f"otherwise than a bundle stores it: {UNPACK}",
-    ),
-    "an LFS pointer": (b"version https://git-lfs.github.com/spec/v1\n", "git lfs pull"),
-    "a file of DVC": (b"outs:\n- md5: 0\n", "'dvc pull' fetches it"),
-    "HTML": (b"\n <!DOCTYPE html><title>Sign in", "is a web page"),
-    "gzip": (b"\x1f\x8b\x08" + bytes(80), "is packed once more: unpack it"),
-    "empty": (b"", "is empty: fetch it again"),
-    "four bytes": (PLAIN[:4], "ends before its members do: fetch it again"),
-    "cut in a member": (PLAIN[:35], "ends before its members do: fetch it again"),
-    "cut between": (PLAIN[: PLAIN.index(b"PK", 4)], "ends before its members do"),
-    "cut at the end": (PLAIN[:-5], "ends before its members do: fetch it again"),
-    "no member": (b"PK\5\6" + bytes(18), "is a ZIP file that holds nothing"),
-    "text": (b"notes", "is not a bundle: it does not begin as one"),
-}
-
-
-@pytest.mark.parametrize(("data", "says"), PASSED_ON.values(), ids=PASSED_ON)
-def test_a_bundle_as_people_pass_it_on_gets_a_sentence(data, says, tmp_path, capsys):
+@each_case(cases(__file__, "passed_on"))
+def test_a_bundle_as_people_pass_it_on_gets_a_sentence(case, tmp_path, capsys):
+    data = case.get("begins", "").encode("latin-1") + bytes(case.get("zeros", 0))
+    if "zip" in case:
+        data = zipped(case["zip"], PLAIN, zipfile.ZIP_DEFLATED)
+    if "cut" in case:
+        data = PLAIN[: case["cut"]]
     (tmp_path / "x.zip").write_bytes(data)
     assert run(tmp_path / "x.zip") == 2
-    assert says in capsys.readouterr().err
+    assert case["says"] in capsys.readouterr().err
 
 
 def test_a_bundle_is_read_from_a_file(tmp_path, capsys):

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from safetensors.torch import load_file, save_file
 
+from driftledger.components.adapters import template_of
 from driftledger.components.base import ComponentCard
 from driftledger.components.transformers import Transformers
 from driftledger.core.errors import ConfigError
@@ -87,12 +88,11 @@ def test_one_that_is_not_what_it_seems_gets_a_note(case, llava, adapter):
     config = case.get("config", {})
     change_json(adapter / "adapter_config.json", lambda held: held.update(config))
     for name, text in case.get("files", {}).items():
-        of_base = (llava / name).read_text()
-        if case.get("in_json"):
-            (llava / name).unlink()
-            held = json.dumps({"chat_template": of_base})
-            (llava / "chat_template.json").write_text(held)
-        (adapter / name).write_text(text.replace("BASE", of_base))
+        (adapter / name).write_text(text.replace("BASE", template_of(llava)))
+    if case.get("in_json"):
+        held = json.dumps({"chat_template": template_of(llava)})
+        (llava / "chat_template.jinja").unlink()
+        (llava / "chat_template.json").write_text(held)
     settings = {"adapter": str(adapter)}
     if "settings" in case:
         settings["chat_template"] = str(adapter / "chat_template.jinja")
