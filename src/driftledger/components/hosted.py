@@ -64,9 +64,9 @@ class LiteLLM(OpenAIChat):
 
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[Callable[..., Awaitable[Any]]]:
+        check_network()
         litellm = self._litellm()
         litellm.suppress_debug_info = True
-        check_network()
         yield partial(self._ask, litellm)
 
     async def post(self, client: Any, body: dict[str, Any]) -> str:
@@ -116,8 +116,8 @@ class HuggingFaceImages(OpenAIComponent, RemoteGenerator):
 
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[Callable[..., Awaitable[Any]]]:
-        hub = import_extra("huggingface_hub")
         check_network()
+        hub = import_extra("huggingface_hub")
         settings = {
             "provider": self.service,
             "api_key": self._key,

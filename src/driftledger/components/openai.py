@@ -252,11 +252,11 @@ class OpenAIComponent(RemoteComponent):
         """
         missing, notes = super().readiness()
         try:
+            check_network()  # libraries read certificates where they are imported
             import_extra(self.library)
             headers = _PLAIN | (
                 {"Authorization": f"Bearer {self._key}"} if self._key else {}
             )
-            check_network()
         except ConfigError as error:
             return [*missing, str(error)], notes
         if type(self).connect is not OpenAIComponent.connect:
@@ -319,8 +319,8 @@ class OpenAIComponent(RemoteComponent):
 
     @asynccontextmanager
     async def _client(self) -> AsyncIterator[Any]:
-        openai = import_extra("openai")
         check_network()
+        openai = import_extra("openai")
         client = openai.AsyncOpenAI(
             # given nothing, it would take OPENAI_API_KEY and send that
             api_key=self._key or "none",
