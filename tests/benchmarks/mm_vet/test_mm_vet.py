@@ -35,7 +35,7 @@ from tests.support.ledgers import result
 from tests.support.params import default_params
 
 SETTINGS = default_params()["mm_vet"]
-GRADINGS = 2 * (len(VET) + len(CALIBRATION))
+GRADINGS = 2 * len(VET) + len(CALIBRATION)
 
 
 def taken(root, judge, **settings):
@@ -171,6 +171,20 @@ def test_asked_twice_at_most_and_not_where_a_call_failed(
     )
 
 
+@pytest.mark.parametrize(
+    ("questions", "gradings", "of_each"), [(2, 5, 1), (4, 5, 2), (12, 5, 5), (12, 1, 1)]
+)
+def test_a_small_set_pays_no_more_for_checks_than_for_answers(
+    tmp_path, questions, gradings, of_each
+):
+    rows = VET * (questions // len(VET))
+    says = Says(text="It is red.")
+    small = exam(tmp_path, "mm_vet", rows, says, Grades(), gradings=gradings)
+    planned = [*MMVet().steps(small.collecting())]
+    checks = [len(each.calls) for each in planned if each.is_check]
+    assert checks == [2 * of_each] * len(CALIBRATION)
+
+
 @pytest.mark.parametrize(("unsure", "again"), [(None, 0), ("What is 0?", 2)])
 def test_both_askings_are_planned_before_answers_are_there_and_counted_after(
     tmp_path, unsure, again
@@ -189,7 +203,7 @@ def test_both_askings_are_planned_before_answers_are_there_and_counted_after(
             checks = sum(each.to_make for each in plan.checks.values())
             return plan.of(judge).to_make, checks, plan.of(judge).stored
 
-    of_checks = 2 * 2 * len(CALIBRATION)
+    of_checks = 2 * len(CALIBRATION)
     of_answers = 2 * GRADINGS - of_checks
     assert counted(two[:1]) == (of_answers, of_checks, 0)
     assert counted(two) == (2 * of_answers, of_checks, 0)

@@ -283,6 +283,7 @@ def question_stages(
     *asked: str,
     scored: tuple[str, ...] = (),
     judged: bool = False,
+    asking: int = 3,
     version: int = 6,
 ) -> tuple[Stage, Stage]:
     """Return the stage that asks the model, and the judge if there is one, and the one that scores.
@@ -291,12 +292,12 @@ def question_stages(
         asked: settings of the benchmark's section that the first depends on; ``scored``: those of
             the second.
         judged: whether a judge grades the answers.
-        version: of the stage that scores.
+        asking, version: those of the stage that asks, and of the one that scores.
     """
     keys = ("question_set", "model")
     folder = f"{RECORDS_OF}/{name}/{{question_set}}"
     holds = ("order",) if "permutations" in asked else ()
-    answer = Stage("answer", keys, folder, 3, ("prompt", *asked), judged, holds)
+    answer = Stage("answer", keys, folder, asking, ("prompt", *asked), judged, holds)
     return answer, score_stage(name, keys, *scored, version=version)
 
 

@@ -12,6 +12,7 @@ forged ones are worth nothing and ask for everything: the prompt puts an answer 
 is, as published, so that an answer can end its row and begin another, or tell the judge what to do.
 """
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -170,7 +171,10 @@ def _answered(collecting: Collecting, question: QuestionEntry, ask: Ask) -> Reco
     texts = None
     if is_readable(answer):
         texts = question.question, str(question.answer), answer.text or ""
-    return (yield from _gradings(collecting, question.id, 1, texts, answer=answer))
+    repeats = collecting.protocol["gradings"]
+    return (
+        yield from _gradings(collecting, question.id, 1, texts, repeats, answer=answer)
+    )
 
 
 def _gradings(
@@ -178,6 +182,7 @@ def _gradings(
     unit: str,
     step: int,
     texts: tuple[str, str, str] | None,
+    repeats: int,
     *,
     answer: RecordedResult | None = None,
 ) -> Recording:
@@ -187,6 +192,7 @@ def _gradings(
 
     Args:
         texts: the question, the truth, and the answer; None if the answer cannot be graded.
+        repeats: how often to grade it.
         answer: the model's, which the records begin with; None of a calibration answer.
     """
     records = []
@@ -194,7 +200,7 @@ def _gradings(
     strict = protocol.get("grades") == "strict"
     prompt = graded_prompt(protocol["grade_prompt"], *texts) if texts else ""
     name = unit if answer else "calibration"
-    for repeat in range(protocol["gradings"]):
+    for repeat in range(repeats):
         results = [answer] if answer else []
         for conversation in _conversations(collecting, prompt) if texts else ():
             subject = Subject(name, repeat + 1, collecting.on)
@@ -339,6 +345,7 @@ class MMVet(QuestionBenchmark):
         "grades",
         scored=("grades",),
         judged=True,
+        asking=4,
         version=7,
     )
     metrics = (
@@ -391,17 +398,19 @@ class MMVet(QuestionBenchmark):
         prompt = protocol["grade_prompt"].replace("{prediction}", longest)
         conversations = _conversations(collecting, prompt)
         judge: Component = collecting.model(JUDGE)
-        judged = [(judge, conversation) for conversation in conversations] * protocol[
-            "gradings"
-        ]
+        asked = [(judge, conversation) for conversation in conversations]
+        gradings = protocol["gradings"]
+        # a small set pays no more for them than for its own answers
+        own = math.ceil(len(collecting.questions) * gradings / len(CALIBRATION))
+        repeats = min(gradings, own)
         for question in collecting.questions:
             ask, _ = question_call(collecting, question)
-            calls = [(ask.component, ask.conversation), *judged]
+            calls = [(ask.component, ask.conversation), *asked * gradings]
             yield Planned(partial(_answered, collecting, question, ask), calls)
         for number, known in enumerate(CALIBRATION):
             unit = CALIBRATION_UNIT.format(number)
-            steps = partial(_gradings, collecting, unit, 0, known[:3])
-            yield Planned(steps, judged, is_check=True)
+            steps = partial(_gradings, collecting, unit, 0, known[:3], repeats)
+            yield Planned(steps, asked * repeats, is_check=True)
 
     def selected_parser(self, section: Any) -> str:
         return grade.STRICT if section.grades == "strict" else self.parser
