@@ -376,11 +376,29 @@ def test_a_shard_may_spend_its_part_of_what_is_left(images, tmp_path, limit, par
         assert store.spent(model.fingerprint).attempts == 2
 
 
-def test_a_full_disk_stops_new_calls(images, tmp_path, monkeypatch):
+def test_a_full_disk_stops_new_calls_in_all_runs(images, tmp_path, monkeypatch):
     def full(self, finished, spent):
         raise StoreError("a finished call cannot be stored; make room")
 
-    monkeypatch.setattr(CallStore, "put", full)
+    with CallStore(tmp_path / "store") as store, Collector(store) as collector:
+
+        def job(model):
+            steps = (once(model, image, n) for n, image in enumerate(images))
+            return collector.run(steps, Progress("test", 0))
+
+        two = Limits(concurrency=2)
+        models = [
+            FarModel(seconds=0.1, limits=two),
+            OtherModel(seconds=0.5, limits=two),
+        ]
+        monkeypatch.setattr(CallStore, "put", full)
+        with pytest.raises(StoreError, match="make room"):
+            collector.side_by_side([partial(job, model) for model in models])
+        assert len(ASKED) <= 6
+        ASKED.clear()
+        with pytest.raises(StoreError, match="make room"):
+            job(FarModel())
+    assert not ASKED
     model = FarModel(seconds=0.01, limits=Limits(concurrency=2))
     with pytest.raises(StoreError, match="make room"):
         run(model, FarGenerator(), images, tmp_path / "store")

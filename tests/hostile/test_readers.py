@@ -14,6 +14,7 @@ lacks."""
 MAY_READ = {
     "core/canonical.py": 1,  # open_regular itself
     "core/files.py": 2,  # writes, and opens folders to sync them
+    "core/databases.py": 1,  # a database that is a regular file
     "core/media.py": 3,  # Pillow and wave, of bytes or of a file that open_regular has opened
     "core/code_digest.py": 1,  # a module, which Python has imported
     "benchmarks/_questions/parsing/text.py": 1,  # a file of the package
@@ -27,7 +28,8 @@ MAY_READ = {
     "commands/init.py": 1,  # of one's own new project
     "commands/new.py": 1,  # a file of the package
     "commands/run.py": 2,  # of one's own project: locks of DVC, the log and the note that it writes
-    "collect/store.py": 3,  # a database that is a regular file, files of the store
+    "collect/damaged.py": 1,  # a copy that it has made
+    "collect/store.py": 2,  # files of the store
     "components/answers.py": 1,  # a file of the package
     "components/checkpoints.py": 1,  # a database in the user's cache
     "components/tokens.py": 1,  # a file of the package

@@ -32,7 +32,7 @@ from driftledger.collect.store import CallStore, component_id
 from driftledger.collect.submitted import Submitted
 from driftledger.components.base import Component
 from driftledger.components.service import Meter, RemoteComponent, ServiceClient
-from driftledger.core.errors import ConfigError
+from driftledger.core.errors import ConfigError, StoreError
 from driftledger.core.text import for_line, say
 from driftledger.core.types import Result
 
@@ -91,7 +91,6 @@ class Collector:
         self.store = store
         self._workers = workers or Workers(ChildCalls())
         self._shards = shards
-        self._is_closing = False
         self._driven: list[Units] = []
         self._asked: dict[str, asyncio.Future[Result]] = {}
         """Calls under way, by the digest of their keys."""
@@ -104,6 +103,8 @@ class Collector:
         self._tasks: set[asyncio.Task[None]] = set()
         self._spent: dict[str, Spent] = {}
         """Attempts and costs that are written with the next results."""
+        self._stopped: BaseException | None = None
+        """The reason that no run starts a call any more."""
 
     def __enter__(self) -> Self:
         self._loop = asyncio.new_event_loop()
@@ -113,11 +114,12 @@ class Collector:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._is_closing = True
+        interrupted = StoppedError("interrupted")
+        self._stopped = self._stopped or interrupted
         try:
             if kind is not None and not issubclass(kind, Exception) and self._driven:
                 say("finishing the calls under way; interrupt again to drop them")
-                self._wait_for(self._finish())
+                self._wait_for(self._finish(interrupted))
         finally:
             self._wait_for(self.aclose())
             self._loop.call_soon_threadsafe(self._loop.stop)
@@ -148,8 +150,8 @@ class Collector:
             BudgetError, ServiceError: a service cannot go on; calls under way were stored first.
             StoreError: a result cannot be stored.
         """
-        if self._is_closing:  # another thread was interrupted
-            raise StoppedError("interrupted")
+        if self._stopped is not None:  # for the sake of another run
+            raise self._stopped
         return self._wait_for(self.drive(protocols, progress, positions))
 
     def side_by_side(self, jobs: Sequence[Callable[[], R]]) -> list[R]:
@@ -169,7 +171,7 @@ class Collector:
 
     def release(self, component: Component) -> None:
         """Free a local component that no run asks any more; the next call loads it again."""
-        if not self._is_closing:  # which frees all
+        if self._stopped is None:  # the end frees all
             self._wait_for(self._workers.release(component))
 
     async def drive(
@@ -192,15 +194,19 @@ class Collector:
         units.check()
         return returned  # type: ignore[return-value]  # an exception would have stopped the run
 
-    async def _finish(self) -> None:
+    async def _finish(self, interrupted: StoppedError) -> None:
         """Start nothing new, and wait for the calls under way, since they may be paid for."""
-        interrupted = StoppedError("interrupted")
+        self._stop(interrupted)
+        await asyncio.wait([units.task for units in self._driven])
+
+    def _stop(self, reason: BaseException) -> None:
+        """Start no call any more, in any run; those under way go on."""
+        self._stopped = reason
         for service in self._services.values():
             if service.done() and not service.exception():
-                service.result()[0].refuse(interrupted)
+                service.result()[0].refuse(reason)
         for units in self._driven:
-            units.stop(interrupted)
-        await asyncio.wait([units.task for units in self._driven])
+            units.stop(reason)
 
     async def aclose(self) -> None:
         """Drop what is still under way, and close the connections to services."""
@@ -421,7 +427,11 @@ class Collector:
     async def _put(self, made: Iterable[tuple[Call, Result]] = ()) -> list[Result]:
         spent = self._spent
         self._spent = {}
-        return await asyncio.to_thread(self.store.put, made, spent)
+        try:
+            return await asyncio.to_thread(self.store.put, made, spent)
+        except StoreError as error:  # of a full disk: what is asked now is lost, too
+            self._stop(error)
+            raise
 
     async def _note_spent(
         self,

@@ -4,14 +4,16 @@ A SQLite database holds a row per call, and images lie beside it, named by their
 at a time writes to a store and holds a lock on it; reading needs no lock. SQLite keeps its rollback
 journal, which works on network file systems too. One thread writes: what comes while it waits for
 the disk is made durable together next. Answers of a service that no stage has written yet are in
-the store alone, so a damaged database is set aside, not removed; finished records restore their
-calls into the new one. A row that has changed is not believed, and its call is made again. An image
-is believed while it has the size and time that it had when it was hashed; ``verify`` hashes all.
+the store alone, so the whole rows of a damaged database go into a new one, and the old one is set
+aside; finished records restore their calls, too. A row that has changed is not believed, and its
+call is made again. An image is believed while it has the size and time that it had when it was
+hashed; ``verify`` hashes all.
 Failures are not stored: the next run tries them again.
 """
 
 import os
 import shlex
+import shutil
 import sqlite3
 import sys
 import time
@@ -23,6 +25,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, suppre
 from dataclasses import replace
 from functools import partial
 from itertools import count
+from operator import itemgetter
 from pathlib import Path
 from threading import RLock
 from typing import Any, TypeAlias
@@ -31,8 +34,13 @@ from filelock import BaseFileLock, FileLock, Timeout
 from pydantic import TypeAdapter
 
 from driftledger.collect.call import Batch, Call, Spent
+from driftledger.collect.damaged import rows_left
 from driftledger.core.canonical import canonical_json, sha256_bytes, sha256_file
-from driftledger.core.databases import WAIT, is_locked, wait_until_free
+from driftledger.core.databases import (
+    connect,
+    is_locked,
+    wait_until_free,
+)
 from driftledger.core.errors import StoreError
 from driftledger.core.files import link_file, load_json, write_bytes, write_text
 from driftledger.core.media import MEDIA, suffix_of
@@ -75,7 +83,9 @@ _UNPRICED = "key, result, image, checksum, component, dataset, sample, t, "
 _UNPRICED += "seconds, input_tokens, output_tokens"
 _COLUMNS = f"{_UNPRICED}, cost, most_cost"
 _RESULT = TypeAdapter(Result)
-_INSERT = f"INSERT OR {{}} INTO calls ({_COLUMNS}) VALUES ({', '.join('?' * 13)})"
+_CALL = 13
+"""Number of these."""
+_INSERT = f"INSERT OR {{}} INTO calls ({_COLUMNS}) VALUES ({', '.join('?' * _CALL)})"
 _UPGRADE = f"""BEGIN IMMEDIATE;
 ALTER TABLE calls RENAME COLUMN cost TO most_cost;
 ALTER TABLE calls ADD COLUMN cost REAL;
@@ -92,8 +102,37 @@ _HAS_PICTURES = "SELECT 1 FROM sqlite_master WHERE name = 'pictures'"
 """Stores of before have none."""
 _NOTE = "INSERT OR REPLACE INTO pictures VALUES (?, ?, ?)"
 
+_MERGE_SPENT = """INSERT INTO spent VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE
+SET attempts = max(attempts, excluded.attempts), cost = max(cost, excluded.cost)"""
+_LEFT = {
+    # of a store that was of version 5, the last two columns stand the other way round
+    _INSERT.format("IGNORE"): f"SELECT {_UNPRICED}, min(cost, most_cost), "
+    "coalesce(max(cost, most_cost), cost, most_cost) FROM calls NOT INDEXED "
+    "WHERE typeof(result) = 'blob'",
+    _MERGE_SPENT: "SELECT * FROM spent NOT INDEXED WHERE length(component) = 64 AND "
+    "typeof(store) = 'text' AND typeof(attempts) = 'integer' AND typeof(cost) = 'real'",
+    "INSERT OR IGNORE INTO submitted VALUES (?, ?, ?, ?, ?, ?)": "SELECT * FROM submitted "
+    "NOT INDEXED WHERE length(key) = 64 AND length(component) = 64 AND typeof(file) = 'text' "
+    "AND typeof(sent) = 'real' AND typeof(most) = 'real'",
+}
+"""How a row goes into a store → how it is told from those of other tables in a damaged one."""
+_HAVE_ARRIVED = "DELETE FROM submitted WHERE key IN (SELECT lower(hex(key)) FROM calls)"
+
 _COMPUTED = "SELECT 1 FROM sqlite_master WHERE type IN ('view', 'trigger')"
 """Views and triggers, which no store of ours has, and which may have no end."""
+
+
+class _DamagedError(sqlite3.DatabaseError):
+    """SQLite has found a fault, which it tells as a result."""
+
+    sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+
+
+def _is_damage(error: Exception) -> bool:
+    """Return True if a database is damaged or none, or its schema holds no text."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    codes = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+    return code in codes or isinstance(error, UnicodeDecodeError)
 
 
 def _refuse_strange_files(folder: Path) -> None:
@@ -110,8 +149,8 @@ def _refuse_strange_files(folder: Path) -> None:
 
 Recorded: TypeAlias = tuple[str, str | None, Subject, Result]
 """The digest of a call's key, its component's fingerprint, what it is about, and its result."""
-_Put: TypeAlias = tuple[Callable[[], None], "Future[None]"]
-"""What writes rows, and is done once they are durable."""
+_Put: TypeAlias = tuple[Callable[[], None], "Future[None]", int]
+"""What writes rows, is done once they are durable, and takes so much room."""
 
 
 class CallStore(AbstractContextManager["CallStore"]):
@@ -141,8 +180,8 @@ class CallStore(AbstractContextManager["CallStore"]):
         self._alone = (
             RLock()
         )  # one thread at a time: Python's statements are not safe in several
-        self._set_aside = ""
-        """The name under which a damaged database is kept."""
+        self._is_recovered = False
+        """True once the database was found damaged, and a new one has its whole rows."""
         self._writes = writes
         self._changed: set[str] = set()
         """Keys of the calls that were reported as unusable."""
@@ -153,12 +192,22 @@ class CallStore(AbstractContextManager["CallStore"]):
                     folder.mkdir(parents=True, exist_ok=True)
                     opened.callback(_locked(folder, wait=wait).release)
                 file = folder / DATABASE
+                _refuse_strange_files(folder)
+                before = folder / f"{DATABASE}.before"
+                with suppress(OSError):  # there is none, or no room
+                    if (folder / f"{DATABASE}-journal").stat().st_size:
+                        shutil.copyfile(file, before)
                 try:
-                    _refuse_strange_files(folder)
                     self._db = self._open(file if writes or file.is_file() else None)
-                except sqlite3.DatabaseError as error:
-                    raise self._unreadable(error) from None
-                opened.callback(self._db.close)
+                except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+                    refusal = self._unreadable(error)
+                    if not self._is_recovered:
+                        raise refusal from None
+                opened.callback(lambda: self._db.close())
+                if writes and before.exists():
+                    # calls that were not durable yet, or that a journal of another store took
+                    self._copy_rows(before)
+                    before.unlink()
                 self._writer = opened.enter_context(ThreadPoolExecutor(1))
                 self._changed = self._without_image()
                 self._opened = opened.pop_all()
@@ -167,7 +216,7 @@ class CallStore(AbstractContextManager["CallStore"]):
 
     def _open(self, file: Path | None) -> sqlite3.Connection:
         """Open a database, or an empty one in memory, also while one is being created."""
-        db = _connect(file or ":memory:")
+        db = connect(file or "")
         if file is not None:
             wait_until_free(db, file, writes=self._writes)
         [(version,)] = db.execute("PRAGMA user_version")
@@ -180,7 +229,7 @@ class CallStore(AbstractContextManager["CallStore"]):
             )
         if version == 0 and not self._writes:
             db.close()
-            db = _connect(":memory:")
+            db = connect("")
         if version == 0:
             db.executescript(_CREATE)
         elif db.execute(_COMPUTED).fetchone():
@@ -192,9 +241,11 @@ class CallStore(AbstractContextManager["CallStore"]):
             db.executescript(_UPGRADE if self._writes else _AS_UPGRADED)
         if not db.execute(_HAS_PICTURES).fetchone():
             db.execute(_PICTURES.format("" if self._writes else "TEMP"))
+        # which reads all pages, as what looks for images does
+        [(problem,)] = db.execute("PRAGMA integrity_check(1)")
+        if problem != "ok":
+            raise _DamagedError(problem.splitlines()[-1])
         [(self._name,)] = db.execute("SELECT name FROM store")
-        # A database that was cut, or has a damaged index, fails here.
-        db.execute("SELECT count(*) FROM calls").fetchone()
         return db
 
     def _without_image(self) -> set[str]:
@@ -207,53 +258,80 @@ class CallStore(AbstractContextManager["CallStore"]):
             images = {row[0].hex(): row[2].hex() for row in rows if _is_whole(row)}
             self._db.execute("PRAGMA shrink_memory")  # all pages were read
         # Read after the rows, since an image comes before its row.
-        kept = {file.stem for file in self.folder.glob("objects/*/*")}
+        files = [*self.folder.glob("objects/*/*")]
+        kept = {file.stem for file in files}
+        own = f".{os.getpid()}."
+        for file in files:  # those of processes that were killed
+            if self._writes and file.suffix == ".partial" and own not in file.name:
+                file.unlink()
         lost = {key for key, image in images.items() if image not in kept}
         again = "made again, unless finished records hold them"
         if lost:
             calls = f"{len(lost):,} stored calls in {self.folder}"
             say(f"{calls} have lost their images and are {again}")
-        elif kept and not self.count():
+        elif kept and not self._is_recovered and not self.count():
             store = f"the call store {self.folder} holds no calls"
             say(f"{store}, although images lie beside it: its calls are {again}")
         return lost
 
     def _unreadable(self, error: Exception) -> StoreError:
-        """Return an error; a damaged database is set aside, and a new one takes its place."""
+        """Return an error; the whole rows of a damaged database go into a new one."""
         store = f"the call store {self.folder}"
         if is_locked(error):
             locked = f"{self.folder / DATABASE} is locked by another program"
             return StoreError(f"{locked}; end that one, then run again")
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        if code not in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        if not _is_damage(error):
             return StoreError(
                 f"{store} cannot be opened ({error}); correct its permissions, or name another "
                 "folder as store: in params.yaml"
             )
-        if not self._writes:
-            return StoreError(
-                f"{store} is damaged ({error}); 'driftledger run' sets it aside"
-            )
         with self._alone:
-            if not self._set_aside:
-                self._set_aside = self._replace_damaged()
+            if not self._is_recovered:
+                self._recover(error)
         return StoreError(
-            f"{store} was damaged ({error}) and is kept as {self._set_aside}; run again to go on: "
-            "calls of finished records are restored, the others are made and paid for again"
+            f"{store} was damaged while it was in use ({error}); run again to go on"
         )
 
-    def _replace_damaged(self) -> str:
-        """Rename the damaged database, make a new one for other threads, and return the name."""
+    def _recover(self, error: Exception) -> None:
+        """Open a new database with the whole rows of the damaged one, and say how many they are.
+
+        It takes the place of the damaged one, which is kept. A reader leaves that where it is.
+
+        Raises:
+            StoreError: there is no room for it.
+        """
         file = self.folder / DATABASE
-        names = (self.folder / f"{DATABASE}.damaged-{number}" for number in count(1))
-        damaged = next(name for name in names if not name.exists())
-        file.rename(damaged)
-        with suppress(
-            FileNotFoundError
-        ):  # which SQLite rolls back when it opens the database
-            file.with_name(f"{file.name}-journal").rename(f"{damaged}-journal")
-        self._db = self._open(file)
-        return damaged.name
+        new = self.folder / f"{DATABASE}.partial"
+        if self._writes:
+            new.unlink(missing_ok=True)
+        self._db = self._open(new if self._writes else None)
+        self._is_recovered = True
+        self._copy_rows(file)
+        does = f"{self.count():,} of its calls can be read"
+        if self._writes:
+            self._db.close()
+            size = file.stat().st_size
+            does += f", and its {size:,} bytes are set aside as {_replace(file, new)}"
+            self._db = self._open(file)
+        else:
+            does += "; 'driftledger run' keeps them and sets the file aside"
+        say(f"the call store {self.folder} is damaged ({error}): {does}")
+
+    def _copy_rows(self, damaged: Path) -> None:
+        """Copy the whole rows of a damaged database that are not here.
+
+        Raises:
+            StoreError: there is no room for them.
+        """
+        try:
+            self._db.execute("BEGIN")
+            for insert, row in rows_left(damaged, _CREATE, _LEFT):
+                if len(row) < _CALL or _is_whole(row):
+                    self._db.execute(insert, row)
+            self._db.execute(_HAVE_ARRIVED)
+            self._db.execute("COMMIT")
+        except (OSError, sqlite3.Error) as error:
+            raise self._full(error) from None
 
     def __exit__(self, *_: object) -> None:
         self._writer.submit(self._write)  # what was hashed since
@@ -277,7 +355,7 @@ class CallStore(AbstractContextManager["CallStore"]):
         if is_whole and row[2]:
             image = whole_image(self.folder, row[2].hex(), row[4:])
             if image and self._writes and _facts(image.path) != row[4:]:
-                self._waiting.append((partial(_note, self._db, image), Future()))
+                self._waiting.append((partial(_note, self._db, image), Future(), 0))
         if is_whole and (image is not None or row[2] is None):
             return replace(_RESULT.validate_python(load_json(row[1])), medium=image)
         if row is not None and digest not in self._changed:
@@ -391,33 +469,34 @@ class CallStore(AbstractContextManager["CallStore"]):
                     (component, self._name, attempts, cost),
                 )
 
-        put = write, Future[None]()
+        size = sum(len(result.text or "") for result in results)
+        put = write, Future[None](), size
         self._waiting.append(put)
         self._writer.submit(self._write)
         put[1].result()
         return results
 
     def _write(self) -> None:
-        """Store what has come by now."""
+        """Store what has come by now: together, or if that fails, each put alone, the smallest
+        first, so that none costs another."""
         group = [self._waiting.popleft() for _ in range(len(self._waiting))]
-        if group:
+        try:
             self._commit(group)
+        except BaseException:
+            group.sort(key=itemgetter(2))
+            for put in group:
+                try:
+                    self._commit([put])
+                except BaseException as error:
+                    put[1].set_exception(error)
 
     def _commit(self, group: Sequence[_Put]) -> None:
-        """Store a group together; if that fails, each put alone, so that none costs another."""
-        try:
+        if group:
             with self._transaction():
-                for write, _ in group:
+                for write, _, _ in group:
                     write()
-        except BaseException as error:
-            if len(group) == 1:
-                group[0][1].set_exception(error)
-            else:
-                for put in group:
-                    self._commit([put])
-        else:
-            for _, stored in group:
-                stored.set_result(None)
+        for _, stored, _ in group:
+            stored.set_result(None)
 
     def submit(self, component: str, batch: Batch) -> None:
         """Note a batch before it is created, and again with its id; errors as of :meth:`put`."""
@@ -524,11 +603,8 @@ class CallStore(AbstractContextManager["CallStore"]):
             if file is not None:
                 self._keep_image(file.path)
         with self._transaction(), other._reading():
-            self._db.executemany(
-                "INSERT INTO spent VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE "
-                "SET attempts = max(attempts, excluded.attempts), cost = max(cost, excluded.cost)",
-                other._db.execute("SELECT * FROM spent"),
-            )
+            spent = other._db.execute("SELECT * FROM spent")
+            self._db.executemany(_MERGE_SPENT, spent)
             ours = dict(self._db.execute("SELECT key, checksum FROM calls"))
             theirs = other._db.execute("SELECT key, checksum FROM calls")
             differing = sum(
@@ -589,9 +665,8 @@ class CallStore(AbstractContextManager["CallStore"]):
                 yield
                 self._db.execute("COMMIT")
             except BaseException as error:
-                if (
-                    self._db.in_transaction
-                ):  # on a full disk, SQLite has rolled back already
+                # on a full disk, SQLite has rolled back already; a damaged one cannot
+                with suppress(sqlite3.Error):
                     self._db.execute("ROLLBACK")
                 if isinstance(error, sqlite3.Error | OSError):
                     raise self._full(error) from None
@@ -606,21 +681,12 @@ class CallStore(AbstractContextManager["CallStore"]):
                 raise self._unreadable(error) from None
 
     def _full(self, error: Exception) -> StoreError:
-        if is_locked(error):
+        if is_locked(error) or _is_damage(error):
             return self._unreadable(error)
         return StoreError(
             f"a finished call cannot be stored in {self.folder} ({error}); make room there and run "
             "again: calls stored so far are not repeated"
         )
-
-
-def _connect(file: Path | str) -> sqlite3.Connection:
-    db = sqlite3.connect(
-        file, timeout=WAIT, isolation_level=None, check_same_thread=False
-    )
-    # A damaged row may hold any bytes; its checksum is of bytes.
-    db.text_factory = lambda data: data.decode(errors="replace")
-    return db
 
 
 def _is_whole(row: Sequence[Any]) -> bool:
@@ -674,6 +740,21 @@ def _insert(
     )
     if result.medium is not None:
         _note(db, result.medium)
+
+
+def _replace(damaged: Path, new: Path) -> str:
+    """Put a new database in the place of a damaged one, and return the name that this one gets.
+
+    A kill in between leaves the damaged one in its place, or the new one.
+    """
+    names = (f"{damaged}.damaged-{number}" for number in count(1))
+    aside = next(Path(name) for name in names if not Path(name).exists())
+    # SQLite would roll it back into the new one
+    with suppress(FileNotFoundError):
+        Path(f"{damaged}-journal").rename(f"{aside}-journal")
+    link_file(damaged, aside)
+    new.replace(damaged)
+    return aside.name
 
 
 def stores_in(folder: Path) -> list[Path]:

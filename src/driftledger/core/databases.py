@@ -9,6 +9,16 @@ WAIT = 60
 """Seconds for which a locked database is waited for; writes of ours and of MLflow's take less."""
 
 
+def connect(file: Path | str) -> sqlite3.Connection:
+    """Open a database, for any thread; without a name, one that ends with the connection."""
+    db = sqlite3.connect(
+        file, timeout=WAIT, isolation_level=None, check_same_thread=False
+    )
+    # A damaged row may hold any bytes; its checksum is of bytes.
+    db.text_factory = lambda data: data.decode(errors="replace")
+    return db
+
+
 def is_locked(error: Exception) -> bool:
     """Return whether SQLite has given up waiting for another program."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
