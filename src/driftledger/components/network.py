@@ -4,7 +4,6 @@ import os
 import re
 from functools import lru_cache
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from driftledger.core.errors import ConfigError
@@ -13,8 +12,8 @@ from driftledger.core.text import shortened
 if TYPE_CHECKING:
     import ssl
 
-_CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "SSLKEYLOGFILE")
-"""What names files and folders; the third is read by requests, with which MLflow and DVC ask."""
+_CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE")
+"""What names files and folders; the last is read by requests, with which MLflow and DVC ask."""
 _PROXIES = ("all_proxy", "http_proxy", "https_proxy")
 _PROXY = re.compile(
     r"(?i:https?|(?P<socks>socks5h?))://([^/\s]*@)?([\w.-]+|\[[\da-f:.]+\])"
@@ -30,24 +29,24 @@ def certificates() -> "ssl.SSLContext":
     """
     values = [os.environ.get(name, "") for name in _CERTIFICATES]
     for name, value in zip(_CERTIFICATES, values, strict=True):
-        places = [Path(place) for place in value.split(os.pathsep)]
-        if name == "SSLKEYLOGFILE":  # it is made, in a folder that is there
-            places = [Path(value).parent]
-        if not any(place.exists() for place in places):
+        if value and not any(map(os.path.exists, value.split(os.pathsep))):
             raise _refused(name, f"names {shortened(value)!r}, which does not exist")
     try:
-        return _read_certificates(*values)
+        return _read_certificates(*values, os.environ.get("SSLKEYLOGFILE"))
     except OSError as error:
         name = "SSLKEYLOGFILE" if error.filename else "SSL_CERT_FILE"
         raise _refused(name, f"names what cannot be used ({error})") from None
 
 
 @lru_cache(maxsize=1)
-def _read_certificates(*_: str) -> "ssl.SSLContext":
+def _read_certificates(*values: str | None) -> "ssl.SSLContext":
     """Read certificates once for all clients: with 150 of them that takes 30 ms of CPU."""
     import httpx2
 
-    return httpx2.create_ssl_context()
+    context = httpx2.create_ssl_context()
+    if values[-1]:  # libraries set it where they are imported
+        context.keylog_filename = values[-1]
+    return context
 
 
 def check_network() -> None:

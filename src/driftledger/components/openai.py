@@ -107,6 +107,8 @@ _SETTING = re.compile(
     re.IGNORECASE,
 )
 """What an error names that has to do with an entry of params.yaml."""
+_PRESENT = "://"
+"""The place of an image that is there."""
 _NOT_NAMED = "ask whoever runs the service"
 """What to do where an error names nothing that params.yaml could change."""
 
@@ -440,12 +442,11 @@ class OpenAIComponent(RemoteComponent):
             data=data if suffix_of(data) and not changes else None,
         )
 
-    def useless(self, text: str, *, may_pass: Any = False) -> TransientError:
+    def useless(self, text: str) -> TransientError:
         """Return an error: the service has done something, but nothing to go on with; ``text`` may
         quote it."""
-        advice = "" if may_pass else _NOT_NAMED
         return TransientError(
-            self.redacted(text), billed=True, advice=advice, once_more=not may_pass
+            self.redacted(text), advice=_NOT_NAMED, billed=True, once_more=True
         )
 
     def ended(
@@ -772,9 +773,8 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
                 raise self.useless(f"an answer that cannot be read: {answer}")
             return empty
         if outcome is None and MAY_PASS.search(reason):
-            raise self.useless(
-                f"half an answer (finish_reason: {reason})", may_pass=True
-            )
+            half = self.redacted(f"half an answer (finish_reason: {reason})")
+            raise TransientError(half, billed=True)
         if outcome is None:
             outcome = Outcome.OK
             note = self.redacted(f"finish_reason: {reason}")
@@ -889,15 +889,16 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
         }
 
     def without(self, answer: Any) -> Result | None:
-        """Return a filtered drawing where nothing, or a refusal in words, is in its place."""
         words = field(answer, str, "choices", 0, "message", "content")
-        place = words or answer.get("data", answer)
-        is_filtered = flag_of(answer) or (place is not answer and is_withheld(place))
-        return self._withheld(answer, place) if is_filtered else None
+        return self._filtered(answer, words or answer.get("data", _PRESENT))
 
-    def _withheld(self, answer: Any, place: Any) -> Result:
-        """Return a filtered drawing, with its flag or what is in the place of an image."""
-        error = flag_of(answer) or f"an answer without an image: {str(place)[:1000]}"
+    def _filtered(self, answer: Any, place: Any) -> Result | None:
+        """Return a filtered drawing where an answer says so, or has nothing but a refusal in the
+        place of an image."""
+        flag = flag_of(answer)
+        if not (flag or is_withheld(place)):
+            return None
+        error = flag or f"an answer without an image: {str(place)[:1000]}"
         return Result(
             outcome=Outcome.FILTERED,
             error=self.redacted(error),
@@ -907,17 +908,14 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
 
     async def read(self, answer: Any, prompt: str, seed: int) -> Result:
         drawn = answer["data"][0]
-        if flag_of(answer):
-            return self._withheld(answer, drawn)
-        usage = usage_of(answer, images=1)
-        served = field(answer, str, "model")
         url = (field(drawn, str, "url") or "").strip()
         encoded = field(drawn, str, "b64_json")
         if not encoded and url[:5].lower() == "data:":
             encoded = url
-        text = encoded or url
-        if is_withheld(drawn) and (not text or re.search(r"\w \w", text)):
-            return self._withheld(answer, drawn)
+        is_image = re.search(r"^\S+\s*$", encoded or url)
+        filtered = self._filtered(answer, _PRESENT if is_image else drawn)
+        if filtered is not None:
+            return filtered
         if not encoded:
             if url and "response_format" not in self.extra:
                 advice = "add `response_format: b64_json` to `extra:` and run again"
@@ -931,7 +929,9 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
             raise self.useless(
                 f"an answer with no image that can be used: {error}"
             ) from None
-        revised = field(drawn, str, "revised_prompt")
+        result = await self.shown(data, usage_of(answer, images=1))
         return replace(
-            await self.shown(data, usage), served_model=served, revised_prompt=revised
+            result,
+            served_model=field(answer, str, "model"),
+            revised_prompt=field(drawn, str, "revised_prompt"),
         )

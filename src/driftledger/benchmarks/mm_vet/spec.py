@@ -171,10 +171,7 @@ def _answered(collecting: Collecting, question: QuestionEntry, ask: Ask) -> Reco
     texts = None
     if is_readable(answer):
         texts = question.question, str(question.answer), answer.text or ""
-    repeats = collecting.protocol["gradings"]
-    return (
-        yield from _gradings(collecting, question.id, 1, texts, repeats, answer=answer)
-    )
+    return (yield from _gradings(collecting, question.id, 1, texts, answer=answer))
 
 
 def _gradings(
@@ -182,9 +179,9 @@ def _gradings(
     unit: str,
     step: int,
     texts: tuple[str, str, str] | None,
-    repeats: int,
     *,
     answer: RecordedResult | None = None,
+    repeats: int | None = None,
 ) -> Recording:
     """Ask in each grading until there is a grade, twice at most.
 
@@ -192,15 +189,15 @@ def _gradings(
 
     Args:
         texts: the question, the truth, and the answer; None if the answer cannot be graded.
-        repeats: how often to grade it.
         answer: the model's, which the records begin with; None of a calibration answer.
+        repeats: how often to grade it; None is as often as an answer.
     """
     records = []
     protocol = collecting.protocol
     strict = protocol.get("grades") == "strict"
     prompt = graded_prompt(protocol["grade_prompt"], *texts) if texts else ""
     name = unit if answer else "calibration"
-    for repeat in range(repeats):
+    for repeat in range(repeats or protocol["gradings"]):
         results = [answer] if answer else []
         for conversation in _conversations(collecting, prompt) if texts else ():
             subject = Subject(name, repeat + 1, collecting.on)
@@ -409,7 +406,7 @@ class MMVet(QuestionBenchmark):
             yield Planned(partial(_answered, collecting, question, ask), calls)
         for number, known in enumerate(CALIBRATION):
             unit = CALIBRATION_UNIT.format(number)
-            steps = partial(_gradings, collecting, unit, 0, known[:3], repeats)
+            steps = partial(_gradings, collecting, unit, 0, known[:3], repeats=repeats)
             yield Planned(steps, asked * repeats, is_check=True)
 
     def selected_parser(self, section: Any) -> str:
