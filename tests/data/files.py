@@ -39,12 +39,26 @@ def write_sheet(path, rows):
     book.save(path)
 
 
+def write_book(path, sheets):
+    """Write a workbook of several sheets, the first of which is hidden."""
+    book = openpyxl.Workbook()
+    for name, rows in sheets.items():
+        sheet = book.create_sheet(name)
+        for cells in rows:
+            sheet.append(cells)
+    del book["Sheet"]
+    book.worksheets[0].sheet_state = "hidden"
+    book.active = 1
+    book.save(path)
+
+
 def write_repeated(path, parts):
     start, text, times = parts
     path.write_text(start + text * times, encoding="utf-8")
 
 
 KINDS = {
+    "book": write_book,
     "folder": lambda path, _: path.mkdir(),
     "hex": lambda path, code: path.write_bytes(bytes.fromhex(code)),
     "link": lambda path, target: path.symlink_to(target),

@@ -225,17 +225,34 @@ def test_images_in_a_table_are_told_apart_by_their_bytes_or_as_a_column_says(tmp
     assert [entry.image_id for entry in entries] == ids
 
 
-def test_a_question_has_images_in_a_list(tmp_path):
-    files = [as_image(red) for red in range(3)]
-    row = {"answer": "x", "capabilities": "ocr"}
-    one = row | {"question": "x", "images": files[:2]}
-    other = row | {"question": "<image>?", "images": files[2:]}
+SHOWN = ["x", "Is <image 2> like <image 1>?", "Is <image 1> old?"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "settings"),
+    [
+        (("images",), {}),
+        (("image_1", "image_2", "image_3"), {}),
+        (("left", "right"), {"columns": {"image": ["left", "right"]}}),
+    ],
+)
+def test_a_question_has_several_images(columns, settings, tmp_path):
+    rows = []
+    for question, reds in zip(SHOWN, ([0, 1], [1, 2], [2]), strict=True):
+        files = [as_image(red) for red in reds]
+        cells = [files] if len(columns) == 1 else [*files, None, None]
+        row = {"answer": "x", "capabilities": "ocr", "question": question}
+        rows.append(row | dict(zip(columns, cells, strict=False)))
     (tmp_path / "q").mkdir()
-    pandas.DataFrame([one, other]).to_parquet(tmp_path / "q" / "test.parquet")
-    entries = asked(tmp_path / "q", "mm_vet")
-    assert [entry.question for entry in entries] == ["x", "<image 1>?"]
-    media = entries[0].media(tmp_path / "built")
-    assert [medium.open().getpixel((0, 0))[0] for medium in media] == [0, 1]
+    pandas.DataFrame(rows).to_parquet(tmp_path / "q" / "test.parquet")
+    entries = asked(tmp_path / "q", "mm_vet", **settings)
+    assert [entry.question for entry in entries] == SHOWN
+    media = entries[1].media(tmp_path / "built")
+    assert [medium.open().getpixel((0, 0))[0] for medium in media] == [1, 2]
+    rows[2]["question"] = "Is <image 2> old?"
+    pandas.DataFrame(rows).to_parquet(tmp_path / "q" / "test.parquet")
+    with pytest.raises(DataError, match="has 1 image, and its text has other places"):
+        asked(tmp_path / "q", "mm_vet", **settings)
 
 
 def test_without_the_library_what_pip_installs_is_named(tmp_path, monkeypatch):

@@ -45,7 +45,7 @@ def data(
         begins: called before anything is made.
     """
     from driftledger.data.build import build, build_questions
-    from driftledger.data.records import blank_notes
+    from driftledger.data.records import notes_of
 
     settings = project.settings
     noted = project.noted_settings(project.noted().get("data", ""))
@@ -67,16 +67,14 @@ def data(
                 if stage is DATASET:
                     dataset = settings.build("datasets", name)
                     card = build(name, dataset, folder)
-                    notes = blank_notes(card.blank, card.samples, f"{dataset.medium}s")
-                    if left_out := card.source.get("left_out"):
-                        notes.append(f"left out, not a file that is read: {left_out}")
+                    notes = notes_of(card, card.samples, f"{dataset.medium}s")
                 else:
                     provider = settings.build("question_sets", name)
                     questions = build_questions(
                         name, provider, question_rules(provider), folder
                     )
-                    notes = blank_notes(
-                        questions.blank, questions.questions, "questions' images"
+                    notes = notes_of(
+                        questions, questions.questions, "questions' images"
                     )
                 for note in notes:
                     say(for_line(f"{stage.name.replace('_', ' ')} {name}: {note}"))

@@ -231,10 +231,9 @@ def build_questions(
                 read = question.read() or b""
                 files = read if isinstance(read, list) else [read]
                 stored, notes = images.put(question, files)
+                texts = numbered(question, len(files))
                 if not problems:
-                    entries.append(
-                        _entry(question, rules, stored, notes, is_list=files is read)
-                    )
+                    entries.append(_entry(question, rules, texts, stored, notes))
             except DataError as error:
                 problems.append(str(error))
         if not by_image:
@@ -266,22 +265,24 @@ def _problem(
 def _entry(
     question: SourceQuestion,
     rules: QuestionRules,
-    stored: list[QuestionImage],
+    texts: Sequence[str],
+    images: list[QuestionImage],
     notes: list[str],
-    *,
-    is_list: bool,
 ) -> QuestionEntry:
+    """Return a question as it is stored, with these images.
+
+    Args:
+        texts: the question and its options, with a number in each place.
+    """
     answer, refusal = rules.stored(question)
-    images = stored if is_list else []
-    texts = numbered(question, len(images))
     return QuestionEntry(
         id=question.id,
-        image=stored[0].file,
-        image_sha256=stored[0].sha256,
-        images=images,
+        image=images[0].file,
+        image_sha256=images[0].sha256,
+        images=images if len(images) > 1 else [],
         image_id=question.image_id,
         question=texts[0],
-        options=texts[1:],
+        options=[*texts[1:]],
         answer=answer,
         refusal=refusal,
         subset=question.subset,

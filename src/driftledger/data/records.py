@@ -91,6 +91,17 @@ def blank_notes(blank: Sequence[str], total: int, things: str) -> list[str]:
     ]
 
 
+def notes_of(
+    card: "DatasetCard | QuestionSetCard", total: int, things: str
+) -> list[str]:
+    """Say what is lost of a dataset or question set: nothing to see or hear in some of ``total``
+    things, or left out."""
+    notes = blank_notes(card.blank, total, things)
+    if left_out := card.source.get("left_out"):
+        notes.append(f"left out, since it is not read: {left_out}")
+    return notes
+
+
 def dataset_digest(entries: Sequence[SampleEntry]) -> str:
     """Return the digest of these samples, in order: what a score can depend on."""
     rows = []
@@ -134,11 +145,11 @@ class QuestionEntry(Record):
 
     id: Id
     image: RelativePath
-    """Below the question set's folder; the first of several."""
+    """Below the question set's folder; the first of several. They stand where the texts have
+    ``<image 1>`` and so on, or else in front."""
     image_sha256: str
     images: list[QuestionImage] = Field(default_factory=list, exclude_if=not_)
-    """All images of a question that may have several, in order: they stand where its texts have
-    ``<image 2>``, or else in front."""
+    """All images of a question that has several, in order."""
     image_id: Words
     """Equal for questions about the same image at the source; images of two ids may look alike."""
     question: Words

@@ -7,9 +7,12 @@ import re
 from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
+from driftledger.core.canonical import canonical_json
 from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.files import LARGEST_TEXT, MANY_VALUES, load_json, read_regular
 from driftledger.core.registry import import_extra
@@ -42,6 +45,8 @@ class TableRow(NamedTuple):
     """The image's file name as it is recorded: below the local folder, or without folders."""
     read: Callable[[], Any]
     """Gives the image's bytes, or those of each in a list."""
+    numbers: tuple[int, ...] = ()
+    """The number that the texts of a question give to each image."""
 
     def source(self) -> dict[str, str]:
         """Return where it came from, as an entry keeps it."""
@@ -73,9 +78,13 @@ def read_table(file: Path) -> Table:
         ".xlsx": _excel,
     }
     if kind not in readers:
-        raise ConfigError(
-            f"{name!r:.200} is not one of {', '.join(readers)}; convert it"
-        )
+        advice = "convert it"
+        if kind == ".parquet":
+            advice = (
+                "put it into a folder of its own, and set provider: huggingface, path: that "
+                "folder, and split: train"
+            )
+        raise ConfigError(f"{name!r:.200} is not one of {', '.join(readers)}; {advice}")
     try:
         if file.stat().st_size > LARGEST_TEXT:
             raise DataError(f"{name} is larger than {LARGEST_TEXT >> 20} MiB; split it")
@@ -141,14 +150,32 @@ def _refuse_column_twice(head: list[str]) -> None:
             raise ValueError(f"it has the column {column!r:.80} twice")
 
 
-def _excel(data: bytes) -> Iterator[Placed]:
+def left_out(file: Path) -> list[str]:
+    """Say what of a workbook is not read: all sheets but the first one that is shown, and the
+    values of its formulas, whose text is taken."""
+    if file.suffix.lower() != ".xlsx":
+        return []
+    first, *others = _sheets(read_regular(file, LARGEST_TEXT))
+    parts = [f"sheet {sheet.title!r:.80} ({sheet.sheet_state})" for sheet in others]
+    for cell in chain(*first.iter_rows()):
+        if cell.data_type == "f":
+            parts.append(f"the value of the formula in {cell.coordinate}")
+    return parts
+
+
+def _sheets(data: bytes) -> list[Any]:
+    """Open the sheets of a workbook, those that are shown before the hidden ones.
+
+    A text that begins with "=" is kept as a formula: its text may be what was meant.
+    """
     openpyxl = import_extra("openpyxl")
+    book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, keep_links=False)
+    return sorted(book.worksheets, key=lambda sheet: sheet.sheet_state != "visible")
+
+
+def _excel(data: bytes) -> Iterator[Placed]:
     try:
-        # A text that begins with "=" is kept as a formula: its text is what was meant.
-        book = openpyxl.load_workbook(
-            io.BytesIO(data), read_only=True, keep_links=False
-        )
-        sheet = book.worksheets[0]
+        sheet = _sheets(data)[0]
         sheet.reset_dimensions()  # which some programs write wrongly
         rows = [[_sheet_value(cell) for cell in row] for row in sheet.iter_rows()]
     except (
@@ -177,7 +204,7 @@ _DIGITS = re.compile(r"0+(?:\.(?P<decimals>0+))?")
 def _sheet_value(cell: Any) -> Any:
     """Return a cell's value as the sheet shows it; an :class:`_Unwritten` where that cannot be
     told."""
-    value = cell.value
+    value = getattr(cell.value, "text", cell.value)  # of the formula of an array
     if cell.data_type == "e":  # such as #N/A
         return None
     if isinstance(value, bool):
@@ -204,6 +231,24 @@ _NOT_TEXT: tuple[tuple[type, str], ...] = (
     (bytes, "bytes"),
     (bytearray, "bytes"),
 )
+
+
+_QUOTED = re.compile(r"'[^'\\]*'|\"[^\"\\]*\"")
+
+
+def listed(cell: Any) -> list[Any] | None:
+    """Return the list in a cell, where a text may be one as JSON or Python writes it; None for
+    anything else.
+
+    >>> listed('["a", 1]'), listed("['a', \"it's\"]"), listed("a, b")
+    (['a', 1], ['a', "it's"], None)
+    """
+    if isinstance(cell, str):
+        as_json = _QUOTED.sub(lambda quoted: canonical_json(quoted[0][1:-1]), cell)
+        for text in (as_json, cell):
+            with suppress(ValueError):
+                cell = load_json(text.encode(), finite=False)
+    return [*cell] if isinstance(cell, list | tuple) else None
 
 
 def not_text(value: Any) -> str | None:

@@ -17,6 +17,7 @@ from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import StoreError
 from driftledger.core.files import read_json, write_json
 from driftledger.core.types import Outcome
+from driftledger.data.records import read_questions
 from driftledger.ledger.images import _uses
 from driftledger.reports.site.units import files_of
 from tests.benchmarks._questions.asking import (
@@ -226,3 +227,8 @@ def test_several_images_stand_in_their_places(name, tmp_path):
     away = Mock(lineages=(), **{"contents.within.return_value": None})
     uses = _uses(away, "B", Mock(path="d"), file, "questions.jsonl")
     assert {use["file"] for use in uses} == {"b.png"}
+    alone = '"question":"What is <image 1>? '
+    file.write_text(file.read_text().replace(text, alone))
+    [turn] = next(spec.steps(exam.collecting())).calls[0][1].turns
+    assert turn.parts[0] == "What is "
+    assert turn.parts[1].sha256 == read_questions(file.parent)[0].image_sha256

@@ -34,7 +34,7 @@ from driftledger.collect.call import Ask
 from driftledger.core.canonical import Json, sha256_of
 from driftledger.core.files import read_json
 from driftledger.core.grouping import grouped
-from driftledger.core.types import Conversation, Medium, Outcome, Subject, Turn
+from driftledger.core.types import Conversation, Outcome, Subject, Turn
 from driftledger.data.question_sets.base import QuestionRules
 from driftledger.data.question_sets.places import with_images
 from driftledger.data.records import (
@@ -311,10 +311,7 @@ def question_call(
     shown = [question.options[option] for option in order]
     text = rendered(collecting.protocol["prompt"], question.question, shown)
     context = Subject(question.id, variant + 1, collecting.on)
-    images = question.media(collecting.data)
-    parts: tuple[str | Medium, ...] = (*images, text)
-    if question.images:
-        parts = with_images(text, images)
+    parts = with_images(text, question.media(collecting.data))
     conversation = Conversation((Turn("user", parts),), context, options=tuple(shown))
     return Ask(collecting.model(), "answer", conversation, context), order
 

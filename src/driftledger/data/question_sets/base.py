@@ -16,8 +16,8 @@ class SourceQuestion:
     """One question at its source. ``read`` gives the image file's bytes, or a list of those of
     several images; errors call the question ``name``.
 
-    Images of a list stand where the question and its options have ``<image>`` or ``<image 2>``, or
-    else in front.
+    Images stand where the question and its options have ``<image>`` or ``<image 2>``, or else in
+    front.
 
     The benchmark says which other fields a question has: :class:`QuestionRules`.
     """
@@ -28,6 +28,8 @@ class SourceQuestion:
     """Equal for questions about the same image, or the same images."""
     read: Callable[[], bytes | list[bytes]]
     question: str
+    numbers: tuple[int, ...] = ()
+    """The number of each image in the text, where they are not counted from 1."""
     options: tuple[str, ...] = ()
     answer: str | None = None
     """The right option, a ground truth with ``<AND>`` and ``<OR>``, yes or no."""

@@ -18,8 +18,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from driftledger.core.canonical import sha256_bytes
-from driftledger.core.errors import ConfigError, DataError, unknown_name
-from driftledger.core.files import load_json
+from driftledger.core.errors import ConfigError, DataError, first_few, unknown_name
 from driftledger.core.media import image_in
 from driftledger.data.datasets.base import (
     digest_files,
@@ -34,7 +33,14 @@ from driftledger.data.question_sets.base import (
     QuestionRules,
     SourceQuestion,
 )
-from driftledger.data.tables import Cells, TableRow, as_text, read_table
+from driftledger.data.tables import (
+    Cells,
+    TableRow,
+    as_text,
+    left_out,
+    listed,
+    read_table,
+)
 
 Column = Annotated[str, Field(min_length=1)]
 
@@ -45,9 +51,9 @@ class ColumnQuestions(QuestionProvider, ABC):
     columns: dict[
         str, Column | Annotated[tuple[Column, ...], Field(min_length=2)] | None
     ] = Field(default_factory=dict)
-    """A field of questions → its column, where that has another name: ``options`` may have several,
-    with one option each, and null leaves a column out. What a benchmark does not need is read where
-    the table has it."""
+    """A field of questions → its column, where that has another name: ``options`` and ``image`` may
+    have several, with one option or image each, and null leaves a column out. What a benchmark does
+    not need is read where the table has it."""
     answer_is: Literal["text", "letter"] = "text"
     """Whether the right option is named by its text, or by its letter (A is the first)."""
     refusal: str | None = Field(default=None, pattern=r"\S")
@@ -60,10 +66,25 @@ class ColumnQuestions(QuestionProvider, ABC):
     """How many ``questions``, ``images``, questions of a subset or of a category there must be, by
     their names."""
 
-    def image_column(self, available: Collection[str]) -> str:
-        """Return the column of images: as it is named, or else ``image``, or else ``images``."""
-        has_list = "image" not in available and "images" in available
-        return str(self.columns.get("image") or ("images" if has_list else "image"))
+    def image_columns(self, table: str, available: Collection[str]) -> tuple[str, ...]:
+        """Return the columns of images: as they are named, or else ``image`` or ``images``, or else
+        ``image_1``, ``image_2`` and so on.
+
+        Raises:
+            ConfigError: the table has both kinds, and none is named.
+        """
+        if named := self.columns.get("image"):
+            return (named,) if isinstance(named, str) else named
+        together = [name for name in ("image", "images") if name in available]
+        numbered = _by_number([*filter(_NUMBERED.fullmatch, available)])
+        if together and numbered:
+            names = ", ".join([*together, *numbered.values()])
+            raise ConfigError(
+                f"{table} has the columns {names:.200}; name those whose images are shown as "
+                "columns.image, as [image_1, image_2]"
+            )
+        in_order = tuple(column for _, column in sorted(numbered.items()))
+        return in_order or (*together[:1],) or ("image",)
 
     def check(self, rules: QuestionRules) -> None:
         fields = [*rules.needed, *rules.optional]
@@ -76,9 +97,13 @@ class ColumnQuestions(QuestionProvider, ABC):
                 raise ConfigError(
                     f"columns.{field} is null, and {self.protocol} needs it; name a column"
                 )
-            if not isinstance(column, str | None) and field != "options":
+            if not isinstance(column, str | None) and field not in (
+                "options",
+                "image",
+            ):
                 raise ConfigError(
-                    f"columns.{field} names {len(column)} columns; only options may have several"
+                    f"columns.{field} names {len(column)} columns; only options and image may have "
+                    "several"
                 )
         for setting, field in (("refusal", "refusal"), ("answer_is", "options")):
             if setting in self.model_fields_set and field not in fields:
@@ -109,7 +134,7 @@ class ColumnQuestions(QuestionProvider, ABC):
                 continue
             named = self.columns.get(field, field)
             if field == "image":
-                named = self.image_column(available)
+                named = self.image_columns(table, available)
             names = (named,) if isinstance(named, str) else named or ()
             missing = [name for name in names if name not in available]
             if missing and (field in rules.needed or self.columns.get(field)):
@@ -160,14 +185,12 @@ class ColumnQuestions(QuestionProvider, ABC):
                     f"{len(options)} options; correct it, or set answer_is"
                 )
             answer = options[letters.index(letter)]
-        listed = cell("capabilities")
-        if not isinstance(listed, list | tuple):
+        names = listed(cell("capabilities"))
+        if names is None:
             written = text("capabilities")
-            listed = written.split(",") if written else ()
-        capabilities = []
-        for name in listed:
-            capability = as_text(name, f"{place} in capabilities")
-            capabilities.append((capability or "").strip())
+            names = written.split(",") if written else []
+        where = f"{place} in capabilities"
+        capabilities = [(as_text(name, where) or "").strip() for name in names]
         image_id = text("image_id") if "image_id" in columns else image
         if image_id is None:
             raise DataError(
@@ -183,6 +206,7 @@ class ColumnQuestions(QuestionProvider, ABC):
             name=place,
             image_id=f"{subset}/{image_id}" if subset else image_id,
             read=row.read,
+            numbers=row.numbers,
             question=text("question", strip=False) or "",
             options=options,
             answer=answer,
@@ -195,26 +219,61 @@ class ColumnQuestions(QuestionProvider, ABC):
         )
 
 
-_BETWEEN = re.compile(r"\s*;(?!base64,)\s*")
+_NUMBERED = re.compile(r"(?:image|img|picture|photo)[ _-]?([0-9]{1,3})", re.IGNORECASE)
+"""The name of a column that holds one of several images."""
+_BETWEEN = re.compile(r";(?!base64,)|(?<!;base64),|[|\n]")
 """What parts the images in a text, but not the head of a data URL."""
+_FILE = re.compile(r".+\.(?:[a-z0-9]{3,5}|pdf#[0-9]+)", re.IGNORECASE)
+
+
+def _by_number(columns: Sequence[str]) -> dict[int, str]:
+    """Return columns of images by the number that texts give to theirs: that of the column's name,
+    or else that of its place."""
+    matches = filter(None, map(_NUMBERED.fullmatch, columns))
+    by_number = {int(match[1]): match[0] for match in matches}
+    if len(by_number) < len(columns):
+        return dict(enumerate(columns, 1))
+    return by_number
+
+
+def _several(cell: Any) -> list[Any]:
+    """Return the images in a cell: those of a list, or of a text such as ``a.png; b.png``; or
+    else the cell itself."""
+    images = listed(cell)
+    if images is None:
+        parts = _BETWEEN.split(str(cell).strip().rstrip(";,| "))
+        images = [part.strip() for part in parts]
+        if len(images) == 1 or not all(
+            _FILE.fullmatch(p) or image_in(p) for p in images
+        ):
+            images = [cell]
+    return images
+
+
+def _paths(cells: Cells, columns: Sequence[str], where: str) -> dict[int, str]:
+    """Return what a row writes of its images, by the numbers that texts give to them, without those
+    of empty columns."""
+    by_number = _by_number(columns)
+    written = {number: cells.get(column) for number, column in by_number.items()}
+    if len(columns) == 1:
+        [(number, cell)] = written.items()
+        written = dict(enumerate(_several(cell), number))
+    paths = {number: as_text(path, where) or "" for number, path in written.items()}
+    if len(columns) == 1:
+        return paths or {1: ""}
+    return {number: path for number, path in paths.items() if path.strip()} or {1: ""}
 
 
 def _options(cells: Cells, columns: Sequence[str], place: str) -> tuple[str, ...]:
-    """Return the options in one cell each, or in the one cell that holds a list.
-
-    The list may be written as JSON.
-    """
+    """Return the options in one cell each, or in the one cell that holds a list."""
     if len(columns) > 1:
         return tuple(
             as_text(cells.get(column), f"{place} in {column}") or ""
             for column in columns
         )
     where = f"{place} in options"
-    options = cells.get(columns[0]) if columns else []
-    if isinstance(options, str):
-        with suppress(ValueError):
-            options = load_json(options.encode(), finite=False)
-    if not isinstance(options, list | tuple):
+    options = listed(cells.get(columns[0])) if columns else []
+    if options is None:
         raise DataError(
             f"{where} holds neither a list nor a list as JSON; correct it, or name one column per "
             "option"
@@ -254,9 +313,10 @@ class QuestionTable(PagedProvider, ColumnQuestions):
             if not table.rows:
                 continue
             columns = self.columns_of(rules, table.name, table.columns, subset)
-            column = self.image_column(table.columns)
             for number, (place, cells) in enumerate(table.rows):
-                paths, is_list = self._paths(cells, column, f"{place} in image")
+                where = f"{place} in image"
+                images = _paths(cells, columns["image"], where)
+                paths = [*images.values()]
                 ids = []
                 for path in paths:
                     data = image_in(path) or b""
@@ -266,7 +326,8 @@ class QuestionTable(PagedProvider, ColumnQuestions):
                     place,
                     cells,
                     file="; ".join(filter(None, map(self._name, paths))),
-                    read=partial(self._read, folder, paths, place, is_list=is_list),
+                    read=partial(self._read, folder, paths, place),
+                    numbers=(*images,),
                 )
                 yield self.question(
                     row,
@@ -277,34 +338,25 @@ class QuestionTable(PagedProvider, ColumnQuestions):
                 )
 
     def source_digest(self) -> str:
+        return digest_files(self.files())
+
+    def files(self) -> list[tuple[str, Path]]:
+        """List each table by its subset, followed by the images that it names."""
         files = []
         for subset, file, folder in self._parts:
             files.append((subset or "", file))
             table = read_table(file)
-            column = self.image_column(table.columns)
+            columns = self.image_columns(table.name, table.columns)
             named = set[str]()
             for _, cells in table.rows:
                 with suppress(DataError):  # the build reports what is not text
-                    paths, _ = self._paths(cells, column, file.name)
+                    paths = _paths(cells, columns, file.name).values()
                     for path in filter(self._name, paths):
                         named.add(file_and_page(path)[0])
             for path in sorted(named):
                 with suppress(DataError):  # the build reports all missing images
                     files.append((printable(path), inside(folder, path, file.name)))
-        return digest_files(files)
-
-    def _paths(self, cells: Cells, column: str, where: str) -> tuple[list[str], bool]:
-        """Return what a row writes of its images, and True if it is a list.
-
-        In a column ``images`` that the settings don't name, a text has ``;`` between its images.
-        """
-        cell = cells.get(column)
-        if isinstance(cell, list | tuple):
-            return [as_text(path, where) or "" for path in cell], True
-        text = as_text(cell, where) or ""
-        if column == "images" and "image" not in self.columns:
-            return _BETWEEN.split(text.strip()), True
-        return [text], False
+        return files
 
     def _name(self, path: str) -> str:
         """Return a path as it is recorded; empty for an image in base64, and for nothing."""
@@ -312,9 +364,7 @@ class QuestionTable(PagedProvider, ColumnQuestions):
             return ""
         return self.recorded(printable(PurePosixPath(path).as_posix()))
 
-    def _read(
-        self, folder: Path, paths: Sequence[str], place: str, *, is_list: bool
-    ) -> bytes | list[bytes]:
+    def _read(self, folder: Path, paths: Sequence[str], place: str) -> list[bytes]:
         """Return the bytes of each image; none where nothing is written."""
         images = []
         for path in paths:
@@ -324,11 +374,15 @@ class QuestionTable(PagedProvider, ColumnQuestions):
                 file = inside(folder, name, place)
                 data = self.read_image(file, page, f"{place}: {path!r:.200}")
             images.append(data)
-        return images if is_list else images[0]
+        return images
 
     def source(self) -> dict[str, str]:
-        names = [printable(file.name) for _, file, _ in self._parts]
-        return {"kind": self.provider, "file": ", ".join(names)}
+        files = [file for _, file, _ in self._parts]
+        names = [printable(file.name) for file in files]
+        source = {"kind": self.provider, "file": ", ".join(names)}
+        if parts := list(chain(*map(left_out, files))):
+            source["left_out"] = first_few(parts)
+        return source
 
     @property
     def _parts(self) -> Iterator[tuple[str | None, Path, Path]]:
@@ -354,22 +408,33 @@ class HuggingFaceQuestions(HubTable, ColumnQuestions):
 
     def questions(self, rules: QuestionRules) -> Iterator[SourceQuestion]:
         [loaded] = self.load(self.split)
-        columns = self.columns_of(rules, self.path, loaded.features)
-        for row in self.rows(
-            loaded,
-            self.split,
-            self.image_column(loaded.features),
-            chain(*columns.values()),
-            "columns.image",
-            lists=True,
-        ):
+        features = loaded.features
+        columns = self.columns_of(rules, self.path, features)
+        names = []
+        for name in columns.pop("image"):
+            # as pandas writes a column without any value
+            if getattr(features[name], "dtype", "") != "null":
+                names.append(name)
+        texts = [*chain(*columns.values())]
+        where = "columns.image"
+        lists = len(names) == 1
+        tables = [
+            self.rows(loaded, self.split, name, texts, where, lists=lists)
+            for name in names
+        ]
+        for rows in zip(*tables, strict=True):
+            data = [row.read() for row in rows]
+            images = dict(zip(_by_number(names), data, strict=True))
+            if isinstance(data[0], list):
+                images = dict(enumerate(data[0], 1))
+            elif len(data) > 1:
+                images = {number: each for number, each in images.items() if each}
             # Images are told apart by their bytes, because a path of the hub's is one on this
             # machine.
-            data = row.read()
-            images = data if isinstance(data, list) else [data]
+            read = [*images.values()]
             yield self.question(
-                row._replace(read=partial(copy, data)),
+                rows[0]._replace(read=partial(copy, read), numbers=(*images,)),
                 columns,
-                image="; ".join(map(sha256_bytes, images)),
+                image="; ".join(map(sha256_bytes, read)),
                 total=len(loaded),
             )
