@@ -328,11 +328,11 @@ def plan(
         project, _ = commands.again.dated(project, again)
     preview = commands.collect.plan(project)
     planned = {name: each.to_dict() for name, each in preview.calls.items()}
-    show(
-        json.dumps(planned, indent=2)
-        if as_json
-        else commands.collect.plan_table(planned)
-    )
+    table = commands.collect.plan_table(planned)
+    if as_json:
+        show(json.dumps(planned, indent=2))
+    elif len(table.columns) > 1:
+        show(table)
     for sentence in (*preview.notes, *(f"missing: {each}" for each in preview.missing)):
         typer.echo(for_line(sentence), err=True)
     raise typer.Exit(1 if preview.missing else 0)

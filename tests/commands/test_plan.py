@@ -359,11 +359,16 @@ def test_all_that_is_missing_is_named_at_once_by_plan_and_by_run(
         f"{GENERATOR}.base_url": "http://127.0.0.1:9/v1",
         "encoders.gone": {"provider": "dinov2", "path": "weights/gone"},
         "datasets.others": {"provider": "image_folder", "path": "others"},
+        "question_sets.sheet": {"provider": "table", "path": "sheet.csv"},
+        "question_sets.sheet.protocol": "mme",
         "run.models": ["tells", "keyless", "weights"],
         "run.encoders": ["gone"],
+        "run.question_sets": ["sheet"],
+        "run.mme": ["sheet"],
         "run.datasets": ["photos", "others"],
         "run.genception": ["photos", "others"],
     }
+    (root / "sheet.csv").write_text("image,question\na.png,What?\n")
     project = edited(root, values)
     preview = plan(project)
     assert sorted(each.partition(":")[0] for each in preview.missing) == [
@@ -372,7 +377,11 @@ def test_all_that_is_missing_is_named_at_once_by_plan_and_by_run(
         "generators.draws",
         "models.keyless",
         "models.weights",
+        "question_sets.sheet",
     ]
+    assert "sheet.csv: columns.answer: column 'answer' is unknown" in str(
+        preview.missing
+    )
     assert {name: calls.to_make for name, calls in preview.calls.items()} == {
         "models.tells": 3,
         "models.keyless": 6,
@@ -384,3 +393,14 @@ def test_all_that_is_missing_is_named_at_once_by_plan_and_by_run(
     with pytest.raises(ConfigError, match=r"^nothing was asked yet: ") as caught:
         running.run(project)
     assert all(each in str(caught.value) for each in preview.missing)
+    broken(root)
+    edited(root, {"run.datasets": ["photos"], "run.genception": ["photos"]})
+    missing = plan(Project(root, own_code=True)).missing
+    assert [each.partition(":")[0] for each in missing] == [
+        "datasets.photos",
+        "encoders.gone",
+        "generators.draws",
+        "models.keyless",
+        "models.weights",
+        "question_sets.sheet",
+    ]

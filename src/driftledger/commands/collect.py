@@ -11,7 +11,7 @@ import math
 import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import redirect_stdout, suppress
+from contextlib import nullcontext, redirect_stdout, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
@@ -471,12 +471,15 @@ def selected_now(project: Project) -> Project:
     return project
 
 
-def plan(project: Project) -> Preview:
+def plan(project: Project, *, holds: bool = False) -> Preview:
     """Count the calls that are still needed of each selected component, without making any.
 
     In one's own checkout, names are resolved into memory, and data that are not as they are
     selected now are built. Of a checkout of others, what ``resolve`` noted is counted, and nothing
     is asked. Of an entry that is not on this machine and was not noted, nothing counts as stored.
+
+    Args:
+        holds: whether the caller holds the lock of the checkout.
 
     Raises:
         StoreError: this is a checkout of others, and its data are not built.
@@ -490,7 +493,8 @@ def plan(project: Project) -> Preview:
     notes = []
     if project.own_code:
         try:
-            with hold(project.root, "driftledger plan"), redirect_stdout(sys.stderr):
+            lock = nullcontext() if holds else hold(project.root, "driftledger plan")
+            with lock, redirect_stdout(sys.stderr):
                 data(project, missing)
         except Timeout:  # its data stay as it reads them
             who = holder(project.root)
@@ -510,6 +514,7 @@ def _preview(project: Project, missing: dict[str, str]) -> Preview:
     with project.store(writes=False) as store:
         plan = Plan(store)
         tasks = tasks_of(project)
+        without_data = set[str]()
         model = ""
         for task in tasks:
             if project.own_code and task.keys["model"] != model:
@@ -520,6 +525,7 @@ def _preview(project: Project, missing: dict[str, str]) -> Preview:
                         plan.recorded |= _results(each, store)
             kind = task.spec.data.name
             if f"{kind}s.{task.keys[kind]}" in missing:
+                without_data |= {f"{role}s.{name}" for role, name in task.asks}
                 continue
             collecting = task.collecting()
             if task.is_made():
@@ -567,8 +573,12 @@ def _preview(project: Project, missing: dict[str, str]) -> Preview:
         for name, calls in counted.items():
             if calls.to_make or calls.in_batches:
                 asked[name.partition(",")[0]] = calls.component
-        for name in settings.named("encoders") if asked else ():
-            asked[f"encoders.{name}"] = project.component("encoders", name)
+        if f"judge {judge}" in asked:
+            without_data.discard(f"models.{judge}")
+        if asked or without_data:
+            without_data |= {f"encoders.{name}" for name in settings.named("encoders")}
+        for entry in without_data - missing.keys():
+            asked[entry] = project.component(*entry.split("."))
         for name in asked.keys() - missing.keys():
             lacks, knows = asked[name].readiness()
             preview.missing.extend(f"{name}: {each}" for each in lacks)

@@ -194,7 +194,8 @@ class _Run:
                 pull(project.root, stages)
             data(project, begins=self.begins)
         except (ConfigError, DataError):
-            refuse(plan(project).missing)  # not the first such thing alone
+            # not the first such thing alone
+            refuse(plan(project, holds=True).missing)
             raise
         note_new_files(project)
 
