@@ -13,18 +13,27 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from driftledger.benchmarks.records import CARD, CollectedCard, stream_records
+from driftledger.benchmarks.registry import question_rules
 from driftledger.commands.models import COMPONENTS, needs
 from driftledger.core.canonical import derive_seed
-from driftledger.core.errors import ConfigError, StoreError, first_few
+from driftledger.core.errors import (
+    ConfigError,
+    DriftledgerError,
+    StoreError,
+    first_few,
+)
 from driftledger.core.files import load_yaml, read_json, write_bytes
 from driftledger.core.paths import top_of
 from driftledger.core.strict import is_relative_path
 from driftledger.core.text import for_line, shortened
+from driftledger.data.build import build_questions
 from driftledger.data.datasets.image_folder import ImageFolder
-from driftledger.data.records import blank_notes
+from driftledger.data.question_sets.table import QuestionTable
+from driftledger.data.records import blank_notes, notes_of
 from driftledger.project.catalogue import name_of
 from driftledger.project.presets import NOTHING, OWN, Chosen, first_params
 from driftledger.project.project import LOCK, Project
@@ -88,6 +97,7 @@ def init(
     top = top_of(root)
     path = ""
     is_kept = False
+    of_questions = list[str]()
     data = dict[str, Any]()
     if images is not None:
         path, is_kept = _images(root, top or root, images)
@@ -105,8 +115,12 @@ def init(
             "protocol": benchmark or "mme",
             "path": path_of_set,
         }
-        data["question_sets"] = {name_of(questions.stem): entry}
+        name = name_of(questions.stem)
+        data["question_sets"] = {name: entry}
     texts = generated() | {PARAMS: first_params(root, preset or "start", data, chosen)}
+    if questions is not None:
+        table = QuestionTable(protocol=entry["protocol"], path=questions.resolve())
+        of_questions = _of_questions(name, table)
     others = []
     if not (is_begun or force):
         for name in (*texts, LOCK):
@@ -154,6 +168,7 @@ def init(
                 f"left out, not an image that is read: {first_few([*unread])}"
             )
         sentences += blank_notes(dataset.blank(), len(read), "images")
+    sentences += of_questions
     sentences += [f"Git ignores {for_line(each)}" for each in checkpoints]
     project = Project(root, own_code=True)
     for section in COMPONENTS:
@@ -263,6 +278,29 @@ def _images(root: Path, top: Path, given: Path) -> tuple[str, bool]:
     )
     in_dvc = any(Path(f"{each}.dvc").is_file() for each in (place, *place.parents))
     return path, not (in_git or in_dvc)
+
+
+def _of_questions(name: str, table: QuestionTable) -> list[str]:
+    """Say what is lost of a question set, and that Git would take its images.
+
+    Raises:
+        ConfigError, DataError: it cannot be read, for the reason that ``plan`` would give.
+    """
+    try:
+        with TemporaryDirectory() as folder:
+            target = Path(folder) / name
+            card = build_questions(name, table, question_rules(table), target)
+    except DriftledgerError as error:
+        error.args += (
+            "'init' without --questions makes a project whose params.yaml can describe the table",
+        )
+        raise
+    notes = notes_of(card, card.questions, "questions' images")
+    return [
+        *(f"question set {name}: {note}" for note in notes),
+        f"'git add' takes the images of {name} that are below this folder; 'dvc add --no-relink "
+        "FOLDER' before gives a folder of them to DVC",
+    ]
 
 
 def upgrade(project: Project, *, check: bool = False) -> list[str]:
