@@ -49,7 +49,8 @@ _NAME = re.compile(f"(?![A-Za-z]:){_PART}(?:/{_PART})*")
 
 _CUT = "ends before its members do: fetch it again"
 _PACKED = (
-    "another program packed it: unpack it, if the bundle is inside, and give that file"
+    "another program packed it: if the bundle is a file inside, unpack that; else get the file "
+    "that 'driftledger bundle' wrote"
 )
 _OTHERS = (
     (rb"$", "is empty: fetch it again"),
