@@ -1,5 +1,6 @@
 """A run as CSV."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from driftledger.benchmarks.score import base_key
@@ -26,28 +27,26 @@ CSV_COLUMNS = (
 
 
 def export(project: Project, kind: str, run: str, out: Path) -> int:
-    """Write a selected run below ``out`` in one of the formats; return how many files.
+    """Write a selected run below ``out`` in a format; return how many files.
 
     Raises:
         LedgerError: the format or the run is unknown.
     """
-    if kind not in FORMATS:
-        raise LedgerError(unknown_name("format", kind, FORMATS))
+    if kind != "csv":
+        raise LedgerError(unknown_name("format", kind, ["csv"]))
     combinations = {}
     for combination in project.combinations:
         combinations[str(combination)] = combination
         combinations[combination.path] = combination
     if run not in combinations:
         raise LedgerError(unknown_name("selected run", run, combinations))
-    evidence = read_runs(project.root, project.selected, [combinations[run]])[0]
-    files = FORMATS[kind](project.root, evidence)
-    for name, content in files.items():
-        write_bytes(out / name, content)
-    return len(files)
+    [evidence] = read_runs(project.root, project.selected, [combinations[run]])
+    rows = _rows(project.root, evidence)
+    write_bytes(out / "scores.csv", csv_text(CSV_COLUMNS, rows).encode())
+    return 1
 
 
-def _csv(root: Path, run: Run) -> dict[str, bytes]:
-    rows = []
+def _rows(root: Path, run: Run) -> Iterator[list[object]]:
     for lineage in run.lineages:
         score = lineage.score
         numbers = dict(score.numbers()) | score.costs
@@ -58,8 +57,4 @@ def _csv(root: Path, run: Run) -> dict[str, bytes]:
                     numbers.get(key + end, "") for end in ("", "_low", "_high", "_std")
                 ]
                 place = [run.name, lineage.spec.name, score.on, key]
-                rows.append([*place, *values, score.scored, score.total, digest])
-    return {"scores.csv": csv_text(CSV_COLUMNS, rows).encode()}
-
-
-FORMATS = {"csv": _csv}
+                yield [*place, *values, score.scored, score.total, digest]

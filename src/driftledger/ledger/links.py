@@ -417,8 +417,8 @@ def check_ledger(bundle: Bundle) -> Lines:
         noted = {**noted, "components": components}
         inputs = sha256_of(lineage["score"]["inputs"])
         table = (
-            ("score", folder.digests(_SCORE)["sha256"], _SCORE),
-            ("rows", folder.digests(_ROWS)["sha256"], _ROWS),
+            ("score", folder.names[_SCORE]["sha256"], _SCORE),
+            ("rows", folder.names[_ROWS]["sha256"], _ROWS),
             ("inputs", inputs, _SCORE),
             ("components", _fingerprints(lineage["score"]), _SCORE),
         )
@@ -680,7 +680,7 @@ def _card(
     data = source.folder(lineage["data"]["path"])
     card = folder.json(_CARD)
     where = f"{folder.path}/{_CARD}"
-    records = {stage: folder.digests(_RECORDS)["sha256"]}
+    records = {stage: folder.names[_RECORDS]["sha256"]}
     records_file = f"{folder.path}/{_RECORDS}"
     yield from compare(
         f"{path}: inputs.records.",

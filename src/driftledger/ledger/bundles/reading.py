@@ -82,6 +82,7 @@ class OpenedFolder:
         """
         self.path = path
         self.names = named
+        """Name → the digests of a file, which are known also if it was left out."""
         self._held = held
         self._read = read
         self.json = cache(self._json)
@@ -94,10 +95,6 @@ class OpenedFolder:
     def _rows(self, name: str) -> list[Any]:
         """Read the lines of a JSONL file."""
         return [load(line) for line in self._read(name).splitlines()]
-
-    def digests(self, name: str) -> Json:
-        """Return the digests of a file, which are known also if it was left out."""
-        return self.names[name]
 
     def has(self, name: str) -> bool:
         """Return True if the file can be read."""
