@@ -10,6 +10,7 @@ import pytest
 import yaml
 from typer.main import get_command
 
+from driftledger.benchmarks.registry import benchmarks
 from driftledger.cli import app
 from driftledger.core.registry import EXTRAS, not_installed, providers
 from driftledger.project.settings import parse_settings
@@ -102,6 +103,19 @@ BLOCKS = [
 @pytest.mark.parametrize(("page", "block"), BLOCKS)
 def test_every_block_of_params_can_be_copied(page, block):
     assert copied(block)
+
+
+@pytest.mark.parametrize("spec", [each for each in benchmarks() if each.questions])
+def test_the_columns_of_questions_are_those_that_are_read(spec):
+    table = PAGES["docs/data.md"].partition("| column |")[2].partition("\n\n")[0]
+    head, _, *lines = table.splitlines()
+    place = [cell.strip() for cell in head.split("|")].index(spec.name)
+    columns = {"yes": set(), "if any": set(), "–": set()}
+    for line in lines:
+        names, *cells = line.strip("|").split("|")
+        columns[cells[place].strip()] |= {*re.findall("`(.+?)`", names)}
+    assert columns["yes"] == {*spec.questions.needed}
+    assert columns["if any"] == {*spec.questions.optional}
 
 
 def test_every_provider_and_every_extra_is_named_as_it_is():

@@ -269,7 +269,9 @@ class HubTable(PagedProvider, ABC):
         folder = self._source.folder and self._source.folder.resolve()
         dtype = str(getattr(feature, "dtype", ""))
         is_named = "string" in dtype and folder is not None
+        # in a column without any value, no cell has one
         is_medium = isinstance(feature, kind) or "binary" in dtype or is_named
+        is_medium |= dtype == "null"
         # as pandas writes it
         is_medium |= isinstance(feature, dict) and "bytes" in feature
         if not is_medium:

@@ -253,15 +253,17 @@ def _several(cell: Any) -> list[Any]:
 def _paths(cells: Cells, columns: Sequence[str], where: str) -> dict[int, str]:
     """Return what a row writes of its images, by the numbers that texts give to them, without those
     of empty columns."""
-    by_number = _by_number(columns)
-    written = {number: cells.get(column) for number, column in by_number.items()}
-    if len(columns) == 1:
-        [(number, cell)] = written.items()
-        written = dict(enumerate(_several(cell), number))
-    paths = {number: as_text(path, where) or "" for number, path in written.items()}
-    if len(columns) == 1:
-        return paths or {1: ""}
-    return {number: path for number, path in paths.items() if path.strip()} or {1: ""}
+    written = {}
+    for number, column in _by_number(columns).items():
+        written[number] = cells.get(column)
+        if len(columns) == 1:
+            written = dict(enumerate(_several(cells.get(column)), number))
+    paths = {}
+    for number, path in written.items():
+        text = as_text(path, where) or ""
+        if text.strip() or len(columns) == 1:
+            paths[number] = text
+    return paths or {1: ""}
 
 
 def _options(cells: Cells, columns: Sequence[str], place: str) -> tuple[str, ...]:
@@ -408,32 +410,32 @@ class HuggingFaceQuestions(HubTable, ColumnQuestions):
 
     def questions(self, rules: QuestionRules) -> Iterator[SourceQuestion]:
         [loaded] = self.load(self.split)
-        features = loaded.features
-        columns = self.columns_of(rules, self.path, features)
-        names = []
-        for name in columns.pop("image"):
-            # as pandas writes a column without any value
-            if getattr(features[name], "dtype", "") != "null":
-                names.append(name)
-        texts = [*chain(*columns.values())]
-        where = "columns.image"
-        lists = len(names) == 1
-        tables = [
-            self.rows(loaded, self.split, name, texts, where, lists=lists)
-            for name in names
-        ]
-        for rows in zip(*tables, strict=True):
-            data = [row.read() for row in rows]
-            images = dict(zip(_by_number(names), data, strict=True))
-            if isinstance(data[0], list):
-                images = dict(enumerate(data[0], 1))
-            elif len(data) > 1:
-                images = {number: each for number, each in images.items() if each}
+        columns = self.columns_of(rules, self.path, loaded.features)
+        names = columns.pop("image")
+        tables = []
+        for name in names:
+            rows = self.rows(
+                loaded,
+                self.split,
+                name,
+                chain(*columns.values()),
+                "columns.image",
+                lists=len(names) == 1,
+            )
+            tables.append(rows)
+        for rows_of_one in zip(*tables, strict=True):
+            images = {}
+            for number, row in zip(_by_number(names), rows_of_one, strict=True):
+                data = row.read()
+                if isinstance(data, list):
+                    images = dict(enumerate(data, 1))
+                elif data or len(names) == 1:
+                    images[number] = data
             # Images are told apart by their bytes, because a path of the hub's is one on this
             # machine.
             read = [*images.values()]
             yield self.question(
-                rows[0]._replace(read=partial(copy, read), numbers=(*images,)),
+                rows_of_one[0]._replace(read=partial(copy, read), numbers=(*images,)),
                 columns,
                 image="; ".join(map(sha256_bytes, read)),
                 total=len(loaded),
