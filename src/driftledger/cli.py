@@ -329,10 +329,8 @@ def plan(
     preview = commands.collect.plan(project)
     planned = {name: each.to_dict() for name, each in preview.calls.items()}
     table = commands.collect.plan_table(planned)
-    if as_json:
-        show(json.dumps(planned, indent=2))
-    elif len(table.columns) > 1:
-        show(table)
+    if as_json or len(table.columns) > 1:
+        show(json.dumps(planned, indent=2) if as_json else table)
     for sentence in (*preview.notes, *(f"missing: {each}" for each in preview.missing)):
         typer.echo(for_line(sentence), err=True)
     raise typer.Exit(1 if preview.missing else 0)

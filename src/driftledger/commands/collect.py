@@ -514,7 +514,7 @@ def _preview(project: Project, missing: dict[str, str]) -> Preview:
     with project.store(writes=False) as store:
         plan = Plan(store)
         tasks = tasks_of(project)
-        without_data = set[str]()
+        asked = dict[str, Component]()
         model = ""
         for task in tasks:
             if project.own_code and task.keys["model"] != model:
@@ -525,7 +525,8 @@ def _preview(project: Project, missing: dict[str, str]) -> Preview:
                         plan.recorded |= _results(each, store)
             kind = task.spec.data.name
             if f"{kind}s.{task.keys[kind]}" in missing:
-                without_data |= {f"{role}s.{name}" for role, name in task.asks}
+                for role, name in task.asks:
+                    asked[f"{role}s.{name}"] = project.component(f"{role}s", name)
                 continue
             collecting = task.collecting()
             if task.is_made():
@@ -569,16 +570,11 @@ def _preview(project: Project, missing: dict[str, str]) -> Preview:
         advice = "take them out of run.models to save that"
         preview.notes.append(f"controls, which never look, {cost}; {advice}")
     if project.own_code:
-        asked = dict[str, Component]()
         for name, calls in counted.items():
             if calls.to_make or calls.in_batches:
                 asked[name.partition(",")[0]] = calls.component
-        if f"judge {judge}" in asked:
-            without_data.discard(f"models.{judge}")
-        if asked or without_data:
-            without_data |= {f"encoders.{name}" for name in settings.named("encoders")}
-        for entry in without_data - missing.keys():
-            asked[entry] = project.component(*entry.split("."))
+        for name in settings.named("encoders") if asked else ():
+            asked[f"encoders.{name}"] = project.component("encoders", name)
         for name in asked.keys() - missing.keys():
             lacks, knows = asked[name].readiness()
             preview.missing.extend(f"{name}: {each}" for each in lacks)

@@ -51,14 +51,10 @@ def numbered(question: SourceQuestion, images: int) -> list[str]:
     if numbers == [-1] * images:
         numbers = [*places]
     if numbers and {*numbers} != {*places}:
-        count = "1 image" if images == 1 else f"{images} images"
-        first, *_, last = [*places] * 2
-        valid = f"<image {first}>"
-        if images > 1:
-            valid += f" to <image {last}>"
+        valid = ", ".join(f"<image {number}>" for number in places)
         raise DataError(
-            f"{question.name} has {count}, and its text has other places (write <image> for each, "
-            f"or {valid})"
+            f"{question.name} has {images} image{'s' if images > 1 else ''}, and its text has "
+            f"other places (write <image> for each, or {valid})"
         )
     if unread := _UNREAD.search(PLACE.sub(" ", whole)):
         raise DataError(

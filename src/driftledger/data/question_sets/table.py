@@ -42,6 +42,8 @@ from driftledger.data.tables import (
     read_table,
 )
 
+SEVERAL = ("options", "image")
+"""Fields that may have a column for each of several things."""
 Column = Annotated[str, Field(min_length=1)]
 
 
@@ -76,15 +78,16 @@ class ColumnQuestions(QuestionProvider, ABC):
         if named := self.columns.get("image"):
             return (named,) if isinstance(named, str) else named
         together = [name for name in ("image", "images") if name in available]
-        numbered = _by_number([*filter(_NUMBERED.fullmatch, available)])
+        numbered = sorted(
+            filter(_NUMBERED.fullmatch, available), key=lambda name: (len(name), name)
+        )
         if together and numbered:
-            names = ", ".join([*together, *numbered.values()])
+            names = ", ".join([*together, *numbered])
             raise ConfigError(
                 f"{table} has the columns {names:.200}; name those whose images are shown as "
                 "columns.image, as [image_1, image_2]"
             )
-        in_order = tuple(column for _, column in sorted(numbered.items()))
-        return in_order or (*together[:1],) or ("image",)
+        return (*numbered,) or (*together[:1],) or ("image",)
 
     def check(self, rules: QuestionRules) -> None:
         fields = [*rules.needed, *rules.optional]
@@ -97,13 +100,10 @@ class ColumnQuestions(QuestionProvider, ABC):
                 raise ConfigError(
                     f"columns.{field} is null, and {self.protocol} needs it; name a column"
                 )
-            if not isinstance(column, str | None) and field not in (
-                "options",
-                "image",
-            ):
+            if not isinstance(column, str | None) and field not in SEVERAL:
                 raise ConfigError(
-                    f"columns.{field} names {len(column)} columns; only options and image may have "
-                    "several"
+                    f"columns.{field} names {len(column)} columns; only {' and '.join(SEVERAL)} "
+                    "may have several"
                 )
         for setting, field in (("refusal", "refusal"), ("answer_is", "options")):
             if setting in self.model_fields_set and field not in fields:
@@ -340,10 +340,6 @@ class QuestionTable(PagedProvider, ColumnQuestions):
                 )
 
     def source_digest(self) -> str:
-        return digest_files(self.files())
-
-    def files(self) -> list[tuple[str, Path]]:
-        """List each table by its subset, followed by the images that it names."""
         files = []
         for subset, file, folder in self._parts:
             files.append((subset or "", file))
@@ -358,7 +354,7 @@ class QuestionTable(PagedProvider, ColumnQuestions):
             for path in sorted(named):
                 with suppress(DataError):  # the build reports all missing images
                     files.append((printable(path), inside(folder, path, file.name)))
-        return files
+        return digest_files(files)
 
     def _name(self, path: str) -> str:
         """Return a path as it is recorded; empty for an image in base64, and for nothing."""
