@@ -70,9 +70,10 @@ def collect(model, folder, numbers=range(4)) -> list[str]:
         return run_protocols([asks(model, number) for number in numbers], store)
 
 
-def spent(model, folder) -> tuple[int, float]:
+def spent(model, folder, held=0) -> tuple[int, float]:
     with CallStore(folder, writes=False) as store:
-        assert not store.submitted(model.fingerprint)
+        batches = store.submitted(model.fingerprint)
+        assert sum(len(batch.keys) for batch in batches) == held
         assert not any(mean.seconds for mean in store.means().values())
         attempts, cost = store.spent(model.fingerprint)
     return attempts, round(cost * 1e6, 6)
@@ -100,8 +101,12 @@ def test_what_comes_of_batches(case, tmp_path, monkeypatch, capsys):
         assert expected in error
     assert texts == case.get("texts", ["call 0", "call 1", "call 2", "call 3"])
     assert [len(batch["calls"]) for batch in server.batches] == case["batches"]
+    assert server.listed <= 5
     assert case.get("says", "") in capsys.readouterr().err
-    assert spent(model, tmp_path) == (case.get("attempts", 4), case["cost"])
+    assert spent(model, tmp_path, case.get("held", 0)) == (
+        case.get("attempts", 4),
+        case["cost"],
+    )
 
 
 def test_images_are_drawn_in_batches(tmp_path):

@@ -32,22 +32,29 @@ class BatchServer(OnLoopback):
     ``plans`` are of the batches in the order of their creation. A plan may have ``looks`` that find
     it under way, a ``status``, ``answers`` as slices of all, ``errors`` (text → status and
     message, or the text that is answered), ``extra`` lines before them, a ``flood`` of bytes before
-    these, ``gone`` results, ``errors`` of its own as ``why``, a status with which a first look is
-    ``denied``, and ``create``: ``lost`` after it was made, ``forgotten`` later, or one of the
-    refusals. A batch fails if it and those under way have more calls than ``room``. The first
-    ``lost_files`` cannot be uploaded.
+    these, results that are ``gone`` for some looks, ``errors`` of its own as ``why``, a status with
+    which a first look is ``denied``, an answer ``instead`` of itself, a ``form`` of its lines, and
+    ``create``: ``lost`` after it was made, ``forgotten`` later, or one of the refusals. A batch
+    fails if it and those under way have more calls than ``room``. The first ``lost_files`` cannot
+    be uploaded. ``instead`` answers one kind of request: ``files``, ``batches`` or ``list``.
     """
 
     def __init__(
-        self, *plans: dict[str, Any], room: int = 99, lost_files: int = 0
+        self,
+        *plans: dict[str, Any],
+        room: int = 99,
+        lost_files: int = 0,
+        instead: dict[str, tuple[int, str]] | None = None,
     ) -> None:
         self.plans = [*plans]
+        self.instead = instead or {}
         self.room = room
         self.lost_files = lost_files
         self.files: list[list[dict[str, Any]]] = []
         self.batches: list[dict[str, Any]] = []
         self.paid = Counter[str]()
         """Key → how many batches have answered it."""
+        self.listed = 0
         self.answered = 0
         """Answers, errors included."""
         owner = self
@@ -73,6 +80,10 @@ class BatchServer(OnLoopback):
 
     def _answer(self, path: list[str], body: bytes) -> tuple[int, str]:
         """Return a status and a text; no status for an answer that is lost."""
+        kind = "list" if path == ["batches"] and not body else path[-1]
+        if kind in self.instead:
+            self.listed += kind == "list"
+            return self.instead[kind]
         match path:
             case ["files"] if self.lost_files:
                 self.lost_files -= 1
@@ -83,7 +94,8 @@ class BatchServer(OnLoopback):
                 return 200, json.dumps({"id": str(len(self.files) - 1)})
             case ["files", number, "content"]:
                 batch = self.batches[int(number)]
-                return 404 if batch["gone"] else 200, "\n".join(batch["lines"])
+                batch["gone"] -= 1
+                return 404 if batch["gone"] >= 0 else 200, "\n".join(batch["lines"])
             case ["batches"] if body:
                 return self._create(json.loads(body))
             case ["batches"]:
@@ -94,8 +106,12 @@ class BatchServer(OnLoopback):
         batch = self.batches[int(path[1])]
         if denied := batch.pop("denied", None):
             return denied, '{"error": {"message": "no such key"}}'
+        if batch["instead"]:
+            return 200, batch["instead"]
         batch["looks"] -= 1
-        under_way = {"status": "in_progress"} if batch["looks"] >= 0 else {}
+        under_way = {}
+        if batch["looks"] >= 0:
+            under_way = {"status": batch["word"], "output_file_id": None}
         return 200, json.dumps(_told(batch) | under_way)
 
     def _create(self, asked: dict[str, Any]) -> tuple[int, str]:
@@ -129,14 +145,18 @@ class BatchServer(OnLoopback):
         }
         batch |= {"status": plan.get("status", "completed"), "output_file_id": number}
         batch |= {"input_file_id": asked["input_file_id"], "errors": plan.get("why")}
-        batch |= {"denied": plan.get("denied"), "gone": plan.get("gone", False)}
+        batch |= {"denied": plan.get("denied"), "gone": plan.get("gone", 0)}
+        batch |= {
+            "instead": plan.get("instead"),
+            "word": plan.get("word", "in_progress"),
+        }
         self.batches.append(batch)
         return 200 * (create != "lost"), json.dumps(_told(batch))
 
 
 def _told(batch: dict[str, Any]) -> dict[str, Any]:
     """Return what a service says of a batch."""
-    hidden = ("lines", "calls", "looks")
+    hidden = ("lines", "calls", "looks", "word", "instead")
     return {name: value for name, value in batch.items() if name not in hidden}
 
 
@@ -152,5 +172,15 @@ def _line(call: dict[str, Any], plan: dict[str, Any]) -> str:
         made["data"] = [
             {"b64_json": base64.b64encode(draw(text.encode() * 16)).decode()}
         ]
-    response = {"status_code": status, "body": made}
-    return json.dumps({"custom_id": call["custom_id"], "response": response})
+    response: Any = {"status_code": status, "body": made}
+    match plan.get("form"):
+        case "text":
+            response = {"status_code": str(status), "body": json.dumps(made)}
+        case "no status":
+            del response["status_code"]
+        case "no frame":
+            response = made
+    line = {"custom_id": call["custom_id"], "response": response}
+    if status is None:
+        line |= {"response": None, "error": {"code": "x", "message": message}}
+    return json.dumps(line)

@@ -1,21 +1,25 @@
 """Calls that a service makes in batches: submitted, waited for and collected, by any later run.
 
 The id of an uploaded file is stored with its calls before the batch is created. After a kill, the
-batch is looked for by that file, and its calls are submitted again only where the service's list
-does not hold it. Budgets, outcomes and further attempts are as of single calls.
+batch is looked for by that file; where the service's list does not hold it, it is created again
+from the file, which another project's key does not see. Where this run cannot collect a batch, it
+ends with what to do, once it has looked at the others. Budgets, outcomes and further attempts are
+as of single calls.
 """
 
 import asyncio
 import math
 import time
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from driftledger.collect.batches import set_error
 from driftledger.collect.call import Batch, Call, Spent
 from driftledger.collect.store import CallStore
-from driftledger.components.openai_batches import ENDED, OpenAIBatches
+from driftledger.components.openai_batches import Job, OpenAIBatches
 from driftledger.components.service import (
     AttemptError,
     RefusedError,
@@ -38,15 +42,26 @@ POLL = 60.0
 """Seconds between two looks at the batches under way, and before lost calls are asked again."""
 SETTLED = 300.0
 """Seconds after which the service's list holds every batch that it was sent."""
+LOOKS = 10
+"""Looks at a batch in vain, after which the run ends."""
 _DAY = 86_400.0
+_LATE = ": look at it at the service; run again to collect it, or cancel it there to ask them again"
+_ADVICE = {
+    "completed": ", and results are missing: run again to ask, and pay for, them again",
+    "cancelled": ": run again to ask them again",
+    "under way": _LATE,
+    "": _LATE,
+}
+"""State of a batch that this run does not collect → what to do; the next run may."""
 
 
 def under_way(batches: Sequence[Batch]) -> str:
     """Return how many batches and calls there are, and until when."""
     calls = sum(len(batch.keys) for batch in batches)
-    until = moment(max(batch.sent for batch in batches) + _DAY - time.time())
+    left = max(batch.sent for batch in batches) + _DAY - time.time()
+    until = "until" if left > 0 else "due since"
     number = "1 batch" if len(batches) == 1 else f"{len(batches)} batches"
-    return f"{number}, {calls:,} calls, until {until}"
+    return f"{number}, {calls:,} calls, {until} {moment(left)}"
 
 
 class _Waiting(NamedTuple):
@@ -70,6 +85,8 @@ class Submitted:
     """Calls in a batch, at most, where the service has no room for more."""
     _most: float = math.inf
     """Batches under way at once, at most: as many as the service has had room for."""
+    _vain: Counter[str] = field(default_factory=Counter)
+    """File of a batch → looks in vain, one after the other."""
     _driver: "asyncio.Task[None] | None" = None
 
     async def attempt(self, call: Call, expected: Usage) -> Result:
@@ -92,10 +109,9 @@ class Submitted:
                 await self.client.pause(GATHERING)
                 try:
                     await self._submit()
-                    for batch in self._batches():
-                        await self._look(batch)
                 except TransientError as error:
                     self._say(str(error))
+                await self._look_at_all()
                 if batches := self._batches():
                     state = f"{under_way(batches)}; stop this run, and the next one collects them"
                     if state != last:
@@ -125,7 +141,8 @@ class Submitted:
             await self.client.pause(0)
             keys, lines = await asyncio.to_thread(self._part, due)
             try:
-                await self._create(keys, await self.service.upload(lines))
+                file = await self.service.upload(lines)
+                await self._create(Batch(file, time.time(), None, keys), dropped=keys)
             except TransientError as error:
                 if not error.full:
                     # an upload costs nothing
@@ -136,17 +153,21 @@ class Submitted:
                 self._wait_for_room(keys, error)
                 await self.client.pause(POLL)
 
-    async def _create(self, keys: dict[str, float], file: str) -> None:
-        """Create the batch of a file, which is stored before."""
+    async def _create(self, batch: Batch, dropped: Collection[str] = ()) -> None:
+        """Create the batch of a file, which is stored before.
+
+        Args:
+            dropped: keys of calls to take out of it if the service refuses it.
+        """
         component = self.component.fingerprint
-        batch = Batch(file, time.time(), None, keys)
-        self.store.submit(component, batch)
+        self.store.submit(component, batch._replace(sent=time.time()))
         try:
-            job = await self.service.create(file)
+            job = await self.service.create(batch.file)
         except (RefusedError, ServiceError):
-            self.store.put((), dropped=keys)
+            self.store.submit(component, batch)
+            self.store.put((), dropped=dropped)
             raise
-        self.store.submit(component, batch._replace(id=job.id))
+        self.store.submit(component, batch._replace(sent=time.time(), id=job.id))
 
     def _wait_for_room(self, keys: Collection[str], error: TransientError) -> None:
         """Take calls out of a batch that the service has no room for; they stay due.
@@ -180,32 +201,107 @@ class Submitted:
             keys[key] = self.client.most(expected)
         return keys, bytes(lines)
 
+    async def _look_at_all(self) -> None:
+        """Look at each batch.
+
+        Raises:
+            ServiceError: this run cannot do more for the calls of one.
+        """
+        reason: ServiceError | None = None
+        for batch in self._batches():
+            try:
+                await self._look(batch)
+            except ServiceError as error:
+                reason = error
+            except AttemptError as error:
+                self._vain[batch.file] += 1
+                may_pass = isinstance(error, TransientError)
+                if not may_pass or self._vain[batch.file] == LOOKS:
+                    advice = "run again to look at it again"
+                    reason = self._error(batch, f": {error}; {advice}")
+        if reason is not None:
+            raise reason
+
+    def _error(self, batch: Batch, reason: str) -> ServiceError:
+        """Return the end of this run for the calls of a batch."""
+        name = self.service.component.redacted(batch.id or f"of file {batch.file}")
+        return ServiceError(f"{self.component.title}: batch {name}{reason}")
+
     async def _look(self, batch: Batch) -> None:
-        """Answer the calls of a batch that has ended, and let go of those without an answer."""
+        """Answer the calls of a batch that has ended, and let go of those without an answer.
+
+        Raises:
+            TransientError: it, or its results, may be there later.
+            ServiceError: this run cannot do more for its calls.
+        """
         if batch.id is None and time.time() < batch.sent + SETTLED:
             return
         job = await self.service.look(batch.file, batch.id)
-        lost = dict(batch.keys)
-        error = TransientError("the service does not know its batch")
-        if job is not None:
-            if batch.id is None:
-                known = batch._replace(id=job.id)
-                self.store.submit(self.component.fingerprint, known)
-            if job.status not in ENDED:
-                return
-            async for key, status, text in self.service.answers(job):
-                if lost.pop(key, None) is not None and key in self._waiting:
-                    await self._answer(key, status, text)
-            error = self.service.lost(job)
-        if error.full:
-            self._wait_for_room(lost, error)
+        if job is None:
+            await self._seek(batch)
             return
-        error.retry_after = POLL
-        if error.billed:
-            self._note(lost)
-        else:
-            self.store.put((), dropped=lost)
-        self._end(lost, error)
+        if batch.id is None:
+            batch = batch._replace(id=job.id)
+            self.store.submit(self.component.fingerprint, batch)
+        is_late = time.time() > batch.sent + _DAY + SETTLED
+        if job.state == "under way" and not is_late:
+            del self._vain[batch.file]
+            return
+        lost = dict(batch.keys)
+        async for key, status, text in self.service.answers(job):
+            if lost.pop(key, None) is not None and key in self._waiting:
+                await self._answer(key, status, text)
+        if lost:
+            self._let_go(batch._replace(keys=lost), job)
+
+    async def _seek(self, batch: Batch) -> None:
+        """Create a batch that is not known again, unless the service has confirmed it before.
+
+        Raises:
+            ServiceError: it was confirmed, or this key does not see its file.
+        """
+        left = batch.sent + 2 * _DAY - time.time()
+        if left < 0:
+            reason = "the service does not know its batch: it is paid for again"
+            self._say(reason)
+            self._note(batch.keys)
+            self._end(batch.keys, TransientError(reason, billed=True))
+            return
+        if batch.id is None:
+            with suppress(RefusedError, ServiceError):
+                await self._create(batch)
+                return
+        advice = f"run again with the key that submitted it; after {moment(left)} it is paid again"
+        raise self._error(batch, f" is not known to this key: {advice}")
+
+    def _let_go(self, lost: Batch, job: Job) -> None:
+        """Let go of the calls that a batch which has ended has not answered.
+
+        Raises:
+            TransientError: its results may be there later.
+            ServiceError: this run does not submit them again.
+        """
+        keys = lost.keys
+        advice = _ADVICE.get(job.state)
+        if job.state == "completed":
+            if self._vain[lost.file] + 1 < LOOKS:
+                raise TransientError("results are missing")
+            self._note(keys)
+        elif advice is None or job.state == "cancelled":
+            self.store.put((), dropped=keys)
+        if advice is not None:
+            status = self.service.component.redacted(job.status)
+            raise self._error(lost, f" is {status!r}{advice}")
+        try:
+            self.service.lost(job)
+        except TransientError as error:
+            if error.full:
+                self._wait_for_room(keys, error)
+                return
+            error.retry_after = POLL
+            self._end(keys, error)
+        except (RefusedError, ServiceError) as error:
+            self._end(keys, error)
 
     async def _answer(self, key: str, status: int, text: str) -> None:
         """Give a call its answer; of a useless one, note the cost, since it is asked again."""

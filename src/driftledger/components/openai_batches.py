@@ -1,10 +1,11 @@
 """Batches behind OpenAI's protocol: a file of requests, whose answers are files, within a day."""
 
 import json
-from collections.abc import AsyncIterator, Iterator
+import re
+from collections.abc import AsyncIterator, Awaitable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -13,20 +14,49 @@ from driftledger.components.openai import OpenAIComponent
 from driftledger.components.service import TransientError
 from driftledger.core.files import load_json
 
-ENDED = ("completed", "failed", "expired", "cancelled")
-"""States of a batch that changes no more."""
+M = TypeVar("M", bound=BaseModel)
+
+_WORDS = {
+    "under way": (
+        "validating validated creating created submitted scheduled queued pending inprogress "
+        "running processing started finalizing cancelling canceling cancellationrequested stopping"
+    ),
+    "completed": "completed complete succeeded success successful ended done finished",
+    "failed": "failed failure error",
+    "expired": "expired timeout timedout timeoutexceeded",
+    "cancelled": "cancelled canceled stopped aborted",
+}
+"""State → what services call it, in small letters. Of any other word nothing is assumed."""
+_STATES = {word: state for state, words in _WORDS.items() for word in words.split()}
+_OF_MOMENT = re.compile(r"internal|server|unavailable|capacity|overload", re.I)
+"""In why a batch failed: this may pass; after anything else its requests are refused."""
+_PAGES = 100
+"""Pages of the service's list of batches that are read, at most."""
 _LARGEST = 1000
 """Largest answers that a file of results may hold; what follows is not read."""
 
 
 class Job(BaseModel):
-    """A batch as the service knows it."""
+    """A batch, or a file, as the service knows it."""
 
     id: str
-    status: str
+    status: str = ""
+    input_file_id: str | None = None
     output_file_id: str | None = None
     error_file_id: str | None = None
     errors: Any = None
+
+    @property
+    def state(self) -> str:
+        """Return a key of the table above; empty for a word that is not in it."""
+        word = re.sub(r"^(job|batch)_state_|[\s_-]", "", self.status.lower())
+        return _STATES.get(word, "")
+
+
+class Page(BaseModel):
+    """A page of the service's list of batches."""
+
+    data: list[Job]
 
 
 @dataclass
@@ -48,33 +78,40 @@ class OpenAIBatches:
 
     async def upload(self, lines: bytes) -> str:
         """Upload the file of a batch, which costs nothing, and return its id."""
-        with self._errors():
-            file = ("driftledger.jsonl", lines)
-            uploaded = await self.client.files.create(file=file, purpose="batch")
-            return str(uploaded.id)
+        file = ("driftledger.jsonl", lines)
+        request = self.client.files.with_raw_response.create(file=file, purpose="batch")
+        return (await self._read(request, Job)).id
 
     async def create(self, file: str) -> Job:
         """Create the batch of a file; it may exist after a TransientError."""
-        with self._errors():
-            created = await self.client.batches.create(
-                input_file_id=file,
-                endpoint=f"/v1{self.component.path}",
-                completion_window="24h",
-            )
-            return Job.model_validate(created.to_dict())
+        request = self.client.batches.with_raw_response.create(
+            input_file_id=file,
+            endpoint=f"/v1{self.component.path}",
+            completion_window="24h",
+        )
+        return await self._read(request, Job)
 
     async def look(self, file: str, job_id: str | None) -> Job | None:
-        """Return a batch by its id or its file; None if the service's list does not hold it."""
-        import openai
-
-        with self._errors():
-            if job_id is not None:
-                with suppress(openai.NotFoundError):
-                    known = await self.client.batches.retrieve(job_id)
-                    return Job.model_validate(known.to_dict())
-            async for each in self.client.batches.list(limit=100):
-                if each.input_file_id == file:
-                    return Job.model_validate(each.to_dict())
+        """Return a batch by its id or, without one, by its file; None if it is not known."""
+        batches = self.client.batches.with_raw_response
+        if job_id is not None:
+            with suppress(LookupError):
+                return await self._read(batches.retrieve(job_id), Job, is_look=True)
+            return None
+        seen = set[str]()
+        after: dict[str, str] = {}
+        for _ in range(_PAGES):
+            page = await self._read(batches.list(limit=100, **after), Page)
+            for job in page.data:
+                if job.input_file_id == file:
+                    return job
+                # some services show their first page for ever
+                if job.id in seen:
+                    return None
+                seen.add(job.id)
+                after = {"after": job.id}
+            if not page.data:
+                break
         return None
 
     async def answers(self, job: Job) -> AsyncIterator[tuple[str, int, str]]:
@@ -82,6 +119,8 @@ class OpenAIBatches:
         import openai
 
         largest = self.component.largest
+        # what other batches have not made is no answer
+        tells = job.state == "completed"
         for file in filter(None, (job.output_file_id, job.error_file_id)):
             content = self.client.files.with_streaming_response.content(file)
             received = 0
@@ -95,23 +134,52 @@ class OpenAIBatches:
                         if b"\n" in chunk:
                             *lines, rest = rest.split(b"\n")
                             for line in lines:
-                                yield _parsed(bytes(line), largest)
+                                yield _parsed(bytes(line), largest, tells)
                         if max(len(rest), received // _LARGEST) > largest:
                             break
-            yield _parsed(bytes(rest), largest)
+            yield _parsed(bytes(rest), largest, tells)
 
-    def lost(self, job: Job) -> TransientError:
-        """Return the error of the calls that a batch that has ended has not answered."""
-        details = [value for _, value in facts(job.errors) if isinstance(value, str)]
-        reason = ": ".join([f"its batch is {job.status}", *details])
-        # the answers of a completed one were paid for, but their file is gone
-        completed = job.status == "completed"
-        return TransientError(
-            self.component.redacted(reason),
-            billed=completed,
-            once_more=completed,
-            full="full" in trouble_in(400, reason).rule(False).flags,
-        )
+    def lost(self, job: Job) -> NoReturn:
+        """Raise the error of the calls that a batch which expired or failed has not answered."""
+        has_failed = job.state == "failed"
+        details = [f"its batch is {job.state}"]
+        for name, value in facts(job.errors):
+            if isinstance(value, str) and name != "object":
+                details.append(value)
+        reason = self.component.redacted(": ".join(details))
+        if has_failed and job.errors and not _OF_MOMENT.search(reason):
+            self.component.ended(400, reason)
+        raise TransientError(reason, once_more=has_failed)
+
+    async def _read(
+        self, request: Awaitable[Any], model: type[M], is_look: bool = False
+    ) -> M:
+        """Return what a request gives; without ``is_look``, every service with batches takes it.
+
+        Raises:
+            LookupError: the service does not know what is looked for.
+        """
+        import openai
+
+        with self._errors():
+            try:
+                answer = (await request).http_response
+            except openai.APIStatusError as error:
+                answer = error.response
+        status = answer.status_code
+        text = answer.text
+        with suppress(ValidationError):
+            return model.model_validate_json(text)
+        trouble = trouble_in(status, text)
+        if is_look and trouble.status in (404, 410):
+            raise LookupError
+        # an answer that holds no error that is known, either
+        is_odd = trouble.status < 300 and "billed" in trouble.rule(False).flags
+        if not is_look and (is_odd or trouble.status in (404, 405, 501)):
+            message = f"it has no batches ({trouble.message})"
+            text = json.dumps({"error": {"message": message}})
+        result = self.component.ended(trouble.status, text)
+        raise TransientError(result.error)
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -122,18 +190,31 @@ class OpenAIBatches:
         try:
             yield
         except openai.APIError as error:
-            self.component.raised(error)
-            raise
-        except (ValidationError, httpx2.HTTPError) as error:
+            raise TransientError(self.component.raised(error).error) from None
+        except httpx2.HTTPError as error:
             raise TransientError(self.component.redacted(str(error))) from None
 
 
-def _parsed(line: bytes, largest: int) -> tuple[str, int, str]:
+def _parsed(line: bytes, largest: int, tells: bool) -> tuple[str, int, str]:
+    """Read the key, status and text of an answer in a line.
+
+    Some services leave out the status, or write it, or the answer, as a text.
+
+    Args:
+        tells: whether the reason for which a call was not made counts as its answer.
+    """
     answer: Any = None
     with suppress(ValueError):
         answer = load_json(line, largest, strict=False)
     key = field(answer, str, "custom_id") or ""
-    # one that was not made has an error of its own
-    status = field(answer, int, "response", "status_code") or 500
-    body = field(answer, dict, "response", "body") or answer
-    return key, status, json.dumps(body)
+    response = answer.get("response") if key else None
+    if not response:
+        return key if tells else "", 500, json.dumps(answer)
+    status = 200
+    body = response
+    if isinstance(response, dict):
+        code = str(response.get("status_code"))[:3]
+        if code.isdecimal():
+            status = int(code)
+        body = response.get("body") or response
+    return key, status, body if isinstance(body, str) else json.dumps(body)
