@@ -22,7 +22,7 @@ FULL = {
 }
 """The plan of a batch that there is no room for."""
 _NONE = '{"error": {"message": "no batches of this model"}}'
-REFUSALS = {"dropped": (0, ""), 400: (400, _NONE), 429: (429, _NONE)}
+REFUSALS = {"dropped": (0, ""), 400: (400, _NONE), 429: (429, _NONE), 404: (404, "{}")}
 REFUSALS["full"] = (400, '{"error": {"message": "9 enqueued tokens allowed."}}')
 
 
@@ -105,7 +105,7 @@ class BatchServer(OnLoopback):
             return 404, "{}"
         batch = self.batches[int(path[1])]
         if denied := batch.pop("denied", None):
-            return denied, '{"error": {"message": "no such key"}}'
+            return denied, '{"id": "9", "error": {"message": "no such key"}}'
         if batch["instead"]:
             return 200, batch["instead"]
         batch["looks"] -= 1
@@ -181,6 +181,8 @@ def _line(call: dict[str, Any], plan: dict[str, Any]) -> str:
         case "no frame":
             response = made
     line = {"custom_id": call["custom_id"], "response": response}
+    if plan.get("form") == "no response":
+        line = {"custom_id": call["custom_id"]} | made
     if status is None:
         line |= {"response": None, "error": {"code": "x", "message": message}}
     return json.dumps(line)

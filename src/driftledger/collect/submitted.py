@@ -48,7 +48,7 @@ _DAY = 86_400.0
 _LATE = ": look at it at the service; run again to collect it, or cancel it there to ask them again"
 _ADVICE = {
     "completed": ", and results are missing: run again to ask, and pay for, them again",
-    "cancelled": ": run again to ask them again",
+    "cancelled": ", so that this run ends: run again to ask what it has not answered",
     "under way": _LATE,
     "": _LATE,
 }
@@ -262,7 +262,7 @@ class Submitted:
         """
         left = batch.sent + 2 * _DAY - time.time()
         if left < 0:
-            reason = "the service does not know its batch: it is paid for again"
+            reason = "the service does not know a batch: its calls are paid for again"
             self._say(reason)
             self._note(batch.keys)
             self._end(batch.keys, TransientError(reason, billed=True))
@@ -271,8 +271,9 @@ class Submitted:
             with suppress(RefusedError, ServiceError):
                 await self._create(batch)
                 return
-        advice = f"run again with the key that submitted it; after {moment(left)} it is paid again"
-        raise self._error(batch, f" is not known to this key: {advice}")
+        advice = "run again with the key that submitted it"
+        later = f"after {moment(left)}, its calls are paid for again"
+        raise self._error(batch, f" is not known to this key: {advice}; {later}")
 
     def _let_go(self, lost: Batch, job: Job) -> None:
         """Let go of the calls that a batch which has ended has not answered.

@@ -53,7 +53,7 @@ class Job(BaseModel):
         return _STATES.get(word, "")
 
 
-class Page(BaseModel):
+class Jobs(BaseModel):
     """A page of the service's list of batches."""
 
     data: list[Job]
@@ -101,7 +101,7 @@ class OpenAIBatches:
         seen = set[str]()
         after: dict[str, str] = {}
         for _ in range(_PAGES):
-            page = await self._read(batches.list(limit=100, **after), Page)
+            page = await self._read(batches.list(limit=100, **after), Jobs)
             for job in page.data:
                 if job.input_file_id == file:
                     return job
@@ -168,17 +168,20 @@ class OpenAIBatches:
                 answer = error.response
         status = answer.status_code
         text = answer.text
-        with suppress(ValidationError):
-            return model.model_validate_json(text)
+        if status < 300:
+            with suppress(ValidationError):
+                return model.model_validate_json(text)
         trouble = trouble_in(status, text)
         if is_look and trouble.status in (404, 410):
             raise LookupError
+        rule = trouble.rule(False)
         # an answer that holds no error that is known, either
-        is_odd = trouble.status < 300 and "billed" in trouble.rule(False).flags
-        if not is_look and (is_odd or trouble.status in (404, 405, 501)):
+        is_odd = trouble.status < 300 and "billed" in rule.flags
+        has_none = is_odd or trouble.status in (404, 405, 501)
+        if not is_look and (has_none or "`batch`" in rule.advice):
             message = f"it has no batches ({trouble.message})"
             text = json.dumps({"error": {"message": message}})
-        result = self.component.ended(trouble.status, text)
+        result = self.component.ended(trouble.status, text, answer.headers)
         raise TransientError(result.error)
 
     @contextmanager
@@ -198,17 +201,19 @@ class OpenAIBatches:
 def _parsed(line: bytes, largest: int, tells: bool) -> tuple[str, int, str]:
     """Read the key, status and text of an answer in a line.
 
-    Some services leave out the status, or write it, or the answer, as a text.
+    Some services leave out the status or the frame, or write the status or the answer as a text.
 
     Args:
-        tells: whether the reason for which a call was not made counts as its answer.
+        tells: whether the error of a call that was not made counts as its answer.
     """
     answer: Any = None
     with suppress(ValueError):
         answer = load_json(line, largest, strict=False)
     key = field(answer, str, "custom_id") or ""
-    response = answer.get("response") if key else None
-    if not response:
+    if not key:
+        return "", 500, ""
+    response = answer.get("response") or answer
+    if response is answer and answer.get("error"):
         return key if tells else "", 500, json.dumps(answer)
     status = 200
     body = response
