@@ -108,6 +108,13 @@ ADDRESSES = {
     "me@example.org": "me@&#8203;example\\.org",
     "a_b@c-d.0 now": "a_b@&#8203;c-d\\.0 now",
     "mailto:a@b.c": "mailto\\:a@&#8203;b\\.c",
+    "> @octo-cat": "&gt; @&#8203;octo-cat",
+    "[@a](x)": "\\[@&#8203;a\\]\\(x\\)",
+    "![@a](b@c.d)": "\\!\\[@&#8203;a\\]\\(b@&#8203;c\\.d\\)",
+    "<@a>": "&lt;@&#8203;a&gt;",
+    "\\@a": "\\\\@&#8203;a",
+    "http://@a.b": "http\\://@&#8203;a\\.b",
+    "- @all": "\\- @&#8203;all",
     "reader@1a2b3c4d": "reader@1a2b3c4d",
     "2 @ 3": "2 @ 3",
 }
