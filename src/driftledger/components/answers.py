@@ -111,8 +111,8 @@ def trouble_in(status: int, text: str) -> Trouble:
             status = int(value)
     param = str(inner.get("param") or "")
     words = _NOT_SO.sub("", f"{param} {message} {text}"[:_MOST_SEARCHED])
-    named = [outer.get(name) for name in ("error", "base_resp", "message", "detail")]
-    is_error = status != 200 or not outer or any(value for _, value in facts(named))
+    errors = [outer.get(name) for name in ("error", "base_resp", "message", "detail")]
+    is_error = status != 200 or not outer or any(value for _, value in facts(errors))
     return Trouble(status, message, param, words.lstrip(), is_error)
 
 

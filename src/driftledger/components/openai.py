@@ -742,11 +742,11 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
     def without(self, answer: Any) -> Result | None:
         """Return an empty reply where the service has counted no token of one."""
         counts = counts_in(answer)
-        asked = counts.get("prompt", counts.get("input", 0))
-        if not counts or counts.get("output") or counts.get("total", 0) > asked:
+        prompt = counts.get("prompt", counts.get("input", 0))
+        if not counts or counts.get("output") or counts.get("total", 0) > prompt:
             return None
         error = "the answer has no choices, and no tokens of one"
-        return Result("", Outcome.EMPTY, error=error, usage=Usage(asked, 0))
+        return Result("", Outcome.EMPTY, error=error, usage=Usage(prompt, 0))
 
     async def read(self, answer: Any, conversation: Conversation) -> Result:
         choice = answer["choices"][0]
@@ -777,7 +777,7 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
             raise TransientError(half, billed=True)
         if outcome is None:
             outcome = Outcome.OK
-            note = self.redacted(f"finish_reason: {reason}")
+            note = self.redacted(f"an unknown end of the reply: {reason}")
         counts = counts_in(answer)
         usage = usage_of(answer) if counts else None
         most = conversation.most_tokens(self.max_tokens)

@@ -395,19 +395,19 @@ class MMVet(QuestionBenchmark):
         prompt = protocol["grade_prompt"].replace("{prediction}", longest)
         conversations = _conversations(collecting, prompt)
         judge: Component = collecting.model(JUDGE)
-        asked = [(judge, conversation) for conversation in conversations]
+        askings = [(judge, conversation) for conversation in conversations]
         gradings = protocol["gradings"]
         # a small set pays no more for them than for its own answers
-        own = math.ceil(len(collecting.questions) * gradings / len(CALIBRATION))
-        repeats = min(gradings, own)
+        enough = math.ceil(len(collecting.questions) * gradings / len(CALIBRATION))
+        repeats = min(gradings, enough)
         for question in collecting.questions:
             ask, _ = question_call(collecting, question)
-            calls = [(ask.component, ask.conversation), *asked * gradings]
+            calls = [(ask.component, ask.conversation), *askings * gradings]
             yield Planned(partial(_answered, collecting, question, ask), calls)
         for number, known in enumerate(CALIBRATION):
             unit = CALIBRATION_UNIT.format(number)
             steps = partial(_gradings, collecting, unit, 0, known[:3], repeats=repeats)
-            yield Planned(steps, asked * repeats, is_check=True)
+            yield Planned(steps, askings * repeats, is_check=True)
 
     def selected_parser(self, section: Any) -> str:
         return grade.STRICT if section.grades == "strict" else self.parser
