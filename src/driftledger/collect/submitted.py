@@ -45,9 +45,9 @@ SETTLED = 300.0
 LOOKS = 10
 """Looks at a batch in vain, after which the run ends."""
 _DAY = 86_400.0
-_LATE = ": look at it at the service; run again to collect it, or cancel it there to ask them again"
+_LATE = ": look at it at the service; run again to collect it, or cancel it there to ask again"
 _ADVICE = {
-    "completed": ", and results are missing: run again to ask, and pay for, them again",
+    "completed": ", and results are missing: run again to ask, and pay, once more",
     "cancelled": ", so that this run ends: run again to ask what it has not answered",
     "under way": _LATE,
     "": _LATE,
