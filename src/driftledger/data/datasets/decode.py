@@ -1,13 +1,16 @@
-"""Image files of any origin → upright 8-bit RGB.
+"""Images of any origin → upright 8-bit RGB: files, drawn pages, and images of Pillow's.
 
-This is the only place where foreign image bytes are decoded. Every conversion is noted, so that
-none stays hidden behind a score; all arithmetic is on integers, so that every machine gets the same
-pixels.
+This is the only place where foreign images are decoded, so that one picture has one set of pixels,
+whichever way it comes in. Every conversion is noted, so that none stays hidden behind a score; all
+arithmetic is on integers, so that every machine gets the same pixels.
 """
 
 import re
 import warnings
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from io import BytesIO
+from typing import NamedTuple
 
 import numpy as np
 from PIL import ExifTags, Image, ImageCms, ImageOps, UnidentifiedImageError
@@ -36,7 +39,13 @@ see."""
 NOTHING_LEFT = "nothing is left"
 """How the note of a conversion begins that took everything away: ``nothing is left to see``."""
 
-_LOSES = re.compile("first of|16 bits|transparency")
+NOTHING_DRAWN = "the image is wholly transparent, or reading it left nothing to see"
+"""The note of a drawing from which reading took everything away."""
+
+_FIRST_FRAME = re.compile(r"first of \d+ frames")
+"""The note of an image of several frames, of which the others are left out."""
+_CLEAR = "wholly transparent, laid over white"
+_LOSES = re.compile(r"first of \d+ frames|16 bits|transparency|wholly")
 """How the notes of those conversions begin that can take something away."""
 
 _ALIKE = 2
@@ -44,8 +53,35 @@ _ALIKE = 2
 _KINDS = {"1": "black and white", "L": "grey", "P": "a palette"}
 
 
-def decode(data: bytes, name: str, max_pixels: int) -> tuple[Image.Image, list[str]]:
-    """Decode an image file into upright 8-bit RGB: its first frame, without transparency.
+class Losses(NamedTuple):
+    """The names of images from which reading took something away."""
+
+    blank: list[str]
+    """Nothing is left in these to see, or to hear."""
+    frames: list[str]
+    """Of these, the first frame is read alone."""
+
+
+def losses(noted: Iterable[tuple[str, Sequence[str]]]) -> Losses:
+    """Return the losses that notes of :func:`decode` name, by the names that stand beside them."""
+    blank = []
+    frames = []
+    for name, notes in noted:
+        if any(note.startswith(NOTHING_LEFT) for note in notes):
+            blank.append(name)
+        if any(map(_FIRST_FRAME.fullmatch, notes)):
+            frames.append(name)
+    return Losses(blank, frames)
+
+
+class DrawnPage(bytes):
+    """A page of a PDF, drawn as PNG: it may come out white, as one whose layers are off does."""
+
+
+def decode(
+    data: bytes | Image.Image, name: str, max_pixels: int
+) -> tuple[Image.Image, list[str]]:
+    """Decode an image into upright 8-bit RGB: its first frame, without transparency.
 
     Transparency is laid over white, or over black where white would leave nothing to see. A
     conversion that leaves nothing to see is noted with :data:`NOTHING_LEFT`.
@@ -54,20 +90,23 @@ def decode(data: bytes, name: str, max_pixels: int) -> tuple[Image.Image, list[s
         The image, and what was done to get it.
 
     Args:
+        data: a file's bytes, or an image of Pillow's, which counts as the file that it was.
         name: what errors call it.
         max_pixels: refuse more pixels than this, going by the header, before any are decoded.
 
     Raises:
         DataError: it cannot be decoded, is too large, or has no defined 8-bit form.
     """
-    if not data:
+    if not isinstance(data, Image.Image) and not data:
         raise DataError(f"{name} is empty or has no image; add one, or remove it")
     try:
-        # Pillow warns about sizes below our own limit, and about metadata that is not kept.
-        with (
-            warnings.catch_warnings(action="ignore"),
-            Image.open(BytesIO(data), formats=FORMATS) as opened,
-        ):
+        with ExitStack() as stack:
+            # Pillow warns about sizes below our own limit, and about metadata that is not kept.
+            stack.enter_context(warnings.catch_warnings(action="ignore"))
+            opened = data
+            if not isinstance(opened, Image.Image):
+                file = Image.open(BytesIO(opened), formats=FORMATS)
+                opened = stack.enter_context(file)
             if not 0 < opened.width * opened.height <= max_pixels:
                 raise DataError(
                     f"{name} is {opened.width}×{opened.height} pixels, and max_pixels allows "
@@ -78,14 +117,13 @@ def decode(data: bytes, name: str, max_pixels: int) -> tuple[Image.Image, list[s
             upright = ImageOps.exif_transpose(opened)  # which loads it
             image, more = _to_rgb(upright, opened.format, name)
             notes += more
-            if (
-                any(_LOSES.match(note) for note in notes)
-                and _spread(image) < LEAST_SPREAD
-                and (getattr(opened, "n_frames", 1) > 1 or _differs(upright))
-            ):
-                notes.append(
-                    f"{NOTHING_LEFT} to see: all values lie within {LEAST_SPREAD} of 256 levels"
-                )
+            is_page = isinstance(data, DrawnPage)
+            loses = is_page or any(map(_LOSES.match, notes))
+            if loses and _spread(image) < LEAST_SPREAD:
+                is_animated = any(map(_FIRST_FRAME.fullmatch, notes))
+                if is_page or is_animated or _CLEAR in more or _differs(upright):
+                    values = f"all values lie within {LEAST_SPREAD} of 256 levels"
+                    notes.append(f"{NOTHING_LEFT} to see: {values}")
     except (DataError, MemoryError):
         raise
     except UnidentifiedImageError:
@@ -120,7 +158,13 @@ def _notes_before_loading(image: Image.Image) -> list[str]:
     """Note what can only be seen before the pixels are loaded: loading turns a TIFF, and raw modes
     are gone then."""
     frames: int = getattr(image, "n_frames", 1)
-    notes = [f"first of {frames} frames"] if frames > 1 else []
+    notes = []
+    if frames > 1 and image.format == "MPO":  # previews, or what brightens it
+        notes.append(f"first of {frames} images of a photograph")
+    elif frames > 1 and image.tell():  # which only an image of Pillow's can be at
+        notes.append(f"frame {image.tell() + 1} of {frames}")
+    elif frames > 1:
+        notes.append(f"first of {frames} frames")
     raw_modes = [tile[3] for tile in getattr(image, "tile", ())]
     if image.mode.startswith("I") or re.search(";16[BLN]", str(raw_modes)):
         notes.append("16 bits per channel reduced to 8")
@@ -180,6 +224,8 @@ def _to_rgb(
         )
     if image.has_transparency_data:
         coloured = image.convert("RGBA")
+        if not coloured.getchannel("A").getbbox():
+            return _laid_over("white", coloured), [_CLEAR]
         over_white = _laid_over("white", coloured)
         over_black = _laid_over("black", coloured)
         if _spread(over_white) < LEAST_SPREAD <= _spread(over_black):

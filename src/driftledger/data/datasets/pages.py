@@ -1,19 +1,24 @@
 """Pages of PDF files as images, drawn by pypdfium2: ``report.pdf#3`` is the third page."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import re
 from pathlib import Path
 from typing import Any
 
 from pydantic import Field
 
+from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import DataError
-from driftledger.core.media import png_bytes
 from driftledger.core.registry import import_extra
+from driftledger.core.text import for_line
 from driftledger.data.datasets.base import MAX_PIXELS, Provider, read_file
+from driftledger.data.datasets.decode import DrawnPage
+from driftledger.data.datasets.drawing import DRAWER, DrawingError, Drawn
 
 MOST_PAGES = 10_000
 """The most pages of a file of which each is an image."""
+_NUMBER = re.compile("[1-9][0-9]{0,8}")
+_FAILED: dict[tuple[str, float | None], str] = {}
+"""SHA-256 of a PDF and a scale → why a page could not be drawn; no other of its pages is tried."""
 
 
 class PagedProvider(Provider):
@@ -48,8 +53,7 @@ def file_and_page(name: str) -> tuple[str, str]:
 
 def count_pages(pdf: bytes, name: str) -> int:
     """Count the pages of a PDF, at most :data:`MOST_PAGES`; errors as in :func:`page_png`."""
-    with _opened(pdf, name) as document:
-        pages = len(document)
+    pages = _drawn(pdf, name).pages
     if pages > MOST_PAGES:
         raise DataError(
             f"{name} has {pages:,} pages, and {MOST_PAGES:,} are read; cut it into parts"
@@ -57,7 +61,7 @@ def count_pages(pdf: bytes, name: str) -> int:
     return pages
 
 
-def page_png(pdf: bytes, page: str, name: str, *, dpi: int) -> bytes:
+def page_png(pdf: bytes, page: str, name: str, *, dpi: int) -> DrawnPage:
     """Draw a page, with what is filled into its forms, as PNG.
 
     Args:
@@ -65,35 +69,40 @@ def page_png(pdf: bytes, page: str, name: str, *, dpi: int) -> bytes:
         name: what errors call it.
 
     Raises:
-        DataError: there is no such page, it is too large, or the PDF cannot be read.
+        DataError: there is no such page, it is too large or takes too much to draw, or the PDF
+            cannot be read.
         MissingExtraError: ``pypdfium2`` is not installed.
     """
-    with _opened(pdf, name) as document:
-        document.init_forms()
-        if page not in map(str, range(1, len(document) + 1)):
-            raise DataError(
-                f"{name} names no page of the PDF, which has {len(document)}; write a number from "
-                "1 on, as in report.pdf#1"
-            )
-        sheet = document[int(page) - 1]
-        width, height = sheet.get_size()
-        scale = dpi / 72  # points per inch
-        pixels = max(width * scale, 1) * max(height * scale, 1)
-        if not pixels <= MAX_PIXELS:  # which includes what is not a number
-            raise DataError(
-                f"{name} has over {MAX_PIXELS:,} pixels at {dpi} dpi; lower pdf_dpi, or remove it"
-            )
-        return png_bytes(sheet.render(scale=scale).to_pil())
-
-
-@contextmanager
-def _opened(pdf: bytes, name: str) -> Iterator[Any]:
-    pdfium = import_extra("pypdfium2")
-    try:
-        with pdfium.PdfDocument(pdf) as document:
-            yield document
-    except pdfium.PdfiumError as error:
+    number = int(page) - 1 if _NUMBER.fullmatch(page) else -1
+    # points per inch
+    drawn = _drawn(pdf, name, page=number, scale=dpi / 72, most=MAX_PIXELS)
+    if drawn.is_too_large:
         raise DataError(
-            f"{name} cannot be read as a PDF ({error!s:.200}); repair it, or save it without a "
-            "password"
-        ) from None
+            f"{name} has over {MAX_PIXELS:,} pixels at {dpi} dpi; lower pdf_dpi, or remove it"
+        )
+    if not drawn.png:
+        raise DataError(
+            f"{name} names no page of the PDF, which has {drawn.pages}; write a number from 1 on, "
+            "as in report.pdf#1"
+        )
+    return DrawnPage(drawn.png)
+
+
+def _drawn(pdf: bytes, name: str, **page: Any) -> Drawn:
+    """Count the pages of a PDF, and draw one; errors as in :func:`page_png`."""
+    import_extra("pypdfium2")
+    remedy = "print it into a simpler file, or remove it"
+    key = (sha256_bytes(pdf), page.get("scale"))
+    if key in _FAILED:
+        raise DataError(_FAILED[key])
+    try:
+        drawn = DRAWER.draw(pdf, **page)
+    except DrawingError as error:
+        _FAILED[key] = f"{name} {error}; {remedy}"
+        raise DataError(_FAILED[key]) from None
+    if drawn.error:
+        raise DataError(
+            f"{name} cannot be read as a PDF ({for_line(drawn.error)}); repair it, or save it "
+            "without a password"
+        )
+    return drawn
