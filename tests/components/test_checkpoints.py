@@ -83,6 +83,27 @@ def test_what_a_link_leads_to_counts_as_what_stands_there(folder, tmp_path):
     assert weights(folder) != identity
 
 
+@pytest.mark.parametrize(
+    ("links", "says"),
+    [
+        ({"one": ".", "two": "."}, "is a link to a folder that is read already"),
+        ({"unet/up": "..", "unet/on": ".."}, "is a link to a folder that is read"),
+        ({"usr": "/"}, "holds over 50 files and folders|is read already"),
+        ({"other": "unet"}, ""),
+    ],
+    ids=str,
+)
+def test_links_of_a_checkpoint_end(folder, links, says, monkeypatch):
+    monkeypatch.setattr(module, "_MOST_FILES", 50)
+    for name, target in links.items():
+        (folder / name).symlink_to(target, target_is_directory=True)
+    if not says:
+        assert weights(folder)["files"] == 3
+        return
+    with pytest.raises(ConfigError, match=says):
+        weights(folder)
+
+
 def test_a_commit_is_taken_at_its_word():
     source = find_source("someone/something", COMMIT)
     assert (source.location, source.commit) == ("someone/something", COMMIT)

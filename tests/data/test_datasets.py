@@ -17,7 +17,7 @@ from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.media import png_bytes
 from driftledger.data.build import build
 from driftledger.data.datasets.base import DatasetProvider, SourceItem, first_of, inside
-from driftledger.data.datasets.decode import decode
+from driftledger.data.datasets.decode import decode, losses
 from driftledger.data.datasets.image_folder import ImageFolder, safe_id
 from driftledger.data.datasets.sounds import SoundFolder
 from driftledger.data.records import DatasetCard, SampleEntry, read_samples
@@ -70,13 +70,23 @@ PROFILES["broken"] = SRGB[:200]
 def test_an_image_file(case):
     most = case.get("max_pixels", 1_000_000)
     if "says" in case:
-        with pytest.raises(DataError) as caught:
-            decode(encoded(case), "x", most)
-        assert case["says"] in str(caught.value)
-        assert "\n" not in str(caught.value)
+        ways = [encoded(case)]
+        if "bytes" not in case:
+            ways.append(Image.open(BytesIO(ways[0])))
+        for way in ways:
+            with pytest.raises(DataError) as caught:
+                decode(way, "x", most)
+            assert case["says"] in str(caught.value)
+            assert "\n" not in str(caught.value)
         return
-    image, notes = decode(encoded(case), "x", most)
+    data = encoded(case)
+    image, notes = decode(data, "x", most)
     assert (image.mode, notes) == ("RGB", case["notes"])
+    for loads in (False, True):
+        opened = Image.open(BytesIO(data))
+        if loads:
+            opened.load()
+        assert decode(opened, "x", most)[0] == image
     assert image.size == tuple(case.get("size", (8, 4)))
     near = case.get("pixel", [1, 2, 3])
     most_apart = case.get("near", 2 if case["format"] == "JPEG" else 0)
@@ -324,7 +334,9 @@ def test_files_in_which_a_conversion_leaves_nothing_are_named(tmp_path):
     (folder / "broken.gif").write_bytes(b"GIF89a")
     images = ImageFolder(path=folder)
     assert images.blank() == ["begins_black.gif", "twelve_bits.png"]
+    assert losses(images.noted()).frames == ["begins_black.gif"]
     (folder / "broken.gif").unlink()
     card = build("mine", images, tmp_path / "out")
     assert card.blank == ["begins_black", "twelve_bits"]
+    assert card.frames == ["begins_black"]
     assert read_json(tmp_path / "out" / "dataset.json", DatasetCard).blank == card.blank

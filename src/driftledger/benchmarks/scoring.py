@@ -44,7 +44,7 @@ from driftledger.core.errors import CoverageError, StoreError, first_few
 from driftledger.core.files import new_folder, read_json, write_json, write_jsonl
 from driftledger.core.media import Kind
 from driftledger.core.types import Float64, Outcome, Sample
-from driftledger.data.records import DatasetCard, blank_notes, read_samples
+from driftledger.data.records import DatasetCard, loss_notes, read_samples
 from driftledger.metrics.exact import round_significant
 from driftledger.metrics.intervals import DIGITS, Estimate, mean_interval
 
@@ -235,8 +235,8 @@ class FromDataset(FromRecords):
         self.samples = read_samples(self.data)
         self.digest = self.dataset.digest
         self.kind = self.samples[0].medium.kind
-        self.data_notes = blank_notes(
-            self.dataset.blank, self.dataset.samples, f"{self.kind}s"
+        self.data_notes = loss_notes(
+            self.dataset, self.dataset.samples, f"{self.kind}s"
         )
 
 

@@ -31,9 +31,10 @@ from driftledger.core.paths import top_of
 from driftledger.core.strict import is_relative_path
 from driftledger.core.text import for_line, shortened
 from driftledger.data.build import build_questions
+from driftledger.data.datasets.decode import losses
 from driftledger.data.datasets.image_folder import ImageFolder
 from driftledger.data.question_sets.table import QuestionTable
-from driftledger.data.records import blank_notes, notes_of
+from driftledger.data.records import loss_notes, notes_of
 from driftledger.project.catalogue import name_of
 from driftledger.project.presets import NOTHING, OWN, Chosen, first_params
 from driftledger.project.project import LOCK, Project
@@ -162,12 +163,13 @@ def init(
     if images is not None:
         sentences.append(f"the dataset {', '.join(data['datasets'])}: {keeper}")
         dataset = ImageFolder(path=images.resolve())
-        read, unread = dataset.files()
+        _, unread = dataset.files()
         if unread:
             sentences.append(
                 f"left out, not an image that is read: {first_few([*unread])}"
             )
-        sentences += blank_notes(dataset.blank(), len(read), "images")
+        noted = [*dataset.noted()]
+        sentences += loss_notes(losses(noted), len(noted), "images")
     sentences += of_questions
     sentences += [f"Git ignores {for_line(each)}" for each in checkpoints]
     project = Project(root, own_code=True)

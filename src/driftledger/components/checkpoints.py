@@ -25,6 +25,7 @@ from driftledger.core.errors import (
     first_few,
 )
 from driftledger.core.files import free_space, load_json, read_regular
+from driftledger.core.paths import walk
 from driftledger.core.registry import import_extra
 from driftledger.core.text import for_line
 from driftledger.data.hub import Source, find_source
@@ -50,18 +51,25 @@ CUDA_ERROR = "CUDA error"
 """In errors after which a process cannot use its device any more."""
 _NOT_LOADED = (".md", ".txt.license", ".png", ".jpg", ".gitattributes")
 """Files that explain a checkpoint and are not part of it."""
+_MOST_FILES = 10_000
+"""Files and folders of a checkpoint: a few links can lead to any number."""
 
 
 def _files(folder: Path) -> list[Path]:
-    """List what a loader may read; like a loader, follow links to files and to folders."""
+    """List what a loader may read; like a loader, follow links to files and to folders.
+
+    Raises:
+        ConfigError: a link leads to a folder above itself, or there are too many files.
+    """
     paths: list[Path] = []
-    for place, folders, names in os.walk(folder, followlinks=True):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        paths += [
-            Path(place, name)
-            for name in names
-            if not name.startswith(".") and not name.endswith(_NOT_LOADED)
-        ]
+    places = walk(folder, ConfigError, twice=True)
+    for number, (place, _, names) in enumerate(places):
+        paths += [place / name for name in names if not name.endswith(_NOT_LOADED)]
+        if number + len(paths) > _MOST_FILES:
+            raise ConfigError(
+                f"{folder} holds over {_MOST_FILES:,} files and folders, its own or by links, as "
+                "no checkpoint does; name the folder of its weights"
+            )
     return sorted(path for path in paths if path.is_file())
 
 

@@ -1,12 +1,13 @@
 """Links that lead out of a folder, and the main checkout, which keeps what all checkouts share."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeAlias
 
 from driftledger.core.canonical import md5_file, open_regular
+from driftledger.core.errors import DriftledgerError
 
 STATE = ".driftledger"
 """Below a checkout: locks and finished calls, disposable, outside Git and DVC."""
@@ -33,6 +34,41 @@ def leads_out(path: Path, folder: Path) -> bool:
         or not real.is_file()
         or md5_file(real) != "".join(parts[2:])
     )
+
+
+def walk(
+    top: Path,
+    error: type[DriftledgerError],
+    *,
+    onerror: Callable[[OSError], object] | None = None,
+    twice: bool = False,
+) -> Iterator[tuple[Path, list[str], list[str]]]:
+    """Yield each folder at and below ``top``, the names of its folders, which the caller may thin
+    out, and those of its files, without hidden ones. Links are followed.
+
+    Args:
+        error: what is raised.
+        onerror: called with the error of a folder that cannot be read, which is left out.
+        twice: whether links may lead to a folder in two ways, which may be very many; none may lead
+            to one above itself.
+
+    Raises:
+        DriftledgerError: a link leads to a folder that is read already.
+    """
+    reals = dict[Path, Path]()
+    seen = set[Path | None]()
+    for name, folders, files in os.walk(top, onerror=onerror, followlinks=True):
+        folder = Path(name)
+        real = folder.resolve()
+        before = {reals.get(above) for above in folder.parents} if twice else seen
+        if real in before:
+            raise error(
+                f"{folder} is a link to a folder that is read already; remove it"
+            )
+        seen.add(real)
+        reals[folder] = real
+        folders[:] = [each for each in folders if not each.startswith(".")]
+        yield folder, folders, [each for each in files if not each.startswith(".")]
 
 
 def main_checkout(root: Path) -> Path:

@@ -21,7 +21,7 @@ from driftledger.core.media import Sound, encoded, png_bytes
 from driftledger.core.strict import ID_RULE, is_id
 from driftledger.core.types import Split
 from driftledger.data.datasets.base import MAX_PIXELS, DatasetProvider
-from driftledger.data.datasets.decode import NOTHING_LEFT, decode
+from driftledger.data.datasets.decode import decode, losses
 from driftledger.data.question_sets.base import (
     QuestionProvider,
     QuestionRules,
@@ -57,7 +57,7 @@ def build(name: str, dataset: DatasetProvider, target: Path) -> DatasetCard:
     """
     ids = dict[str, str]()
     entries = []
-    unread = list[str]()
+    unread = dict[str, None]()
     with new_folder(target) as folder:
         (folder / f"{dataset.medium}s").mkdir()
         for item in dataset.kept_items():
@@ -67,7 +67,7 @@ def build(name: str, dataset: DatasetProvider, target: Path) -> DatasetCard:
             try:
                 medium, notes = dataset.decode(item.read(), item.name)
             except DataError as error:
-                unread.append(str(error))
+                unread[str(error)] = None
                 continue
             if isinstance(medium, Sound):
                 file = f"sounds/{item.id}.wav"
@@ -94,7 +94,7 @@ def build(name: str, dataset: DatasetProvider, target: Path) -> DatasetCard:
                 )
             )
         if unread:
-            raise DataError(f"{name}: {first_few(unread, 50)}")
+            raise DataError(f"{name}: {first_few([*unread], 50)}")
         entries.sort(key=lambda entry: entry.id)
         if not entries:
             raise DataError(
@@ -132,6 +132,7 @@ def _dataset_card(
             raise DataError(
                 f"{where}: category {category!r} is listed in groups {count} times; list it once"
             )
+    lost = losses((entry.id, entry.notes) for entry in entries)
     return DatasetCard(
         name=name,
         provider=dataset.provider,
@@ -143,7 +144,8 @@ def _dataset_card(
         general_category=dataset.general_category,
         labels=_label_counts(where, entries),
         leaks=_leaks(entries),
-        blank=_blank(entries),
+        blank=lost.blank,
+        frames=lost.frames,
         digest=dataset_digest(entries),
     )
 
@@ -367,6 +369,7 @@ def _question_set_card(
         counts = _counts(entry.subtask for entry in entries if entry.subset == subset)
         if counts:
             subtasks[subset] = counts
+    lost = losses((entry.id, entry.notes) for entry in entries)
     return QuestionSetCard(
         name=name,
         provider=provider.provider,
@@ -382,18 +385,10 @@ def _question_set_card(
         capabilities=_counts(chain(*(entry.capabilities for entry in entries))),
         categories=categories,
         groups=groups,
-        blank=_blank(entries),
+        blank=lost.blank,
+        frames=lost.frames,
         digest=questions_digest(entries),
     )
-
-
-def _blank(entries: Sequence[SampleEntry] | Sequence[QuestionEntry]) -> list[str]:
-    """Return the ids of those in which a conversion left nothing to see or to hear."""
-    ids = []
-    for entry in entries:
-        if any(note.startswith(NOTHING_LEFT) for note in entry.notes):
-            ids.append(entry.id)
-    return ids
 
 
 def _id_problem(id_: str, name: str, names: dict[str, str]) -> str | None:

@@ -15,6 +15,7 @@ from driftledger.core.errors import first_few
 from driftledger.core.files import Record, read_jsonl
 from driftledger.core.strict import Id, Name, RelativePath, Strict, Words, is_none
 from driftledger.core.types import Medium, Sample, Split
+from driftledger.data.datasets.decode import Losses
 
 SAMPLES = "samples.jsonl"
 DATASET_CARD = "dataset.json"
@@ -65,7 +66,9 @@ class DatasetCard(Record):
     leaks: dict[Id, Id] = Field(default_factory=dict)
     """Id of a test sample → id of the support sample that is the same, pixel for pixel."""
     blank: list[Id] = Field(default_factory=list, exclude_if=not_)
-    """Ids of the samples in which a conversion left nothing to see or to hear."""
+    """Ids of the samples in which reading left nothing to see or to hear."""
+    frames: list[Id] = Field(default_factory=list, exclude_if=not_)
+    """Ids of the samples that are the first of several frames."""
     digest: str
     """SHA-256 over every sample's id, category, label, split and file hash."""
 
@@ -76,19 +79,28 @@ class DatasetCard(Record):
         return seed
 
 
-def blank_notes(blank: Sequence[str], total: int, things: str) -> list[str]:
-    """Say in how many things a conversion left nothing to see or to hear; empty where in none.
+def loss_notes(
+    lost: "Losses | DatasetCard | QuestionSetCard", total: int, things: str
+) -> list[str]:
+    """Say in how many things reading left nothing to see or to hear, or the first frame alone.
 
-    >>> blank_notes(["a"], 3, "images")
-    ['nothing is left to see in 1 of 3 images after conversion: a']
+    >>> loss_notes(Losses(["a"], ["b"]), 3, "images")[0]
+    'nothing is left to see in 1 of 3 images after conversion: a'
+    >>> loss_notes(Losses([], ["b"]), 3, "images")
+    ['only the first frame is read of 1 of 3 images: b']
     """
-    if not blank:
-        return []
-    sense = "hear" if things == "sounds" else "see"
-    share = f"{len(blank):,} of {total:,} {things}"
-    return [
-        f"nothing is left to {sense} in {share} after conversion: {first_few([*blank])}"
-    ]
+    notes = []
+    if lost.blank:
+        sense = "hear" if things == "sounds" else "see"
+        share = f"{len(lost.blank):,} of {total:,} {things}"
+        named = first_few(lost.blank)
+        notes.append(f"nothing is left to {sense} in {share} after conversion: {named}")
+    if lost.frames:
+        share = f"{len(lost.frames):,} of {total:,} {things}"
+        notes.append(
+            f"only the first frame is read of {share}: {first_few(lost.frames)}"
+        )
+    return notes
 
 
 def notes_of(
@@ -96,7 +108,7 @@ def notes_of(
 ) -> list[str]:
     """Say what is lost of a dataset or question set: nothing to see or hear in some of ``total``
     things, or left out."""
-    notes = blank_notes(card.blank, total, things)
+    notes = loss_notes(card, total, things)
     if left_out := card.source.get("left_out"):
         notes.append(f"left out, since it is not read: {left_out}")
     return notes
@@ -201,7 +213,9 @@ class QuestionSetCard(Record):
     groups: dict[str, list[str]] = Field(default_factory=dict, exclude_if=not_)
     """Group name → its categories, which are averaged in it."""
     blank: list[Id] = Field(default_factory=list, exclude_if=not_)
-    """Ids of the questions in an image of which a conversion left nothing to see."""
+    """Ids of the questions in an image of which reading left nothing to see."""
+    frames: list[Id] = Field(default_factory=list, exclude_if=not_)
+    """Ids of the questions with an image that is the first of several frames."""
     digest: str
     """SHA-256 over every question's content and its image's hash, in order."""
 

@@ -7,16 +7,17 @@ import pytest
 from PIL import Image
 
 from driftledger.core.errors import DataError, DriftledgerError
+from driftledger.core.files import read_json
 from driftledger.data.build import build
-from driftledger.data.datasets import pages
+from driftledger.data.datasets import drawing, pages
 from driftledger.data.datasets.image_folder import ImageFolder
 from driftledger.data.hub import HuggingFace
 from driftledger.data.question_sets.table import QuestionTable
-from driftledger.data.records import read_questions
+from driftledger.data.records import DatasetCard, read_questions
 from tests.data.question_sets.sources import VET, build_set, jsonl
 from tests.data.test_datasets import entries_of
 from tests.data.test_huggingface import cache  # noqa: F401
-from tests.support.cases import lines
+from tests.support.cases import each_case, lines
 
 LOCKED = (
     b"trailer\n<</ID[<><>]/Encrypt<</Filter/Standard/V 1/R 2/P 0/O<%064d>/U<%064d>>>"
@@ -72,6 +73,50 @@ def test_pages_in_a_dataset(case, sources, tmp_path, monkeypatch, cache):  # noq
 def test_the_resolution_is_in_the_digest(sources):
     first, second = (ImageFolder(path=sources, pdf_dpi=dpi) for dpi in (72, 150))
     assert first.source_digest() != second.source_digest()
+
+
+def pdf_of(case):
+    """Write a PDF of one page and one more object."""
+    resources = case.get("resources", "<<>>")
+    box = case.get("box", "0 0 300 300")
+    page = (
+        f"/Type/Page/Parent 2 0 R/MediaBox[{box}]/Contents 4 0 R/Resources {resources}"
+    )
+    stream = case.get("stream", "")
+    bodies = [
+        f"<</Type/Catalog/Pages 2 0 R{case.get('catalog', '')}>>",
+        f"<</Type/Pages/Kids[{case.get('kids', '3 0 R')}]/Count 1>>",
+        f"<<{page}>>",
+        f"<<>>stream\n{case.get('content', '')}\nendstream",
+        f"<<{case.get('head', '')}>>" + f"stream\n{stream}\nendstream" * bool(stream),
+    ]
+    objects = [
+        f"{number} 0 obj\n{body}\nendobj" for number, body in enumerate(bodies, 1)
+    ]
+    end = "trailer\n<</Root 1 0 R>>\n%%EOF"
+    return "\n".join(["%PDF-1.7", *objects, end]).encode()
+
+
+@each_case(lines("data/hostile_pages.jsonl"))
+def test_a_page_takes_no_more_than_is_allowed(case, tmp_path, monkeypatch):
+    monkeypatch.setattr(drawing, "MOST_CPU", 1)
+    monkeypatch.setattr(drawing, "MOST_MEMORY", 2**29)
+    monkeypatch.setattr(drawing, "DRAWER", drawing.Drawer())
+    monkeypatch.setattr(pages, "DRAWER", drawing.DRAWER)
+    (tmp_path / "x.pdf").write_bytes(pdf_of(case))
+    (tmp_path / "y.pdf").write_bytes(pdf_of({"content": "0 0 9 9 re f"}))
+    dataset = ImageFolder(path=tmp_path)
+    if "says" not in case:
+        assert dataset.blank() == ["x.pdf#1"] * case["blank"]
+        build("mine", dataset, tmp_path / "built")
+        card = read_json(tmp_path / "built/dataset.json", DatasetCard)
+        assert card.blank == ["x-1"] * case["blank"]
+    else:
+        with pytest.raises(DataError) as caught:
+            build("mine", dataset, tmp_path / "built")
+        assert str(caught.value).startswith(f"mine: {case['says']}")
+        assert "y.pdf" not in str(caught.value)
+    drawing.DRAWER.close()
 
 
 @pytest.mark.parametrize("case", lines("data/pages.jsonl"), ids=str)

@@ -1,7 +1,6 @@
 """A folder of images as a dataset: unlabelled as it lies on a disk, or with a class for every
 image."""
 
-import os
 import re
 from collections.abc import Iterator
 from contextlib import suppress
@@ -12,8 +11,8 @@ from typing import ClassVar, TypeAlias
 from PIL import Image
 
 from driftledger.core.canonical import sha256_bytes, sha256_of
-from driftledger.core.errors import DataError, first_few
-from driftledger.core.paths import leads_out
+from driftledger.core.errors import DataError, DriftledgerError, first_few
+from driftledger.core.paths import leads_out, walk
 from driftledger.core.types import Split
 from driftledger.data.datasets.base import (
     DatasetProvider,
@@ -24,17 +23,28 @@ from driftledger.data.datasets.base import (
     read_file,
     unreadable,
 )
-from driftledger.data.datasets.decode import FORMATS, NOTHING_LEFT
+from driftledger.data.datasets.decode import FORMATS, losses
 from driftledger.data.datasets.pages import PagedProvider, count_pages, is_pdf
 
 UNCATEGORISED = "uncategorised"
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]")
 _LONGEST_ID = 100
+_LEAST_DPI = 36
 _SETS: dict[str, Split] = {"train": "support", "support": "support", "test": "test"}
 """What folders may call the two sets."""
+NO_PHOTOGRAPHS = frozenset(
+    {
+        *("@eadir", "@recently-snapshot", "@recycle", "@sharebin", "@tmp", "@__thumb"),
+        *("#recycle", "#snapshot", "~snapshot", "$recycle.bin", "recycler", "recycled"),
+        *("lost+found", "found.000", "system volume information", "__macosx"),
+        *("network trash folder", "temporary items"),
+    }
+)
+"""Folders, in small letters, in which servers of files and systems keep thumbnails, old versions
+and what was deleted."""
 ByName: TypeAlias = dict[str, Path]
-"""Name below a folder → the file."""
+"""Name below a folder → the file; or, with a slash at its end, the folder."""
 
 
 class ImageFolder(PagedProvider, DatasetProvider):
@@ -43,8 +53,9 @@ class ImageFolder(PagedProvider, DatasetProvider):
 
     Without subfolders no sample has a category. With them, images beside the subfolders form the
     category ``uncategorised``, so that every sample is in some category's mean. Hidden files are
-    ignored. Files without the suffix of a format that is read are left out, and named. With
-    ``labelled`` it is a dataset with a support and a test set.
+    ignored. Files without the suffix of a format that is read are left out, and named, and so are
+    folders of :data:`NO_PHOTOGRAPHS`. With ``labelled`` it is a dataset with a support and a test
+    set.
     """
 
     provider: ClassVar[str] = "image_folder"
@@ -85,7 +96,14 @@ class ImageFolder(PagedProvider, DatasetProvider):
 
     def source_digest(self) -> str:
         files, left_out = self.files()
-        digest = digest_files((files | left_out).items())
+        folders = [name for name in left_out if name.endswith("/")]
+        digest = digest_files(
+            (name, path)
+            for name, path in (files | left_out).items()
+            if name not in folders
+        )
+        if folders:
+            digest = sha256_of([digest, folders])
         return sha256_of([digest, self.pdf_dpi]) if any(map(is_pdf, files)) else digest
 
     def source(self) -> dict[str, str]:
@@ -101,20 +119,35 @@ class ImageFolder(PagedProvider, DatasetProvider):
         return Image.registered_extensions().get(suffix) in self.formats
 
     def blank(self) -> list[str]:
-        """Return the files of which a conversion leaves nothing to see, without reading the others.
+        """Return the names of images in which reading leaves nothing to see."""
+        return losses(self.noted()).blank
 
-        A file that cannot be read is left for the build to refuse.
+    def noted(self) -> Iterator[tuple[str, list[str]]]:
+        """Yield the name of each image, with what reading it does where that may lose something.
+
+        Others are not read. What cannot be read is left for the build to refuse.
         """
-        blank = []
-        for name, path in self.files()[0].items():
-            with suppress(Exception):  # Pillow answers broken bytes with any exception
+        for file, path in self.files()[0].items():
+            with suppress(DriftledgerError):
+                for _, name, page in _images(file, path):
+                    yield name, self._notes(path, page, name)
+
+    def _notes(self, path: Path, page: str, name: str) -> list[str]:
+        with suppress(Exception):  # Pillow answers broken bytes with any exception
+            if page:  # drawn small, which is fast
+                small = self.model_copy(update={"pdf_dpi": _LEAST_DPI})
+                drawn = small.read_image(path, page, name)
+                _, notes = self.decode(drawn, name)
+                if not losses([(name, notes)]).blank:
+                    return []
+            else:
                 with Image.open(path, formats=FORMATS) as header:
                     frames = getattr(header, "n_frames", 1)
                     if header.mode in ("RGB", "L") and frames == 1:
-                        continue
-                _, notes = self.decode(read_file(path, name), name)
-                blank += [name for note in notes if note.startswith(NOTHING_LEFT)]
-        return blank
+                        return []
+            _, notes = self.decode(self.read_image(path, page, name), name)
+            return notes
+        return []
 
     @property
     def _folder(self) -> Path:
@@ -126,7 +159,7 @@ class ImageFolder(PagedProvider, DatasetProvider):
         )
 
     def files(self) -> tuple[ByName, ByName]:
-        """Find the files that are read, and those that are left out, by names below the folder.
+        """Find the files that are read, and what is left out, by names below the folder.
 
         These are the same on every machine. Links inside the folder and into a cache of DVC are
         followed. The folder may come from somebody else, so no other link may lead out of it.
@@ -136,20 +169,14 @@ class ImageFolder(PagedProvider, DatasetProvider):
             raise unreadable(str(error.filename), error)
 
         folder = self._folder
-        seen = set()
         read = ByName()
         left_out = ByName()
-        for top, folders, files in os.walk(folder, onerror=fail, followlinks=True):
-            real = Path(top).resolve()
-            if real in seen:
-                raise DataError(
-                    f"{top} is a link to a folder that is read already; remove it"
-                )
-            seen.add(real)
-            folders[:] = [name for name in folders if not name.startswith(".")]
+        for top, folders, files in walk(folder, DataError, onerror=fail):
+            for name in [each for each in folders if each.lower() in NO_PHOTOGRAPHS]:
+                folders.remove(name)
+                path = Path(top, name)
+                left_out[f"{printable(path.relative_to(folder).as_posix())}/"] = path
             for name in (*folders, *files):
-                if name.startswith("."):
-                    continue
                 path = Path(top, name)
                 is_folder = name in folders
                 is_read = self.is_read(name)
