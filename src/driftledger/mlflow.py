@@ -7,9 +7,8 @@ audit`` takes its id, or that of its trace.
 """
 
 from collections.abc import Collection, Mapping
-from contextlib import ExitStack
-from functools import cache, cached_property
-from io import BytesIO
+from contextlib import ExitStack, suppress
+from functools import cached_property, lru_cache
 from pathlib import Path
 from threading import Lock
 from typing import Any, Literal
@@ -17,7 +16,6 @@ from typing import Any, Literal
 import numpy as np
 from mlflow.entities import AssessmentError, AssessmentSource, Feedback
 from mlflow.genai.scorers import Scorer
-from PIL import Image
 from pydantic import Field, PrivateAttr
 
 from driftledger.benchmarks.registry import FIRST
@@ -28,12 +26,11 @@ from driftledger.collect.features import FeatureStore, encode_media, encode_text
 from driftledger.collect.progress import Progress
 from driftledger.collect.run import Collector
 from driftledger.components.base import Encoder, Generator
-from driftledger.core.canonical import derive_seed, sha256_bytes
+from driftledger.core.canonical import derive_seed, sha256_bytes, sha256_file
 from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.media import Medium, png_bytes
 from driftledger.core.types import Float32, Result, Subject
-from driftledger.data.datasets.base import MAX_PIXELS, read_file
-from driftledger.data.datasets.decode import decode
+from driftledger.data.datasets.given import keys_in, read_given
 from driftledger.metrics.drift import cosine_similarity
 from driftledger.metrics.retrieval import hits
 from driftledger.metrics.structural import comparable, structural_similarity
@@ -51,9 +48,10 @@ class _ImageScorer(Scorer):
     """
 
     image: str = "image"
-    """The key of the image in ``inputs``: a path, bytes or a Pillow image."""
+    """The key of the image in ``inputs``: a path, bytes, base64, a Pillow image or an array."""
     text: str = "description"
-    """The key of the text in ``outputs``, where these are not the text itself."""
+    """The key of the text in ``outputs``, where these are neither the text itself nor a completion
+    of OpenAI's."""
     _project: Project = PrivateAttr()
     _generator: Generator = PrivateAttr()
     _encoder: Encoder = PrivateAttr()
@@ -99,10 +97,9 @@ class _ImageScorer(Scorer):
         self, *, inputs: Any, outputs: Any
     ) -> Feedback:
         """Return the assessment of a row."""
-        text = outputs.get(self.text) if isinstance(outputs, Mapping) else outputs
-        if not isinstance(text, str):
-            raise DataError(f"outputs are no text and have none under {self.text!r}")
-        image = _medium(inputs.get(self.image), f"inputs[{self.image!r}]")
+        text = _text(outputs, self.text)
+        given = _under(inputs, self.image, "inputs", "image")
+        image = _medium(given, f"inputs[{self.image!r}]")
         metadata = dict(self._metadata)
         value: float | None = 0.0
         error = None
@@ -172,8 +169,8 @@ class Distinctive(_ImageScorer):
     @cached_property
     def _known(self) -> dict[str, Float32]:
         known = {}
-        for given in self.among:
-            medium = _medium(given, "an image of among")
+        for number, given in enumerate(self.among):
+            medium = _medium(given, f"among[{number}]")
             known[medium.sha256] = self._seen(medium)
         return known
 
@@ -188,25 +185,66 @@ def _medium(given: Any, where: str) -> Medium:
     """Return an image as a dataset holds it: upright RGB.
 
     Raises:
-        DataError: it cannot be read or decoded, or has more than 50 million pixels.
+        DriftledgerError: it cannot be read or decoded, or has more than 50 million pixels.
     """
-    if isinstance(given, Image.Image):
-        buffer = BytesIO()
-        given.save(buffer, "PNG")
-        given = buffer.getvalue()
-    elif isinstance(given, str | Path):
-        given = read_file(Path(given), where)
-    image, _ = decode(given, where, MAX_PIXELS)
+    setting = "image= to the key of a path, or of an image itself"
+    image, _ = read_given(given, where, setting)
     return Medium(Path("image.png"), sha256_bytes(png_bytes(image)), image)
 
 
-@cache
+def _under(given: Any, key: str, role: str, setting: str) -> Any:
+    """Return what a row has under a key.
+
+    Raises:
+        DataError: it has no such key.
+    """
+    if isinstance(given, Mapping) and key in given:
+        return given[key]
+    raise DataError(
+        f"{role} have no {key!r}, and are of the type {type(given).__name__}{keys_in(given)}; set "
+        f"{setting}= to the key of the {setting}"
+    )
+
+
+def _text(outputs: Any, key: str) -> str:
+    """Return what an app says: a text, the one under a key, or that of a completion of OpenAI's.
+
+    Raises:
+        DataError: there is none.
+    """
+    if hasattr(outputs, "model_dump"):  # of pydantic, as OpenAI's client returns it
+        outputs = outputs.model_dump()
+    if isinstance(outputs, str):
+        return outputs
+    if isinstance(outputs, Mapping) and key not in outputs:
+        with suppress(LookupError, TypeError):
+            content = outputs["choices"][0]["message"]["content"]
+            outputs = {key: content or ""}  # a refusal has none
+    text = _under(outputs, key, "outputs", "text")
+    if not isinstance(text, str):
+        raise DataError(
+            f"outputs[{key!r}] is of the type {type(text).__name__}{keys_in(text)}; set text= to "
+            "the key of a text"
+        )
+    return text
+
+
 def _project(folder: Path) -> Project:
     """Return the project in a folder, or one with the catalogue's names alone.
 
-    Its components are loaded once.
+    Its components are loaded once, and again after ``params.yaml`` has changed.
     """
-    if (folder / PARAMS).is_file():
+    params = folder / PARAMS
+    digest = "unread" if params.is_file() else ""
+    with suppress(OSError):  # which the settings' own reader says
+        digest = sha256_file(params)
+    return _loaded(folder, digest)
+
+
+@lru_cache(maxsize=4)
+def _loaded(folder: Path, params: str) -> Project:
+    """Return the project for settings with this SHA-256; without one, there are none."""
+    if params:
         return Project(folder, own_code=True, resolved={})
     raw = read_yaml(OWN / "templates" / PARAMS)
     raw["store"] = calls_folder()

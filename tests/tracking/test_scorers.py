@@ -2,8 +2,10 @@
 
 import json
 import os
+from base64 import b64encode
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import mlflow
 import numpy as np
@@ -103,10 +105,28 @@ def values(image, text, scorers):
 def test_values_by_hand(case, images):
     path = Path(f"{case['image']}.png")
     scorers = Redrawn(*PARTS), Distinctive(*PARTS, among=images)
-    for given in (str(path), path, path.read_bytes(), Image.open(path)):
+    data = path.read_bytes()
+    encoded = b64encode(data).decode()
+    texts = (str(path), encoded, f"data:image/png;base64,{encoded}")
+    array = np.asarray(Image.open(path))
+    for given in (*texts, path, data, Image.open(path), array):
         found = values(given, {"description": case["text"]}, scorers)
         assert found == pytest.approx(case["values"], abs=1e-6)
+    completion = {"choices": [{"message": {"content": case["text"]}}]}
+    for outputs in (completion, SimpleNamespace(model_dump=lambda: completion)):
+        found = [scorer(inputs={"image": data}, outputs=outputs) for scorer in scorers]
+        assert {each.name: each.value for each in found} == pytest.approx(
+            case["values"], abs=1e-6
+        )
     assert len(DRAWN) == case["drawn"]
+
+
+def test_an_edited_params_yaml_is_heeded(images):
+    before = Redrawn(*PARTS)._project
+    assert Redrawn(*PARTS)._project is before
+    text = Path("params.yaml").read_text(encoding="utf-8")
+    Path("params.yaml").write_text(text + "\n", encoding="utf-8")
+    assert Redrawn(*PARTS)._project is not before
 
 
 def test_values_are_those_of_the_benchmarks(images):
@@ -128,8 +148,9 @@ def test_values_are_those_of_the_benchmarks(images):
 
 @pytest.mark.parametrize("case", cases(__file__, "refused_scorers"))
 def test_what_cannot_be_scored_has_a_sentence(case, images):
+    key = case.get("key", "image")
     with pytest.raises(DriftledgerError, match=case["error"]):
-        values(case["image"], case["text"], [Redrawn(*case["parts"])])
+        values(case["image"], case["text"], [Redrawn(*case["parts"], image=key)])
 
 
 def test_an_evaluation_gives_the_memory_of_its_encoder_back(images):

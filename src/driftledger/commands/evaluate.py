@@ -7,9 +7,10 @@ from functools import partial
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from PIL import Image
+from pydantic import PrivateAttr
 
 from driftledger.benchmarks.base import QUESTION_SET
 from driftledger.benchmarks.registry import FIRST, shipped_section
@@ -21,12 +22,13 @@ from driftledger.commands.stages import data, score
 from driftledger.components.base import Component
 from driftledger.components.service import RemoteComponent
 from driftledger.core.errors import ConfigError
-from driftledger.core.files import load_yaml, read_bytes
-from driftledger.core.media import PILLOW_LIMIT
+from driftledger.core.files import load_yaml
+from driftledger.core.media import PILLOW_LIMIT, png_bytes
 from driftledger.core.registry import Provided
 from driftledger.core.text import for_html, for_line, say
-from driftledger.data.datasets.base import DatasetProvider, reached
+from driftledger.data.datasets.base import DatasetProvider
 from driftledger.data.datasets.decode import decode
+from driftledger.data.datasets.given import read_given, stem_of
 from driftledger.data.datasets.image_folder import ImageFolder
 from driftledger.data.question_sets.base import QuestionProvider
 from driftledger.notebook import Chains, OpenedProject
@@ -45,12 +47,25 @@ GivenImages: TypeAlias = (
     | Path
     | Mapping[str, Any]
     | DatasetProvider
-    | Iterable[str | Path | Image.Image]
+    | Iterable[str | Path | bytes | Image.Image]
 )
-"""A folder; a dataset's name, entry or provider; or a list of files and Pillow images."""
+"""A folder; a dataset's name, entry or provider; or a list of what
+:func:`~driftledger.data.datasets.given.read_given` reads."""
 GivenComponent: TypeAlias = str | Path | Mapping[str, Any] | Component | type[Component]
 """A name of the catalogue, ``provider/model``, a folder, an entry as ``params.yaml`` has it, or the
 thing itself."""
+
+
+class _GivenImages(ImageFolder):
+    """Images that Python gave, as a folder holds them, and what was done to read them."""
+
+    provider: ClassVar[str] = ImageFolder.provider
+
+    _noted: dict[str, list[str]] = PrivateAttr(default_factory=dict)
+
+    def decode(self, data: bytes, name: str) -> tuple[Image.Image, list[str]]:
+        image, notes = decode(data, name, self.max_pixels)
+        return image, [*self._noted.get(name, ()), *notes]
 
 
 class FirstLook(OpenedProject):
@@ -145,7 +160,7 @@ def evaluate(
     Args:
         models: one or several.
         images: a folder, in which a subfolder is a category; a dataset's name, entry or provider;
-            or a list of files and Pillow images.
+            or a list of files, pages as ``report.pdf#3``, bytes, Pillow images and arrays.
         generator: what draws; the default, like that of ``encoder``, only understands the embedded
             describers.
         questions: of MM-SAP, MM-Vet and MME: a question set's name, entry or provider.
@@ -304,19 +319,20 @@ def _source(images: GivenImages, folder: Path) -> DatasetProvider:
     if isinstance(images, str | Path):
         return ImageFolder(path=Path(images))
     folder.mkdir()
-    for number, image in enumerate(images, 1):
-        name = f"image_{number:03}"
-        if not isinstance(image, Image.Image):
-            file = reached(
-                Path(image), "file", "images to files that are here", "the image "
-            )
-            name = file.stem
-            image, _ = decode(read_bytes(file), str(file), PILLOW_LIMIT)
+    noted = {}
+    several = [images] if isinstance(images, bytes | Image.Image) else images
+    for number, given in enumerate(several, 1):
+        setting = "images to files that are here"
+        image, notes = read_given(given, f"image {number}", setting, PILLOW_LIMIT)
+        name = stem_of(given) or f"image_{number:03}"
         while (folder / f"{name}.png").exists():
             name += f"_{number:03}"
-        image.save(folder / f"{name}.png")
-    if not any(folder.iterdir()):
+        (folder / f"{name}.png").write_bytes(png_bytes(image))
+        noted[f"{name}.png"] = notes
+    if not noted:
         raise ConfigError(
             "images is an empty list; give a folder, files or Pillow images"
         )
-    return ImageFolder(path=folder)
+    dataset = _GivenImages(path=folder)
+    dataset._noted.update(noted)
+    return dataset
