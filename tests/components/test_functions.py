@@ -3,6 +3,7 @@ apart."""
 
 import subprocess
 import sys
+from io import BytesIO
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ import pytest
 from PIL import Image
 
 import driftledger
+from driftledger.collect.batches import finished
+from driftledger.collect.call import Draw
 from driftledger.core.canonical import sha256_file
 from driftledger.core.code_digest import code_digest
 from driftledger.core.errors import ConfigError
@@ -20,6 +23,7 @@ from driftledger.core.types import (
     Outcome,
     PromptUsage,
     Result,
+    Subject,
     Turn,
 )
 from tests.conftest import draw
@@ -85,8 +89,30 @@ def test_a_reply_may_say_its_outcome():
 
 def test_a_generator_gives_rgb(tmp_path):
     [drawn] = squares().generate(["four"], [7])
-    assert drawn.image is not None
-    assert (drawn.image.mode, drawn.image.size) == ("RGB", (7, 4))
+    result = finished(Draw(squares(), "four", 7, Subject("a", 1)), drawn)
+    assert result.data is not None
+    image = Image.open(BytesIO(result.data))
+    assert (image.mode, image.size) == ("RGB", (7, 4))
+    assert "wholly black" in str(result.note)
+
+
+@pytest.mark.parametrize(
+    ("mode", "colour", "outcome", "note"),
+    [
+        ("RGBA", (9, 9, 9, 0), Outcome.OK, "wholly transparent"),
+        ("LA", (9, 0), Outcome.OK, "wholly transparent"),
+        ("RGBA", (200, 9, 9, 128), Outcome.OK, None),
+        ("CMYK", (0, 99, 0, 0), Outcome.OK, None),
+        ("F", 3.0, Outcome.FAILED, None),
+    ],
+)
+def test_a_drawing_of_any_mode(mode, colour, outcome, note):
+    image = Image.new(mode, (8, 4), colour)
+    result = finished(Draw(squares(), "four", 7, Subject("a", 1)), Result(image=image))
+    assert result.outcome is outcome
+    assert (note or "") in (result.note or "")
+    assert bool(note) == bool(result.note)
+    assert (result.data is None) == (outcome is Outcome.FAILED)
 
 
 def test_an_encoder_has_the_tower_that_it_is_given():

@@ -32,11 +32,17 @@ from driftledger.components.base import Component, Encoder
 from driftledger.components.checkpoints import CUDA_ERROR, CheckpointComponent
 from driftledger.components.thinking import separated
 from driftledger.core.canonical import open_regular
-from driftledger.core.errors import ComponentError, DriftledgerError, OutOfMemoryError
+from driftledger.core.errors import (
+    ComponentError,
+    DataError,
+    DriftledgerError,
+    OutOfMemoryError,
+)
 from driftledger.core.grouping import grouped
-from driftledger.core.media import encoded, open_picture
+from driftledger.core.media import MOST_PIXELS, encoded, open_picture
 from driftledger.core.text import for_line, say
 from driftledger.core.types import Medium, Outcome, Result
+from driftledger.data.datasets.decode import NOTHING_DRAWN, decode, losses
 
 if TYPE_CHECKING:
     from driftledger.collect.progress import Progress
@@ -206,6 +212,8 @@ def ask_batch(calls: Sequence[Call]) -> list[Result]:
 def finished(call: Call, result: Result) -> Result:
     """Return a result as it is stored: text in UTF-8, without reasoning, and the bytes of a medium.
 
+    A drawing without an 8-bit form is a failed call.
+
     Raises:
         ValueError: a generator gave nothing and reports success.
     """
@@ -221,12 +229,18 @@ def finished(call: Call, result: Result) -> Result:
             raise ValueError(
                 f"a generator reported {result.outcome} and gave no image or sound"
             )
-        if isinstance(medium, Image.Image) and not any(
-            medium.convert("L").histogram()[_BLACK:]
-        ):
-            values["note"] = (
-                "the image is wholly black, as services draw what they filter"
-            )
+        if isinstance(medium, Image.Image):
+            try:
+                medium, notes = decode(medium, "its image", MOST_PIXELS)
+            except DataError as error:
+                failed = replace(result, image=None, data=None)
+                return replace(failed, outcome=Outcome.FAILED, error=str(error))
+            if losses([("", notes)]).blank:
+                values["note"] = NOTHING_DRAWN
+            elif not any(medium.convert("L").histogram()[_BLACK:]):
+                values["note"] = (
+                    "the image is wholly black, as services draw what they filter"
+                )
         values["data"] = result.data or encoded(medium)
     return Result(**values)
 

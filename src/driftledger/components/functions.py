@@ -131,9 +131,7 @@ def generator(
                     f"{self.provider} gave {type(result).__name__}; return an image of Pillow's"
                 )
             drawn.append(
-                Result(image=result.convert("RGB"))
-                if isinstance(result, Image.Image)
-                else result
+                Result(image=result) if isinstance(result, Image.Image) else result
             )
         return drawn
 
