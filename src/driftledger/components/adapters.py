@@ -4,10 +4,9 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path, PureWindowsPath
-from typing import Any
 
-from driftledger.components.checkpoints import ADAPTER
-from driftledger.core.files import load_json, read_regular
+from driftledger.components.checkpoints import ADAPTER, read_config
+from driftledger.core.files import read_regular
 from driftledger.core.registry import import_extra
 from driftledger.core.text import for_line
 
@@ -46,13 +45,6 @@ def is_dora(file: Path) -> bool:
     """Return True if an adapter scales the lengths of weights, too."""
     names = " ".join(read_weights(file))
     return "dora_scale" in names or "lora_magnitude_vector" in names
-
-
-def read_config(file: Path) -> Mapping[str, Any]:
-    """Read a JSON file of a checkpoint; empty if it cannot be read, which its loader refuses."""
-    with suppress(OSError, ValueError):
-        return dict(load_json(read_regular(file)))
-    return {}
 
 
 def other_base(folder: Path, base: str) -> str:

@@ -362,10 +362,7 @@ class ImageCheckpoint(CheckpointComponent):
         folder = self.source.local(names)
         content: dict[str, Any] = {}
         for name in reversed(names):
-            with suppress(
-                OSError, ValueError
-            ):  # loading names what is missing or damaged
-                content |= load_json(read_regular(folder / name))
+            content |= read_config(folder / name)
         content |= content.get("image_processor") or {}
         kind = str(content.get("image_processor_type")).removesuffix("Fast")
         if "image_processor_type" not in content:
@@ -387,6 +384,13 @@ class ImageCheckpoint(CheckpointComponent):
             "libraries": identity["libraries"]
             | library_versions(library, extra=self.extra)
         }
+
+
+def read_config(file: Path) -> Mapping[str, Any]:
+    """Read a JSON file of a checkpoint; empty if it cannot be read, which its loader refuses."""
+    with suppress(OSError, ValueError):
+        return dict(load_json(read_regular(file)))
+    return {}
 
 
 def adapter_refused(what: str) -> ConfigError:

@@ -20,7 +20,6 @@ from driftledger.components.adapters import (
     TEMPLATES,
     does_nothing,
     other_base,
-    read_config,
     template_of,
 )
 from driftledger.components.base import Model, Operational, library_versions
@@ -32,6 +31,7 @@ from driftledger.components.checkpoints import (
     bitsandbytes,
     disarmed,
     memory_guard,
+    read_config,
     refuse_random,
     weights_of,
 )
