@@ -22,6 +22,7 @@ from driftledger.commands.models import COMPONENTS, needs
 from driftledger.core.canonical import derive_seed
 from driftledger.core.errors import (
     ConfigError,
+    DataError,
     DriftledgerError,
     StoreError,
     first_few,
@@ -30,7 +31,7 @@ from driftledger.core.files import load_yaml, read_json, write_bytes
 from driftledger.core.paths import top_of
 from driftledger.core.strict import is_relative_path
 from driftledger.core.text import for_line, shortened
-from driftledger.data.build import build_questions
+from driftledger.data.build import build_questions, id_problem
 from driftledger.data.datasets.decode import losses
 from driftledger.data.datasets.image_folder import ImageFolder
 from driftledger.data.question_sets.table import QuestionTable
@@ -76,7 +77,7 @@ def init(
     Raises:
         ConfigError: the folder holds something else, or what is to be selected is missing; nothing
             is written.
-        DataError: the folder of images holds none.
+        DataError: the folder of images holds none, or two of one name.
     """
     if benchmark and questions is None:
         raise ConfigError(
@@ -260,7 +261,7 @@ def _images(root: Path, top: Path, given: Path) -> tuple[str, bool]:
 
     Raises:
         ConfigError: it is not a folder, holds the project, or has a name that settings cannot hold.
-        DataError: it holds no images.
+        DataError: it holds no images, or two of one name.
     """
     place = given.resolve()
     shown = for_line(str(given))
@@ -271,7 +272,10 @@ def _images(root: Path, top: Path, given: Path) -> tuple[str, bool]:
             f"--images: {shown} would hold the project itself; put the images into a folder below "
             "it"
         )
-    next(ImageFolder(path=place).items())
+    names = dict[str, str]()
+    for item in ImageFolder(path=place).items():
+        if problem := id_problem(item.id, item.name, names):
+            raise DataError(f"{name_of(place.name)}: {problem}")
     path = _in_settings(root, top, given)
     if not place.is_relative_to(root):
         return path, False

@@ -61,7 +61,7 @@ def build(name: str, dataset: DatasetProvider, target: Path) -> DatasetCard:
     with new_folder(target) as folder:
         (folder / f"{dataset.medium}s").mkdir()
         for item in dataset.kept_items():
-            problem = _id_problem(item.id, item.name, ids)
+            problem = id_problem(item.id, item.name, ids)
             if problem:
                 raise DataError(f"{name}: {problem}")
             try:
@@ -261,7 +261,7 @@ def _problem(
         problem = "has an empty question (write one, or remove it)"
     if problem:
         return f"{question.name} {problem}"
-    return _id_problem(question.id, question.name, ids)
+    return id_problem(question.id, question.name, ids)
 
 
 def _entry(
@@ -391,7 +391,7 @@ def _question_set_card(
     )
 
 
-def _id_problem(id_: str, name: str, names: dict[str, str]) -> str | None:
+def id_problem(id_: str, name: str, names: dict[str, str]) -> str | None:
     """Say why the item ``name`` cannot have this id, or note it.
 
     ``names`` maps folded ids to the names of their items.

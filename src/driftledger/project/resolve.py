@@ -34,7 +34,7 @@ from driftledger.project.settings import Settings
 NOTHING = "none"
 """Noted in place of a missing file or component, since DVC wants every parameter to exist."""
 
-DATA_VERSION = 8
+DATA_VERSION = 7
 REPORT_VERSION = 21
 TRACK_VERSION = 1
 """To be raised when what these stages write changes; those of benchmarks have theirs in their

@@ -28,8 +28,6 @@ class SourceQuestion:
     """Equal for questions about the same image, or the same images."""
     read: Callable[[], bytes | list[bytes]]
     question: str
-    numbers: tuple[int, ...] = ()
-    """The number of each image in the text, where they are not counted from 1."""
     options: tuple[str, ...] = ()
     answer: str | None = None
     """The right option, a ground truth with ``<AND>`` and ``<OR>``, yes or no."""
@@ -40,6 +38,8 @@ class SourceQuestion:
     capabilities: tuple[str, ...] = ()
     category: str | None = None
     source: dict[str, str] = field(default_factory=dict)
+    numbers: tuple[int, ...] = ()
+    """The number of each image in the text, where they are not counted from 1."""
 
 
 class QuestionRules(ABC):

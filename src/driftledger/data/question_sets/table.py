@@ -42,7 +42,7 @@ from driftledger.data.tables import (
     read_table,
 )
 
-SEVERAL = ("options", "image")
+_SEVERAL = ("options", "image")
 """Fields that may have a column for each of several things."""
 Column = Annotated[str, Field(min_length=1)]
 
@@ -100,9 +100,9 @@ class ColumnQuestions(QuestionProvider, ABC):
                 raise ConfigError(
                     f"columns.{field} is null, and {self.protocol} needs it; name a column"
                 )
-            if not isinstance(column, str | None) and field not in SEVERAL:
+            if not isinstance(column, str | None) and field not in _SEVERAL:
                 raise ConfigError(
-                    f"columns.{field} names {len(column)} columns; only {' and '.join(SEVERAL)} "
+                    f"columns.{field} names {len(column)} columns; only {' and '.join(_SEVERAL)} "
                     "may have several"
                 )
         for setting, field in (("refusal", "refusal"), ("answer_is", "options")):
