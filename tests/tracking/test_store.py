@@ -2,7 +2,6 @@
 server works alike."""
 
 import re
-import signal
 import socket
 import sqlite3
 import sys
@@ -17,7 +16,7 @@ import requests
 from driftledger.core import databases
 from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError
 from driftledger.tracking import store as tracking_store
-from driftledger.tracking.store import opened, pages, serve, where_to_look
+from driftledger.tracking.store import lock_of, opened, pages, serve, where_to_look
 from driftledger.tracking.track import track
 from tests.support.canned_server import Canned, OnLoopback
 from tests.support.full_disk import no_file_longer_than
@@ -163,6 +162,15 @@ def test_a_locked_file_is_waited_for(project, capsys):
     assert f"{file} is locked by another program" in capsys.readouterr().err
 
 
+def test_clones_make_a_new_store_one_after_the_other(project):
+    file = project.root / "store" / "new.db"
+    tracking = project.tracking.model_copy(update={"uri": f"sqlite:///{file}"})
+    locks = set()
+    for name in ("one", "other"):
+        locks.add(lock_of(project.root / name, tracking).lock_file)
+    assert locks == {f"{file}.lock"}
+
+
 def test_a_file_that_stays_locked_is_a_sentence(project, monkeypatch):
     monkeypatch.setattr(databases, "WAIT", 0.2)
     with (
@@ -191,7 +199,6 @@ def test_pages_need_an_experiment(project):
 
 def test_a_port_in_use_is_a_sentence_or_the_next_one_is_taken(project, monkeypatch):
     project.track()
-    monkeypatch.setattr(signal, "signal", lambda *_: None)
     # in the place of MLflow, whose exit code is 0, too
     monkeypatch.setattr(sys, "executable", "/bin/true")
     with socket.create_server(("127.0.0.1", 0)) as other:

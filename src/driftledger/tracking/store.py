@@ -7,7 +7,6 @@ import logging
 import os
 import platform
 import re
-import signal
 import socket
 import sqlite3
 import subprocess
@@ -75,6 +74,7 @@ _REASONS = {
 _AT_ONCE = 60_000
 """Milliseconds in which nobody deletes an experiment by hand."""
 
+_NO_FILES = ("", ".", ":memory:")
 _SQLITE = re.compile(r"(sqlite(?:\+\w+)?:///)([^?]*)(\?.*)?")
 
 
@@ -97,9 +97,11 @@ def tracking_uri(tracking: "Tracking") -> str:
 
 
 def sqlite_file(uri: str) -> Path | None:
-    """Return the file behind ``sqlite:///…``; None for any other address."""
+    """Return the file behind ``sqlite:///…``; None for any other address, and without a name."""
     match = _SQLITE.fullmatch(uri)
-    return Path(match[2]) if match else None
+    if match is None or match[2] in _NO_FILES:
+        return None
+    return Path(match[2])
 
 
 def is_server(uri: str) -> bool:
@@ -236,7 +238,8 @@ def lock_of(root: Path, tracking: "Tracking") -> FileLock:
     """Return the lock of those who write to the store, from all clones if it is a SQLite file."""
     lock = main_checkout(root) / STATE / "locks" / "track.lock"
     file = sqlite_file(tracking_uri(tracking))
-    if file and os.access(file, os.W_OK):
+    # a new one is made by one clone alone, or MLflow finds the file of another in its place
+    if file and os.access(file if file.exists() else file.parent, os.W_OK):
         lock = file.with_name(f"{file.name}.lock")
     lock.parent.mkdir(parents=True, exist_ok=True)
     return FileLock(lock)
@@ -343,7 +346,7 @@ def _check(uri: str, create: bool) -> None:
         raise _unusable(uri, "its address cannot be read") from None
     except OSError as error:
         raise _unusable(uri, error) from None
-    if uri.startswith("sqlite") and (file is None or str(file) in (".", ":memory:")):
+    if uri.startswith("sqlite") and file is None:
         reason = "it names no file"
     elif file is None:
         return
@@ -438,13 +441,12 @@ def serve(tracking: "Tracking", port: int | None) -> Iterator[str]:
         "--log-level warning",
     ]
     sys.stdout.flush()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     process = subprocess.Popen(
         command, env=os.environ | ENVIRONMENT | {"MLFLOW_BACKEND_STORE_URI": uri}
     )
     try:
         process.wait()
-    except KeyboardInterrupt:
+    except SystemExit:  # of a signal
         process.terminate()
         process.wait()
     else:  # MLflow's own exit code is 0 all the same
