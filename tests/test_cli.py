@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -187,6 +188,67 @@ def test_a_project_of_0_2_is_one_sentence(monkeypatch, tmp_path, capsys, typed):
     [line] = capsys.readouterr().err.splitlines()
     page, heading = re.search(r"0\.2\.0 .* (docs/\w+\.md), '(.+)'", line).groups()
     assert f"## {heading}\n" in (REPOSITORY / page).read_text(encoding="utf-8")
+
+
+MISTAKEN = {
+    "init": "--preset zzz",
+    "add": "model zzz",
+    "run": "",
+    "plan": "",
+    "models": "zzz",
+    "preset": "zzz",
+    "upgrade": "",
+    "new": "zzz mine",
+    "collect": "",
+    "merge": "nowhere",
+    "gc": "",
+    "audit": "0.5",
+    "compare": "a b",
+    "verify": "",
+    "report": "",
+    "ui": "",
+    "track": "",
+    "bundle": "a -o a.zip",
+    "check": "nowhere.zip",
+    "export": "csv a -o a",
+    "stage": "scor a",
+    "people": "ratings photos",
+}
+"""Every command, with arguments that cannot be right where there is no project."""
+PLACES: dict[str, dict[str, bytes]] = {
+    "an empty folder": {},
+    "a project of 0.2": {
+        "params.yaml": b"run: {sed: 1}",
+        "dvc.yaml": b"# Written by driftledger 0.2.0, sha256:8ef745a0ff877266: ...",
+    },
+    "no text": {"params.yaml": b"\xff\xfe"},
+    "no YAML": {"params.yaml": b"run: {a: my_module:MyModel}"},
+    "nothing in it": {"params.yaml": b""},
+    "no settings": {"params.yaml": b"- 1"},
+    "a file of NUL": {"params.yaml": bytes(5000)},
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_every_command_ends_with_2_and_a_sentence_where_nothing_can_be_done(
+    place, monkeypatch, tmp_path, capsys
+):
+    commands = [*cli.app.registered_commands, *cli.app.registered_groups]
+    names = {each.name or each.callback.__name__ for each in commands}  # type: ignore[union-attr]
+    assert names == {*MISTAKEN}
+    for name, content in PLACES[place].items():
+        (tmp_path / name).write_bytes(content)
+    monkeypatch.chdir(tmp_path)
+    for name, arguments in MISTAKEN.items():
+        assert (name, run(monkeypatch, name, *arguments.split())) == (name, 2)
+        said = capsys.readouterr()
+        assert (name, said.out, len(said.err.splitlines())) == (name, "", 1)
+
+
+def test_ctrl_c_ends_any_command_with_130(monkeypatch, capsys):
+    monkeypatch.setattr(stages, "report", lambda *_: signal.raise_signal(signal.SIGINT))
+    assert run(monkeypatch, "report") == 130
+    assert capsys.readouterr().err == ""
 
 
 def test_a_command_below_the_top_folder_is_done_there_with_paths_from_here(
@@ -384,7 +446,7 @@ def test_help_is_told_without_any_settings_or_benchmarks(option, tmp_path):
         name
         for name in found
         if name.startswith(("driftledger.project", "driftledger.commands."))
-    } == {"driftledger.commands.people"}
+    } == {"driftledger.commands.people", "driftledger.commands.signals"}
 
 
 def test_a_stage_starts_with_settings_alone(tmp_path):

@@ -21,6 +21,7 @@ import typer
 
 from driftledger import __version__, commands
 from driftledger.commands import people
+from driftledger.commands.signals import stops_as_exits
 from driftledger.core.errors import (
     ConfigError,
     DriftledgerError,
@@ -272,7 +273,7 @@ def run(
     ] = False,
     plain: Annotated[
         bool,
-        typer.Option("--plain", "-v", help="Show the text of the stages."),
+        typer.Option("--plain", help="Show the text of the stages."),
     ] = False,
     again: AgainOption = None,
     until: Annotated[
@@ -437,18 +438,16 @@ def collect(
     Without --shard, the records of the models are written too.
     """
     project = replace(context.obj, waits=not no_wait)
-    with commands.signals.stops_as_exits():
-        project = commands.collect.selected_now(project)
-        if shard is None and into is None:
-            with commands.lock.only_one(project.root, "driftledger collect"):
-                commands.collect.collect(project, model or ())
-        elif shard is None or into is None:
-            raise ConfigError(
-                "--shard i/n and --into FOLDER go together: a shard keeps its calls in a store "
-                "there"
-            )
-        else:
-            _say(commands.collect.collect_shard(project, shard, into, model or ()))
+    project = commands.collect.selected_now(project)
+    if shard is None and into is None:
+        with commands.lock.only_one(project.root, "driftledger collect"):
+            commands.collect.collect(project, model or ())
+    elif shard is None or into is None:
+        raise ConfigError(
+            "--shard i/n and --into FOLDER go together: a shard keeps its calls in a store there"
+        )
+    else:
+        _say(commands.collect.collect_shard(project, shard, into, model or ()))
 
 
 @app.command(hidden=True)  # what a shard says at its end names it
@@ -797,10 +796,7 @@ def stage(
     """Run one stage, as dvc.yaml does: 'driftledger run' runs all that is needed."""
     project = context.obj
     what = " ".join(filter(None, (name, model)))
-    with (
-        commands.lock.only_one(project.root, f"driftledger stage {what}"),
-        commands.signals.stops_as_exits(),
-    ):
+    with commands.lock.only_one(project.root, f"driftledger stage {what}"):
         match name, model:
             case "resolve", None:
                 from driftledger.project.resolve import resolve
@@ -834,7 +830,10 @@ def main() -> None:
         command: Any = typer.main.get_command(app)
         for option in command.params:
             option.hidden |= "completion" in option.name
-        command()
+        with (
+            stops_as_exits()
+        ):  # else Ctrl-C would end with 1, which has another meaning
+            command()
     except MissingSourceError as error:
         _fail(f"{error}; or 'dvc pull', if your team keeps it with DVC")
     except DriftledgerError as error:

@@ -433,6 +433,9 @@ def test_only_one_run_at_a_time_and_only_in_a_project_of_dvc(
     monkeypatch.setattr(running, "data", data)
     assert run(project) == 0
     assert seen == ["calls/models.gpt: 1,240\nusd/gpt: 1.2\n"]
+    (project.root / ".git").rename(tmp_path / "git")
+    with pytest.raises(ConfigError, match="Git repository, which DVC needs; run 'git"):
+        run(project)
     (project.root / ".dvc").rename(tmp_path / "dvc")
     with pytest.raises(
         ConfigError, match="is not a DVC project; 'driftledger init' makes it one"

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
         people,
         race,
         run,
-        signals,
         stages,
         verify,
     )
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
         "people",
         "race",
         "run",
-        "signals",
         "stages",
         "verify",
     ]

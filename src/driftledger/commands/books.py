@@ -98,13 +98,13 @@ def facts_of(root: Path, out: str) -> str:
     return sha256_of(sorted(facts))
 
 
-def has_remote(root: Path) -> bool:
-    """Return True if DVC's configuration names a default remote."""
+def setting_of_dvc(root: Path, name: str) -> str:
+    """Return a core setting of DVC's in the checkout, such as the default remote; or nothing."""
     config = ConfigParser(strict=False, interpolation=None)
     config.read(
         [root / ".dvc" / name for name in ("config", "config.local")], encoding="utf-8"
     )
-    return bool(config.get("core", "remote", fallback=""))
+    return config.get("core", name, fallback="")
 
 
 def pull(root: Path, stages: Sequence[str]) -> None:

@@ -29,12 +29,12 @@ from driftledger.commands.books import (
     Books,
     commit,
     facts_of,
-    has_remote,
     lock_digest,
     note_books,
     noted_books,
     outputs_of,
     pull,
+    setting_of_dvc,
 )
 from driftledger.commands.collect import (
     FAILED,
@@ -46,7 +46,6 @@ from driftledger.commands.collect import (
 from driftledger.commands.folders import new_files, note_new_files
 from driftledger.commands.glance import show_scores
 from driftledger.commands.lock import only_one
-from driftledger.commands.signals import stops_as_exits
 from driftledger.commands.stages import data, report, score, track
 from driftledger.core.canonical import Json, sha256_of
 from driftledger.core.errors import (
@@ -70,7 +69,7 @@ from driftledger.core.files import (
 from driftledger.core.paths import STATE
 from driftledger.core.text import for_line, say
 from driftledger.ledger.lock import locked_now, parse_lock
-from driftledger.ledger.objects.git import is_unreadable, why_unread
+from driftledger.ledger.objects.git import is_outside, is_unreadable, why_unread
 from driftledger.project.project import LOCK, Project
 from driftledger.project.resolve import resolve
 from driftledger.project.settings import read_yaml
@@ -113,7 +112,7 @@ def run(
     began = time.monotonic()
     former: dict[str, str] = {}
     try:
-        with only_one(project.root, "driftledger run"), stops_as_exits():
+        with only_one(project.root, "driftledger run"):
             new_files(project)  # or an old folder is refused
             if again:
                 former = ask_again(project, again)
@@ -190,7 +189,7 @@ class _Run:
         project = self._project
         try:
             resolve(project)
-            if has_remote(project.root) and (stages := self._to_pull()):
+            if setting_of_dvc(project.root, "remote") and (stages := self._to_pull()):
                 pull(project.root, stages)
             data(project, begins=self.begins)
         except (ConfigError, DataError):
@@ -367,6 +366,12 @@ def _stages_of(project: Project) -> list[str]:
     if not (project.root / ".dvc").is_dir():
         raise ConfigError(
             f"{project.root} is not a DVC project; 'driftledger init' makes it one"
+        )
+    no_git = is_outside(project.root) and not setting_of_dvc(project.root, "no_scm")
+    if no_git:
+        raise ConfigError(
+            f"{project.root} is not in a Git repository, which DVC needs; run 'git init', or 'dvc "
+            "config core.no_scm true'"
         )
     # DVC would not say where the conflict of a merge is
     pipeline = read_yaml(project.root / "dvc.yaml")

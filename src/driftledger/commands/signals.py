@@ -1,4 +1,4 @@
-"""Signals that stop a process, in commands that make calls."""
+"""Signals that stop a process."""
 
 import signal
 import sys

@@ -241,6 +241,11 @@ def why_unread(root: Path) -> str:
     return repository if isinstance(repository, str) else ""
 
 
+def is_outside(root: Path) -> bool:
+    """Return True if a folder is in no repository."""
+    return why_unread(root) == _NO_REPOSITORY
+
+
 def is_unreadable(root: Path) -> bool:
     """Return True if there is a repository that cannot be read, for instance another user's."""
     return why_unread(root) not in ("", _NO_REPOSITORY, _NO_COMMIT)
