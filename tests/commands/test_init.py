@@ -361,15 +361,21 @@ def test_git_ignores_what_every_stage_collects(here):
     }
 
 
-def test_the_catalogue_is_listed():
+def test_the_catalogue_is_listed(monkeypatch, tmp_path):
     def names(section):
         shown = catalogue_table(catalogue_rows(section))
         fitting(shown)
         return [line.split()[0] for line in printed(shown).splitlines()[1:]]
 
+    monkeypatch.chdir(REPOSITORY)
     for section in SECTIONS:
         head, *entries = names(section)
         assert (head, {*entries}) == (f"{section}:", {*catalogue(section)})
+    here = {*names("models")}
+    monkeypatch.chdir(tmp_path)  # where checkpoints of this repository are not
+    there = {*names("models")}
+    assert {name.split("_")[0] for name in here - there} == {"trio"}
+    monkeypatch.chdir(REPOSITORY)
     assert names("")[-len(catalogue("encoders")) :] == list(catalogue("encoders"))
     assert names("DINOv2-base") == ["encoders:", "dinov2"]
     [row] = [

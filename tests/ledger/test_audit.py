@@ -24,6 +24,7 @@ from driftledger.core.errors import ConfigError, LedgerError
 from driftledger.ledger.audit import candidates_for, data_of, resolve_target
 from driftledger.ledger.compare import compare
 from driftledger.ledger.images import ImageTarget, find_image
+from driftledger.ledger.lineage import CodeVersion
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.published import MLFLOW, note_mlflow
 from driftledger.ledger.sources import RunTarget, Sources, find_run
@@ -107,6 +108,17 @@ def test_an_answer_is_short(original):
         "a number that no table has"
     )
     assert len(printed(as_answer(target)).splitlines()) <= 12
+    run, number = target.run, target.number
+    assert " each of them" not in printed(as_answer(target))
+    code = CodeVersion(commit=None, dirty=False)
+    before = run.model_copy(update={"code": code})
+    lineage = number.lineage
+    inputs = lineage.score.inputs.model_copy(update={"protocol": {"repeats": 2}})
+    score = lineage.score.model_copy(update={"inputs": inputs})
+    number = number._replace(lineage=lineage.model_copy(update={"score": score}))
+    shown = printed(as_answer(target._replace(run=before, number=number)))
+    assert "no commit: there was none when it was scored; driftledger" in shown
+    assert " scored, each of them 2 times" in shown
     assert len(printed(as_answer(resolved(original, RUN))).splitlines()) <= 14
 
 

@@ -192,10 +192,13 @@ def _of_run(target: RunTarget, unread: str, git: Git | None) -> Answer:
         lineage = number.lineage
         kind = lineage.spec.data.name.replace("_", " ")
         scored = f"{', '.join(data)}, {lineage.score.how_many} scored"
+        repeats = lineage.score.inputs.protocol.get("repeats", 1)
+        if repeats != 1:
+            scored += f", each of them {repeats} times"
         pairs = [("run", f"{run.name}, {fingerprint}"), *pairs, (kind, scored)]
     code = run.code.named(git)
     if run.code.commit is None:
-        code += f": {unread}"
+        code += f": {unread or 'there was none when it was scored'}"
     by = dict.fromkeys(each.score.driftledger or "before 1.0.0" for each in lineages)
     pairs.append(("code", f"{code}; driftledger {', '.join(by)}"))
     pairs.append(("checked", _CHECKED[target.source]))

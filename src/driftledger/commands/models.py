@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from rich.table import Table
@@ -76,6 +77,9 @@ def catalogue_rows(words: str = "") -> list[Json]:
     for section in [words] if words in SECTIONS else COMPONENTS:
         for name, entry in catalogue(section).items():
             fields = {"about": None} | entry.model_dump(mode="json")
+            path = str(fields.get("path"))
+            if path.startswith("lab/") and not Path(path).parent.is_dir():
+                continue  # a checkpoint of our repository, which the package lacks
             what = fields.get("provider") or ""
             for key in ("model", "path", "prompt"):
                 if isinstance(fields.get(key), str):
