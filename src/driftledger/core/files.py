@@ -444,7 +444,10 @@ _FINITE = json.JSONDecoder(
 
 _NUMBER = re.compile(r"[-+.]?\d[\w.:+-]*")
 _REMEDIES = {
-    "found unexpected ':'": "put what holds a colon, such as an address, into quotes",
+    "found unexpected ':'": (
+        "put what holds a colon, such as an address, into a line of its own, or into quotes, which "
+        "'dvc exp run -S' drops"
+    ),
     "cannot start any token": (
         "indent with blanks, not tabs, and put what begins with @, % or ` into quotes"
     ),
