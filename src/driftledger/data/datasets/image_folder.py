@@ -97,14 +97,12 @@ class ImageFolder(PagedProvider, DatasetProvider):
     def source_digest(self) -> str:
         files, left_out = self.files()
         folders = [name for name in left_out if name.endswith("/")]
-        digest = digest_files(
-            (name, path)
-            for name, path in (files | left_out).items()
-            if name not in folders
-        )
-        if folders:
-            digest = sha256_of([digest, folders])
-        return sha256_of([digest, self.pdf_dpi]) if any(map(is_pdf, files)) else digest
+        rows = files | {
+            name: left_out[name] for name in left_out if name not in folders
+        }
+        more = [self.pdf_dpi] if any(map(is_pdf, files)) else []
+        digest = digest_files(rows.items())
+        return sha256_of([digest, *more, *folders]) if more or folders else digest
 
     def source(self) -> dict[str, str]:
         _, left_out = self.files()
@@ -134,18 +132,15 @@ class ImageFolder(PagedProvider, DatasetProvider):
 
     def _notes(self, path: Path, page: str, name: str) -> list[str]:
         with suppress(Exception):  # Pillow answers broken bytes with any exception
-            if page:  # drawn small, which is fast
+            small = self
+            if page:  # which is fast to draw
                 small = self.model_copy(update={"pdf_dpi": _LEAST_DPI})
-                drawn = small.read_image(path, page, name)
-                _, notes = self.decode(drawn, name)
-                if not losses([(name, notes)]).blank:
-                    return []
             else:
                 with Image.open(path, formats=FORMATS) as header:
                     frames = getattr(header, "n_frames", 1)
                     if header.mode in ("RGB", "L") and frames == 1:
                         return []
-            _, notes = self.decode(self.read_image(path, page, name), name)
+            _, notes = self.decode(small.read_image(path, page, name), name)
             return notes
         return []
 

@@ -2,7 +2,6 @@
 
 import re
 from pathlib import Path
-from typing import Any
 
 from pydantic import Field
 
@@ -12,13 +11,13 @@ from driftledger.core.registry import import_extra
 from driftledger.core.text import for_line
 from driftledger.data.datasets.base import MAX_PIXELS, Provider, read_file
 from driftledger.data.datasets.decode import DrawnPage
-from driftledger.data.datasets.drawing import DRAWER, DrawingError, Drawn
+from driftledger.data.datasets.drawing import DRAWER, Drawn
 
 MOST_PAGES = 10_000
 """The most pages of a file of which each is an image."""
 _NUMBER = re.compile("[1-9][0-9]{0,8}")
-_FAILED: dict[tuple[str, float | None], str] = {}
-"""SHA-256 of a PDF and a scale → why a page could not be drawn; no other of its pages is tried."""
+_FAILED: dict[tuple[str, int], str] = {}
+"""SHA-256 of a PDF and its resolution → what a page takes too much of; no other page is tried."""
 
 
 class PagedProvider(Provider):
@@ -53,7 +52,7 @@ def file_and_page(name: str) -> tuple[str, str]:
 
 def count_pages(pdf: bytes, name: str) -> int:
     """Count the pages of a PDF, at most :data:`MOST_PAGES`; errors as in :func:`page_png`."""
-    pages = _drawn(pdf, name).pages
+    pages = _drawn(pdf, 0, name, 0).pages
     if pages > MOST_PAGES:
         raise DataError(
             f"{name} has {pages:,} pages, and {MOST_PAGES:,} are read; cut it into parts"
@@ -73,36 +72,20 @@ def page_png(pdf: bytes, page: str, name: str, *, dpi: int) -> DrawnPage:
             cannot be read.
         MissingExtraError: ``pypdfium2`` is not installed.
     """
-    number = int(page) - 1 if _NUMBER.fullmatch(page) else -1
-    # points per inch
-    drawn = _drawn(pdf, name, page=number, scale=dpi / 72, most=MAX_PIXELS)
-    if drawn.is_too_large:
-        raise DataError(
-            f"{name} has over {MAX_PIXELS:,} pixels at {dpi} dpi; lower pdf_dpi, or remove it"
-        )
-    if not drawn.png:
-        raise DataError(
-            f"{name} names no page of the PDF, which has {drawn.pages}; write a number from 1 on, "
-            "as in report.pdf#1"
-        )
-    return DrawnPage(drawn.png)
+    number = int(page) if _NUMBER.fullmatch(page) else -1
+    return DrawnPage(_drawn(pdf, number, name, dpi).png)
 
 
-def _drawn(pdf: bytes, name: str, **page: Any) -> Drawn:
-    """Count the pages of a PDF, and draw one; errors as in :func:`page_png`."""
+def _drawn(pdf: bytes, page: int, name: str, dpi: int) -> Drawn:
+    """Draw a page, or count pages; errors as in :func:`page_png`."""
     import_extra("pypdfium2")
-    remedy = "print it into a simpler file, or remove it"
-    key = (sha256_bytes(pdf), page.get("scale"))
-    if key in _FAILED:
-        raise DataError(_FAILED[key])
-    try:
-        drawn = DRAWER.draw(pdf, **page)
-    except DrawingError as error:
-        _FAILED[key] = f"{name} {error}; {remedy}"
-        raise DataError(_FAILED[key]) from None
-    if drawn.error:
-        raise DataError(
-            f"{name} cannot be read as a PDF ({for_line(drawn.error)}); repair it, or save it "
-            "without a password"
-        )
-    return drawn
+    key = (sha256_bytes(pdf), dpi)
+    if key not in _FAILED:
+        drawn = DRAWER.draw(pdf, page, dpi, MAX_PIXELS)
+        if not drawn.error:
+            return drawn
+        sentence = f"{name} {for_line(drawn.error)}"
+        if not drawn.error.startswith("takes"):
+            raise DataError(sentence)
+        _FAILED[key] = sentence
+    raise DataError(_FAILED[key])
