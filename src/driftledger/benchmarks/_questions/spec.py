@@ -41,7 +41,7 @@ from driftledger.data.records import (
     QUESTION_SET_CARD,
     QuestionEntry,
     QuestionSetCard,
-    loss_notes,
+    notes_of,
     read_questions,
 )
 
@@ -213,7 +213,7 @@ class GradedAnswers(FromRecords):
         card = read_json(self.data / QUESTION_SET_CARD, QuestionSetCard)
         self.digest = card.digest
         self.groups = card.groups
-        self.data_notes = loss_notes(card, card.questions, "questions' images")
+        self.data_notes = notes_of(card, card.questions, "questions' images")
         by_question = grouped(self.grades, lambda grade: grade.record.unit)
         self.by_question = [by_question[question.id] for question in self.questions]
         """Each question's grades, by variant and grading."""
