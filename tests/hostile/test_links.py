@@ -8,6 +8,8 @@ import pytest
 
 from driftledger.components.human import Human, write_sheet
 from driftledger.core.errors import ConfigError, DataError, StoreError
+from driftledger.core.paths import leads_out
+from driftledger.data.datasets.base import read_file
 from driftledger.data.datasets.image_folder import ImageFolder
 from driftledger.data.records import read_samples
 from tests.conftest import draw
@@ -75,6 +77,14 @@ def test_nothing_is_written_through_a_link(given, secret, name):
     ):
         write_sheet(given, [], None, "Describe.")
     assert [path.name for path in secret.iterdir()] == ["a.png"]
+
+
+def test_a_path_with_a_nul_is_no_path(tmp_path):
+    assert leads_out(tmp_path / "a\0.png", tmp_path)
+    with pytest.raises(
+        DataError, match=r"^row 1 cannot be read \(embedded null byte\)"
+    ):
+        read_file(tmp_path / "a\0.png", "row 1")
 
 
 @pytest.mark.parametrize("to", ["/dev/zero", "/dev/tty", "."])

@@ -25,7 +25,10 @@ def leads_out(path: Path, folder: Path) -> bool:
     An object in a cache of DVC (``cache.type symlink``), which is named by its MD5, counts as
     inside.
     """
-    real = Path(os.path.realpath(path))
+    try:
+        real = Path(os.path.realpath(path))
+    except ValueError:  # with a NUL, it is no path at all
+        return True
     if real.is_relative_to(os.path.realpath(folder)):
         return False
     parts = real.parts[-4:]

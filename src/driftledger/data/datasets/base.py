@@ -185,9 +185,10 @@ def read_file(path: Path, name: str) -> bytes:
         return read_regular(path, MOST_BYTES)
     except OSError as error:
         raise unreadable(name, error) from None
-    except ValueError:
+    except ValueError as error:  # it is too large, or its path is none
         raise DataError(
-            f"{name} is larger than {MOST_BYTES >> 20} MiB; cut it into parts, or remove it"
+            f"{name} cannot be read ({error!s:.200}); correct its path, cut it into parts, or "
+            "remove it"
         ) from None
 
 
