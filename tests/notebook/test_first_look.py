@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from io import BytesIO
 from types import SimpleNamespace
 from typing import ClassVar, cast
 
@@ -181,6 +182,12 @@ def test_images_may_be_files_or_pillows_or_any_source(tmp_path):
     pd.testing.assert_frame_equal(by_folder, by_source)
     opened = look_at([Image.open(file) for file in files]).rows("genception")
     assert opened["unit"].tolist() == ["image_001", "image_002", "image_003"]
+    several = BytesIO()
+    pages = [Image.open(file) for file in files]
+    pages[0].save(several, "TIFF", save_all=True, append_images=pages[1:])
+    seen = look_at([several.getvalue(), np.asarray(pages[1]), pages[2]])
+    pd.testing.assert_frame_equal(seen.rows("genception"), opened)
+    assert "only the first frame is read of 1 of 3 images: image_001" in repr(seen)
     named = (("other", "0_003", 7), ("other", "0", 8), ("more", "0", 9))
     alike = look_at(
         [

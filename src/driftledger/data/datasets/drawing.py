@@ -10,7 +10,6 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
-from hashlib import sha256
 from importlib import import_module
 from io import BytesIO
 from threading import Lock
@@ -48,7 +47,7 @@ class Drawer:
         """SHA-256 of the file that the child has open."""
         self._asked = 0
 
-    def draw(self, pdf: bytes, page: int, dpi: int, most: int) -> Drawn:
+    def draw(self, pdf: bytes, sha256: str, page: int, *, dpi: int, most: int) -> Drawn:
         """Draw a page of a file.
 
         Args:
@@ -61,7 +60,7 @@ class Drawer:
             if self._child is None:
                 self._start()
             try:
-                drawn = self._answer(pdf, page, dpi, most)
+                drawn = self._answer(pdf, sha256, page, dpi, most)
             except BaseException:  # the answer would be taken for that of the next page
                 self.close()
                 raise
@@ -78,12 +77,11 @@ class Drawer:
             error=f"takes more than {reason}; print it into a simpler file, or remove it"
         )
 
-    def _answer(self, pdf: bytes, *asked: int) -> Drawn | None:
+    def _answer(self, pdf: bytes, sha256: str, *asked: int) -> Drawn | None:
         """Ask the child; None if it has ended."""
         self._asked += 1
-        digest = sha256(pdf).hexdigest()
-        is_new = digest != self._held
-        self._held = digest
+        is_new = sha256 != self._held
+        self._held = sha256
         question = json.dumps([len(pdf) if is_new else -1, *asked])
         with suppress(BrokenPipeError):
             self._child.stdin.write(question.encode() + b"\n")

@@ -81,7 +81,7 @@ def _drawn(pdf: bytes, page: int, name: str, dpi: int) -> Drawn:
     import_extra("pypdfium2")
     key = (sha256_bytes(pdf), dpi)
     if key not in _FAILED:
-        drawn = DRAWER.draw(pdf, page, dpi, MAX_PIXELS)
+        drawn = DRAWER.draw(pdf, key[0], page, dpi=dpi, most=MAX_PIXELS)
         if not drawn.error:
             return drawn
         sentence = f"{name} {for_line(drawn.error)}"
