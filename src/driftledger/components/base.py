@@ -173,7 +173,7 @@ def library_versions(*names: str, extra: str | None = None) -> dict[str, str]:
 class Model(Component):
     """The multimodal LLM under evaluation: conversation in, text out."""
 
-    kind: ClassVar[Kind] = "model"
+    kind = "model"
 
     understood_by: Operational[tuple[str, ...]] = ()
     """Providers of components that understand this model although :attr:`Component.understands`
@@ -199,7 +199,7 @@ class Model(Component):
 class Generator(Component):
     """Text in, sample out."""
 
-    kind: ClassVar[Kind] = "generator"
+    kind = "generator"
 
     @property
     def pixels(self) -> int:
@@ -230,7 +230,7 @@ class Encoder(Component):
     """Samples and texts in, vectors out. One that has only one tower leaves the other method as it
     is."""
 
-    kind: ClassVar[Kind] = "encoder"
+    kind = "encoder"
 
     frechet_name: ClassVar[str]
     """What the Fréchet distance on its features is called; only Inception's may be ``fid``. Where a

@@ -130,8 +130,8 @@ class CheckpointComponent(Component):
     :meth:`load`.
     """
 
-    code_is_identity: ClassVar[bool] = False
-    metered: ClassVar[bool] = True
+    code_is_identity = False
+    metered = True
     libraries: ClassVar[tuple[str, ...]] = ("torch",)
     extra: ClassVar[str] = "torch"
     """What of this package's extras installs them."""

@@ -11,7 +11,7 @@ from functools import cached_property
 from inspect import isclass, signature
 from itertools import chain
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from PIL import Image
@@ -207,16 +207,16 @@ class Diffusers(CheckpointComponent, Generator):
     """Draws with the pipeline that a checkpoint names. What a setting leaves at None is the
     pipeline's default."""
 
-    provider: ClassVar[str] = "diffusers"
-    version: ClassVar[str] = "1"
-    libraries: ClassVar[tuple[str, ...]] = (
+    provider = "diffusers"
+    version = "1"
+    libraries = (
         "torch",
         "diffusers",
         "transformers",
         "pillow",
     )
-    extra: ClassVar[str] = "diffusers"
-    loud: ClassVar[tuple[str, ...]] = ("diffusers", "transformers")
+    extra = "diffusers"
+    loud = ("diffusers", "transformers")
     """They warn of what a record says: a prompt cut off, an image flagged."""
 
     steps: int | None = Field(default=None, ge=1, le=1000)

@@ -48,8 +48,8 @@ class Tower(NamedTuple):
 class TorchEncoder(CheckpointComponent, Encoder):
     """An encoder that computes its features as tensors."""
 
-    version: ClassVar[str] = "1"
-    loud: ClassVar[tuple[str, ...]] = ("transformers",)
+    version = "1"
+    loud = ("transformers",)
 
     @contextmanager
     def forward_pass(self, given: Sequence[Any]) -> Iterator[None]:
@@ -145,8 +145,8 @@ class ViT(TransformersEncoder):
     Not its pooler, which is often random.
     """
 
-    provider: ClassVar[str] = "vit"
-    model_types: ClassVar[tuple[str, ...]] = ("vit",)
+    provider = "vit"
+    model_types = ("vit",)
     model_arguments: ClassVar[dict[str, Any]] = {"add_pooling_layer": False}
 
 
@@ -154,28 +154,28 @@ class DINOv2(TransformersEncoder):
     """DINOv2 of transformers, with registers or without; what it sees owes nothing to captions or
     labels."""
 
-    provider: ClassVar[str] = "dinov2"
-    model_types: ClassVar[tuple[str, ...]] = ("dinov2", "dinov2_with_registers")
+    provider = "dinov2"
+    model_types = ("dinov2", "dinov2_with_registers")
 
 
 class DINOv3(TransformersEncoder):
     """DINOv3's ViTs of transformers; what they see owes nothing to captions or labels."""
 
-    provider: ClassVar[str] = "dinov3"
-    model_types: ClassVar[tuple[str, ...]] = ("dinov3_vit",)
+    provider = "dinov3"
+    model_types = ("dinov3_vit",)
 
 
 class Timm(TransformersEncoder):
     """An image encoder of timm, loaded by transformers, e.g. Perception Encoder: its pooled
     features, before a head."""
 
-    provider: ClassVar[str] = "timm"
-    libraries: ClassVar[tuple[str, ...]] = (
+    provider = "timm"
+    libraries = (
         *TransformersEncoder.libraries,
         "timm",
         "torchvision",
     )
-    model_types: ClassVar[tuple[str, ...]] = ("timm_wrapper",)
+    model_types = ("timm_wrapper",)
 
     def look(self, model: Any, prepared: Mapping[str, Any]) -> Any:
         return model(**prepared).pooler_output
@@ -184,8 +184,8 @@ class Timm(TransformersEncoder):
 class CLIP(TransformersEncoder):
     """A CLIP of transformers: the projected features of both towers, not normalised."""
 
-    provider: ClassVar[str] = "clip"
-    libraries: ClassVar[tuple[str, ...]] = (
+    provider = "clip"
+    libraries = (
         *TransformersEncoder.libraries,
         "tokenizers",
     )
@@ -246,17 +246,17 @@ class CLIP(TransformersEncoder):
 class MetaCLIP(CLIP):
     """MetaCLIP 2 of transformers, for texts in many languages: as :class:`CLIP`."""
 
-    provider: ClassVar[str] = "metaclip"
-    model_types: ClassVar[tuple[str, ...]] = ("metaclip_2",)
+    provider = "metaclip"
+    model_types = ("metaclip_2",)
 
 
 class SigLIP(CLIP):
     """SigLIP and SigLIP 2 of transformers, NaFlex too: the pooled features of both towers, not
     normalised."""
 
-    provider: ClassVar[str] = "siglip"
-    model_types: ClassVar[tuple[str, ...]] = ("siglip", "siglip2")
-    at_end_token: ClassVar[bool] = False
+    provider = "siglip"
+    model_types = ("siglip", "siglip2")
+    at_end_token = False
 
 
 _SAFE = ("open_clip_model.safetensors", "open_clip_pytorch_model.safetensors")
@@ -270,13 +270,13 @@ class OpenCLIP(TorchEncoder):
     ``path`` is a folder with ``open_clip_config.json``, or a repository of the hub with one.
     """
 
-    provider: ClassVar[str] = "open_clip"
-    libraries: ClassVar[tuple[str, ...]] = (
+    provider = "open_clip"
+    libraries = (
         *("torch", "torchvision", "pillow", "open_clip_torch"),
         "timm",  # some image towers
         "transformers",  # some text towers and tokenizers
     )
-    extra: ClassVar[str] = "open_clip"
+    extra = "open_clip"
 
     def load(self, source: Source) -> Tower:
         open_clip = import_extra("open_clip")
@@ -385,10 +385,10 @@ class Inception(TorchEncoder):
     needs ``allow_pickle``, and what comes of it is not a FID that can be compared with others'.
     """
 
-    provider: ClassVar[str] = "inception"
-    frechet_name: ClassVar[str] = "fid"
-    libraries: ClassVar[tuple[str, ...]] = ("torch", "pillow", "clean-fid")
-    extra: ClassVar[str] = "fid"
+    provider = "inception"
+    frechet_name = "fid"
+    libraries = ("torch", "pillow", "clean-fid")
+    extra = "fid"
 
     dtype: Literal["float32"] = "float32"
 
@@ -452,14 +452,14 @@ class Sentence(TorchEncoder):
     """A model of sentence-transformers: texts only; prompted, pooled and normalised as the model
     says."""
 
-    provider: ClassVar[str] = "sentence"
-    libraries: ClassVar[tuple[str, ...]] = (
+    provider = "sentence"
+    libraries = (
         "torch",
         "transformers",
         "tokenizers",
         "sentence-transformers",
     )
-    extra: ClassVar[str] = "sentence"
+    extra = "sentence"
 
     def load(self, source: Source) -> Any:
         library = import_extra("sentence_transformers")

@@ -26,7 +26,7 @@ from driftledger.components.base import (
     frechet_name_of,
 )
 from driftledger.core.errors import ConfigError
-from driftledger.core.media import ANY_MEDIUM, Kind
+from driftledger.core.media import ANY_MEDIUM
 from driftledger.core.registry import LONGEST, import_place, place_of
 from driftledger.core.types import Conversation, Float32, Medium, Result, Sound
 
@@ -34,7 +34,7 @@ from driftledger.core.types import Conversation, Float32, Medium, Result, Sound
 class _OfFunction(Component, ABC):
     """A component that leaves its work to a function."""
 
-    media: ClassVar[frozenset[Kind]] = ANY_MEDIUM
+    media = ANY_MEDIUM
 
     function: ClassVar[Callable[..., Any]]
     settings: ClassVar[frozenset[str]]

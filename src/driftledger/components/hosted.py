@@ -29,9 +29,9 @@ class LiteLLM(OpenAIChat):
     not take is an error, and nothing is left out without a word.
     """
 
-    provider: ClassVar[str] = "litellm"
-    library: ClassVar[str] = "litellm"
-    has_batches: ClassVar[bool] = False
+    provider = "litellm"
+    library = "litellm"
+    has_batches = False
 
     api_key_env: Operational[str | None] = None
     """``null``: the variables that LiteLLM's documentation names for the service, such as
@@ -87,8 +87,8 @@ class HuggingFaceImages(OpenAIComponent, RemoteGenerator):
     """Generators of fal, Replicate, Together and others by ``huggingface_hub``, with one token of
     Hugging Face."""
 
-    provider: ClassVar[str] = "huggingface_images"
-    library: ClassVar[str] = "huggingface_hub"
+    provider = "huggingface_images"
+    library = "huggingface_hub"
     lines: ClassVar[dict[str, str]] = {
         "model": "correct `model:`",
         "seed": "set `seeded: false`",

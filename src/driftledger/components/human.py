@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -84,10 +84,10 @@ class Human(Model):
     a conversation's ``max_tokens``.
     """
 
-    provider: ClassVar[str] = "human"
-    version: ClassVar[str] = "1"
+    provider = "human"
+    version = "1"
     # what people wrote is the answer; the code looks it up
-    code_is_identity: ClassVar[bool] = False
+    code_is_identity = False
 
     path: Operational[Path]
     """The folder that ``driftledger people descriptions`` writes; what its sheet says is in the

@@ -57,7 +57,6 @@ from driftledger.core.files import LARGEST_JSON, load_json
 from driftledger.core.media import (
     ANY_MEDIUM,
     MOST_PIXELS,
-    Kind,
     data_url,
     from_base64,
     png_bytes,
@@ -144,7 +143,7 @@ class OpenAIComponent(RemoteComponent):
     """A component behind OpenAI's protocol: OpenAI, vLLM, llama.cpp, Ollama, or a compatible
     endpoint of others."""
 
-    version: ClassVar[str] = "1"
+    version = "1"
     library: ClassVar[str] = "openai"
     """The optional library that it calls through."""
     reserved: ClassVar[frozenset[str]] = frozenset(
@@ -620,13 +619,11 @@ def _joined(value: Any) -> str:
 class OpenAIChat(OpenAIComponent, RemoteModel):
     """A chat model. Its reasoning, where a service returns it, is kept apart from its answer."""
 
-    provider: ClassVar[str] = "openai"
-    has_batches: ClassVar[bool] = True
-    media: ClassVar[frozenset[Kind]] = (
-        ANY_MEDIUM  # the service says which its model takes
-    )
-    path: ClassVar[str] = "/chat/completions"
-    needed: ClassVar[str] = "choices"
+    provider = "openai"
+    has_batches = True
+    media = ANY_MEDIUM  # the service says which its model takes
+    path = "/chat/completions"
+    needed = "choices"
     lines: ClassVar[dict[str, str]] = {
         "temperature": "set `temperature: null`",
         "seed": "set `seed: null`",
@@ -826,11 +823,11 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
     is drawn again, and has failed when attempts are used up.
     """
 
-    provider: ClassVar[str] = "openai_images"
-    has_batches: ClassVar[bool] = True
-    path: ClassVar[str] = "/images/generations"
-    needed: ClassVar[str] = "data"
-    largest: ClassVar[int] = 2**27  # an image of 4096×4096 pixels takes less, in base64
+    provider = "openai_images"
+    has_batches = True
+    path = "/images/generations"
+    needed = "data"
+    largest = 2**27  # an image of 4096×4096 pixels takes less, in base64
     lines: ClassVar[dict[str, str]] = {
         "model": "correct `model:`",
         "size": "set another `image_size:`, or null,",

@@ -13,14 +13,14 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
 
 from driftledger.components.base import Model, Operational
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError, DataError
-from driftledger.core.media import ANY_MEDIUM, Kind
+from driftledger.core.media import ANY_MEDIUM
 from driftledger.core.types import Conversation, Outcome, Result
 from driftledger.data.datasets.base import reached
 from driftledger.data.question_sets.places import PLACE
@@ -64,11 +64,11 @@ class Predictions(Model):
     of id → answer too.
     """
 
-    provider: ClassVar[str] = "predictions"
-    media: ClassVar[frozenset[Kind]] = ANY_MEDIUM
-    version: ClassVar[str] = "3"
+    provider = "predictions"
+    media = ANY_MEDIUM
+    version = "3"
     # what was predicted is the answer; the code looks it up
-    code_is_identity: ClassVar[bool] = False
+    code_is_identity = False
 
     path: Operational[Path]
     """The file; its content is the identity."""

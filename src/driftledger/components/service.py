@@ -530,8 +530,8 @@ class RemoteComponent(Component):
     """A model or a generator behind a service: the same interface, with one call as an awaitable
     underneath."""
 
-    code_is_identity: ClassVar[bool] = False
-    metered: ClassVar[bool] = True
+    code_is_identity = False
+    metered = True
     has_batches: ClassVar[bool] = False
     """Whether :meth:`batches` is written."""
 

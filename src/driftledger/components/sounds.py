@@ -102,20 +102,20 @@ class TransformersSounds(HearingCheckpoint, Transformers):
     """Describes sounds by a checkpoint of transformers: Qwen2-Audio, Qwen2.5-Omni, Gemma 3n. See
     :class:`~driftledger.components.transformers.Transformers`."""
 
-    provider: ClassVar[str] = "transformers_sounds"
-    media: ClassVar[frozenset[Kind]] = SOUNDS
-    chat_class: ClassVar[type[Chat]] = HearingChat
+    provider = "transformers_sounds"
+    media = SOUNDS
+    chat_class = HearingChat
 
 
 class SoundGenerator(CheckpointComponent, Generator):
     """Makes music or speech by a checkpoint of transformers: MusicGen, Bark, VITS. One sound at a
     time, so that the seed alone decides what is drawn."""
 
-    provider: ClassVar[str] = "transformers_sounds"
-    version: ClassVar[str] = "1"
-    media: ClassVar[frozenset[Kind]] = SOUNDS
-    libraries: ClassVar[tuple[str, ...]] = ("torch", "transformers", "tokenizers")
-    loud: ClassVar[tuple[str, ...]] = ("transformers",)
+    provider = "transformers_sounds"
+    version = "1"
+    media = SOUNDS
+    libraries = ("torch", "transformers", "tokenizers")
+    loud = ("transformers",)
 
     seconds: float = Field(default=8, gt=0, le=120)
     """How long a sound of MusicGen is; Bark and VITS say their text to its end."""
@@ -197,8 +197,8 @@ class DiffusersSounds(Diffusers):
     """Makes sounds by a pipeline of diffusers: AudioLDM 2, Stable Audio. Lengths are among
     ``arguments``: ``audio_end_in_s: 10`` or ``audio_length_in_s: 10``."""
 
-    provider: ClassVar[str] = "diffusers_sounds"
-    media: ClassVar[frozenset[Kind]] = SOUNDS
+    provider = "diffusers_sounds"
+    media = SOUNDS
 
     @property
     def unrepeatable(self) -> str | None:
@@ -228,12 +228,12 @@ class OpenAISpeech(OpenAIComponent, RemoteGenerator):
     """Speech by a service's ``/audio/speech``, as WAV. No seed is sent: equal prompts do not give
     equal sounds."""
 
-    provider: ClassVar[str] = "openai_speech"
-    media: ClassVar[frozenset[Kind]] = SOUNDS
-    path: ClassVar[str] = "/audio/speech"
-    needed: ClassVar[str] = "data"
-    largest: ClassVar[int] = 2**27
-    reserved: ClassVar[frozenset[str]] = OpenAIComponent.reserved | {
+    provider = "openai_speech"
+    media = SOUNDS
+    path = "/audio/speech"
+    needed = "data"
+    largest = 2**27
+    reserved = OpenAIComponent.reserved | {
         "input",
         "voice",
         "response_format",
@@ -274,7 +274,7 @@ class OpenAISpeech(OpenAIComponent, RemoteGenerator):
 class HearingEncoder(HearingCheckpoint, TransformersEncoder):
     """A sound encoder of transformers, with the checkpoint's own feature extractor."""
 
-    processor_class: ClassVar[str] = "AutoFeatureExtractor"
+    processor_class = "AutoFeatureExtractor"
     encode_images: ClassVar[Any] = Encoder.encode_images
 
 
@@ -285,8 +285,8 @@ class CLAP(HearingEncoder, CLIP):
     has.
     """
 
-    provider: ClassVar[str] = "clap"
-    model_types: ClassVar[tuple[str, ...]] = ("clap",)
+    provider = "clap"
+    model_types = ("clap",)
 
     def encode_sounds(self, sounds: Sequence[Sound]) -> Float32:
         tower = self.loaded
@@ -319,8 +319,8 @@ class Wav2Vec2(HearingEncoder):
     """wav2vec 2 or HuBERT of transformers: the mean of the last hidden states over time, a sound at
     a time."""
 
-    provider: ClassVar[str] = "wav2vec2"
-    model_types: ClassVar[tuple[str, ...]] = ("wav2vec2", "hubert")
+    provider = "wav2vec2"
+    model_types = ("wav2vec2", "hubert")
 
     def encode_sounds(self, sounds: Sequence[Sound]) -> Float32:
         tower = self.loaded

@@ -514,8 +514,8 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
     a checkpoint's own generation settings only the tokens that end an answer are used.
     """
 
-    provider: ClassVar[str] = "transformers"
-    version: ClassVar[str] = "1"
+    provider = "transformers"
+    version = "1"
     libraries: ClassVar[tuple[str, ...]] = ("torch", "transformers", "tokenizers")
 
     by_length: bool = Field(default=False, exclude_if=lambda by_length: not by_length)
