@@ -42,7 +42,7 @@ from driftledger.core.grouping import grouped
 from driftledger.core.media import MOST_PIXELS, encoded, open_picture
 from driftledger.core.text import for_line, say
 from driftledger.core.types import Medium, Outcome, Result
-from driftledger.data.datasets.decode import NOTHING_DRAWN, decode, losses
+from driftledger.data.datasets.decode import NOTHING_DRAWN, decode, shows_nothing
 
 if TYPE_CHECKING:
     from driftledger.collect.progress import Progress
@@ -235,7 +235,7 @@ def finished(call: Call, result: Result) -> Result:
             except DataError as error:
                 failed = replace(result, image=None, data=None)
                 return replace(failed, outcome=Outcome.FAILED, error=str(error))
-            if losses([("", notes)]).blank:
+            if shows_nothing(notes):
                 values["note"] = NOTHING_DRAWN
             elif not any(medium.convert("L").histogram()[_BLACK:]):
                 values["note"] = (

@@ -66,7 +66,7 @@ from driftledger.core.registry import import_extra
 from driftledger.core.strict import Strict, is_none
 from driftledger.core.text import for_line, shortened
 from driftledger.core.types import Conversation, Medium, Outcome, Result, Usage
-from driftledger.data.datasets.decode import NOTHING_DRAWN, decode, losses
+from driftledger.data.datasets.decode import NOTHING_DRAWN, decode, shows_nothing
 
 if TYPE_CHECKING:
     import httpx2
@@ -439,7 +439,7 @@ class OpenAIComponent(RemoteComponent):
             image=image,
             usage=usage,
             data=data if suffix_of(data) and not changes else None,
-            note=NOTHING_DRAWN if losses([("", changes)]).blank else None,
+            note=NOTHING_DRAWN if shows_nothing(changes) else None,
         )
 
     def useless(self, text: str) -> TransientError:

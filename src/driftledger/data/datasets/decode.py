@@ -62,12 +62,17 @@ class Losses(NamedTuple):
     """Of these, the first frame is read alone."""
 
 
+def shows_nothing(notes: Iterable[str]) -> bool:
+    """Return whether notes of :func:`decode` say that nothing is left."""
+    return any(note.startswith(NOTHING_LEFT) for note in notes)
+
+
 def losses(noted: Iterable[tuple[str, Sequence[str]]]) -> Losses:
     """Return the losses that notes of :func:`decode` name, by the names that stand beside them."""
     blank = []
     frames = []
     for name, notes in noted:
-        if any(note.startswith(NOTHING_LEFT) for note in notes):
+        if shows_nothing(notes):
             blank.append(name)
         if any(map(_FIRST_FRAME.fullmatch, notes)):
             frames.append(name)

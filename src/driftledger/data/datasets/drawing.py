@@ -32,9 +32,8 @@ class Drawn(NamedTuple):
     """Of the file."""
     error: str = ""
     """What is wrong with the page or the file, without its name, and what to do."""
-    size: int = 0
-    """Bytes of the image, which follow; 0 where nothing is drawn."""
     png: bytes = b""
+    """Empty where nothing is drawn."""
 
 
 class Drawer:
@@ -92,9 +91,9 @@ class Drawer:
         head = self._child.stdout.readline(2**16)
         if not head:
             return None
-        drawn = Drawn(**json.loads(head))
-        png = self._child.stdout.read(drawn.size)
-        return drawn._replace(png=png) if len(png) == drawn.size else None
+        pages, error, size = json.loads(head)
+        png = self._child.stdout.read(size)
+        return Drawn(pages, error, png) if len(png) == size else None
 
     def _start(self) -> None:
         """Start a child with this process's path of imports."""
@@ -145,9 +144,8 @@ def serve(memory: int, cpu: int, seconds: int) -> None:
             reason = f"cannot be read as a PDF ({error!s:.200})"
             drawn = Drawn(error=f"{reason}; repair it, or save it without a password")
         signal.alarm(0)
-        head = drawn._asdict()
-        png = head.pop("png")
-        sys.stdout.buffer.write(json.dumps(head).encode() + b"\n" + png)
+        head = json.dumps([drawn.pages, drawn.error, len(drawn.png)])
+        sys.stdout.buffer.write(head.encode() + b"\n" + drawn.png)
         sys.stdout.buffer.flush()
 
 
@@ -179,5 +177,4 @@ def _drawn(document: Any, page: int, dpi: int, most: int) -> Drawn:
     image = sheet.render(scale=scale).to_pil().convert("RGB")
     image.save(file, "PNG", compress_level=1)  # it is decoded at once
     sheet.close()
-    png = file.getvalue()
-    return Drawn(pages, size=len(png), png=png)
+    return Drawn(pages, png=file.getvalue())
