@@ -436,6 +436,9 @@ def test_only_one_run_at_a_time_and_only_in_a_project_of_dvc(
     (project.root / ".git").rename(tmp_path / "git")
     with pytest.raises(ConfigError, match="Git repository, which DVC needs; run 'git"):
         run(project)
+    (project.root / ".dvc" / "config").write_bytes(b"[[core\n\xff")
+    with pytest.raises(ConfigError, match=r"/\.dvc/config cannot be read: "):
+        run(project)
     (project.root / ".dvc").rename(tmp_path / "dvc")
     with pytest.raises(
         ConfigError, match="is not a DVC project; 'driftledger init' makes it one"

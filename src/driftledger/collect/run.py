@@ -114,12 +114,11 @@ class Collector:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        interrupted = StoppedError("interrupted")
-        self._stopped = self._stopped or interrupted
+        self._stopped = self._stopped or StoppedError("interrupted")
         try:
             if kind is not None and not issubclass(kind, Exception) and self._driven:
                 say("finishing the calls under way; interrupt again to drop them")
-                self._wait_for(self._finish(interrupted))
+                self._wait_for(self._finish())
         finally:
             self._wait_for(self.aclose())
             self._loop.call_soon_threadsafe(self._loop.stop)
@@ -194,9 +193,9 @@ class Collector:
         units.check()
         return returned  # type: ignore[return-value]  # an exception would have stopped the run
 
-    async def _finish(self, interrupted: StoppedError) -> None:
+    async def _finish(self) -> None:
         """Start nothing new, and wait for the calls under way, since they may be paid for."""
-        self._stop(interrupted)
+        self._stop(StoppedError("interrupted"))
         await asyncio.wait([units.task for units in self._driven])
 
     def _stop(self, reason: BaseException) -> None:

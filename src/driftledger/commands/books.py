@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Collection, Sequence
 from configparser import ConfigParser
+from configparser import Error as ConfigParserError
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -99,11 +100,20 @@ def facts_of(root: Path, out: str) -> str:
 
 
 def setting_of_dvc(root: Path, name: str) -> str:
-    """Return a core setting of DVC's in the checkout, such as the default remote; or nothing."""
+    """Return a core setting of DVC's in the checkout, such as the default remote; or nothing.
+
+    Raises:
+        ConfigError: DVC's configuration cannot be read.
+    """
     config = ConfigParser(strict=False, interpolation=None)
-    config.read(
-        [root / ".dvc" / name for name in ("config", "config.local")], encoding="utf-8"
-    )
+    files = [root / ".dvc" / name for name in ("config", "config.local")]
+    try:
+        config.read(files, encoding="utf-8")
+    except (ConfigParserError, UnicodeDecodeError) as error:
+        problem = for_line(str(error))
+        raise ConfigError(
+            f"DVC's settings in {files[0]} cannot be read: {problem}"
+        ) from None
     return config.get("core", name, fallback="")
 
 
