@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, Literal, Self, cast
 
@@ -93,26 +93,27 @@ class AttemptError(Exception):
     """One attempt failed."""
 
     message: str
-    advice: str = field(default="", kw_only=True)
+    _: KW_ONLY
+    advice: str = ""
     """What to change where every call fails like this; empty for what has to do with one call or
     one moment."""
-    billed: bool = field(default=False, kw_only=True)
+    billed: bool = False
     """Whether the service may have done the work."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class TransientError(AttemptError):
     """An error that may pass: 408, 409, 429, 5xx, a timeout, a lost connection, half an answer."""
 
-    retry_after: float | None = field(default=None, kw_only=True)
+    retry_after: float | None = None
     """Seconds that the service asks to wait."""
-    once_more: bool = field(default=False, kw_only=True)
+    once_more: bool = False
     """Whether a second attempt with the same end is the last."""
-    busy: bool = field(default=False, kw_only=True)
+    busy: bool = False
     """Whether the service has too many calls at once."""
-    gone: bool = field(default=False, kw_only=True)
+    gone: bool = False
     """Whether no server is there: the run ends once all attempts at a call have met it."""
-    full: bool = field(default=False, kw_only=True)
+    full: bool = False
     """Whether the service takes no more batches now, and has not taken this one."""
 
     @property
@@ -121,13 +122,13 @@ class TransientError(AttemptError):
         return self.gone or not self.advice
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class RefusedError(AttemptError):
     """The service takes no such request: this call has failed, and is not tried again."""
 
-    names_setting: bool = field(default=False, kw_only=True)
+    names_setting: bool = False
     """Whether it is about a setting, so that the first refusal is enough."""
-    of_input: bool = field(default=False, kw_only=True)
+    of_input: bool = False
     """Whether calls with another input get past it, however many meet it."""
 
 
