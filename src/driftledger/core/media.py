@@ -110,9 +110,7 @@ class Medium:
 
 
 @contextmanager
-def open_picture(
-    file: BinaryIO, most_pixels: int = PILLOW_LIMIT
-) -> Iterator[Image.Image]:
+def open_picture(file: BinaryIO) -> Iterator[Image.Image]:
     """Open a stored picture: a PNG, JPEG or WebP. Pixels are counted before any is decoded.
 
     The file may be a stranger's. Pillow chooses a decoder by content, and some start programs:
@@ -129,9 +127,9 @@ def open_picture(
             f"it is no PNG, JPEG or WebP that can be read: {error}"
         ) from None
     with image:
-        if image.width * image.height > most_pixels:
+        if image.width * image.height > PILLOW_LIMIT:
             size = f"{image.width} × {image.height} pixels"
-            raise ValueError(f"it has {size}, and up to {most_pixels:,} are read")
+            raise ValueError(f"it has {size}, and up to {PILLOW_LIMIT:,} are read")
         yield image
 
 

@@ -9,6 +9,8 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import takewhile
+from operator import eq
 from typing import Any, NamedTuple
 
 from driftledger.core.canonical import canonical_json
@@ -167,12 +169,7 @@ def same_start(one: str, two: str) -> int:
     >>> same_start("a red cup", "a road")
     3
     """
-    same = 0
-    for first, second in zip(one, two, strict=False):
-        if first != second:
-            break
-        same += 1
-    return same
+    return sum(takewhile(bool, map(eq, one, two)))
 
 
 def shown_apart(one: Any, two: Any) -> tuple[str, str]:
