@@ -14,7 +14,13 @@ from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, Literal, Self, cast
 
-from pydantic import Field, model_validator
+from pydantic import (
+    Field,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    model_validator,
+)
 from tenacity import (
     AsyncRetrying,
     Future,
@@ -50,28 +56,28 @@ class Limits(Strict):
     """Calls on their way at once, at most: fewer while the service says that it is busy."""
     requests_per_minute: int | None = Field(default=None, ge=1)
     """Evenly spaced, retries included."""
-    timeout: float = Field(default=120.0, gt=0)
+    timeout: PositiveFloat = 120.0
     """Seconds that one attempt may take."""
-    deadline: float = Field(default=900.0, gt=0)
+    deadline: PositiveFloat = 900.0
     """Seconds that one call may take, with all its attempts and the waits between them."""
     attempts: int = Field(default=8, ge=1, le=100)
-    max_calls: int | None = Field(default=None, ge=0)
+    max_calls: NonNegativeInt | None = None
     """Attempts that may be made with this version of the component, over all runs of this call
     store."""
-    max_cost: float | None = Field(default=None, ge=0)
+    max_cost: NonNegativeFloat | None = None
     """What they may cost together, in the currency of ``prices``."""
 
 
 class Prices(Strict):
     """A service's list prices, for estimates, budgets and the spend in MLflow."""
 
-    input: float = Field(default=0.0, ge=0)
+    input: NonNegativeFloat = 0.0
     """Per million input tokens."""
-    cached_input: float | None = Field(default=None, ge=0)
+    cached_input: NonNegativeFloat | None = None
     """Per million input tokens that the service had cached; ``null``: as all others."""
-    output: float = Field(default=0.0, ge=0)
+    output: NonNegativeFloat = 0.0
     """Per million output tokens."""
-    image: float = Field(default=0.0, ge=0)
+    image: NonNegativeFloat = 0.0
     """Per drawn image."""
     batch_discount: float = Field(default=0.5, ge=0, lt=1)
     """The part of all these prices that a call in a batch saves."""
