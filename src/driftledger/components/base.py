@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cache, cached_property
 from importlib import metadata
+from operator import not_
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, TypeVar
 
 from PIL import Image
@@ -16,6 +17,7 @@ from driftledger.core.code_digest import code_digest, is_ours
 from driftledger.core.files import Record
 from driftledger.core.media import Kind as MediumKind
 from driftledger.core.registry import Provided, not_installed
+from driftledger.core.strict import is_none
 from driftledger.core.types import Conversation, Float32, PromptUsage, Result, Sound
 
 Kind = Literal["model", "generator", "encoder"]
@@ -313,9 +315,9 @@ class ComponentCard(Record):
     version: str
     settings: dict[str, Any]
     identity: dict[str, Any]
-    mark: str | None = Field(default=None, exclude_if=lambda mark: mark is None)
+    mark: str | None = Field(default=None, exclude_if=is_none)
     """What a reader of every score with it must know; not written where there is nothing."""
-    control: bool = Field(default=False, exclude_if=lambda control: not control)
+    control: bool = Field(default=False, exclude_if=not_)
     """True for a control, which is no model to choose."""
 
     @classmethod

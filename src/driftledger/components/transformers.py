@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
+from operator import not_
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
@@ -518,7 +519,7 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
     version = "1"
     libraries: ClassVar[tuple[str, ...]] = ("torch", "transformers", "tokenizers")
 
-    by_length: bool = Field(default=False, exclude_if=lambda by_length: not by_length)
+    by_length: bool = Field(default=False, exclude_if=not_)
     """Whether prompts of like length form batches, taken from the neighbours of eight batches. That
     is less padding; like ``batch_size``, it changes last bits in reduced precision."""
     beams: int = Field(default=1, ge=1, le=64)

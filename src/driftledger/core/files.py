@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from math import isfinite
+from operator import not_
 from pathlib import Path
 from threading import get_ident
 from typing import Any, BinaryIO, ClassVar, TypeAlias, TypeVar
@@ -558,7 +559,7 @@ class Made(Record):
     """SHA-256 of everything that shaped the folder."""
     files: str
     """SHA-256 of the names and hashes of its other files."""
-    failed: int = Field(default=0, ge=0, exclude_if=lambda failed: not failed)
+    failed: int = Field(default=0, ge=0, exclude_if=not_)
     """How much in it was ended by a failed call, which the next run tries again."""
 
 

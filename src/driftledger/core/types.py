@@ -16,6 +16,9 @@ from driftledger.core.media import Sound as Sound
 Float32: TypeAlias = NDArray[np.float32]
 Float64: TypeAlias = NDArray[np.float64]
 Limit = TypeVar("Limit", int, int | None)
+T = TypeVar("T")
+Unwritten: TypeAlias = Annotated[InstanceOf[T] | None, Field(exclude=True)]
+"""Marks a field of a result that is written neither to the store nor to records."""
 
 Split = Literal["support", "test"]
 """Which half of a labelled dataset: the support set is retrieved from, the test set is what is
@@ -191,8 +194,8 @@ class PromptUsage:
 class Result:
     """The result of a call: a text of a model, or an image or a sound of a generator.
 
-    A component returns it, the store keeps it, and a record holds it. Excluded fields are written
-    to neither: an image or a sound becomes ``data``, and that becomes the file ``medium``.
+    A component returns it, the store keeps it, and a record holds it. Unwritten fields are in
+    neither: an image or a sound becomes ``data``, and that becomes the file ``medium``.
     """
 
     __pydantic_config__: ClassVar = ConfigDict(extra="forbid")
@@ -211,14 +214,14 @@ class Result:
     """How much of the prompt the generator's text encoder read, where that is known."""
     note: str | None = None
     """An unusual circumstance of the call, e.g. a smaller batch than the fingerprint says."""
-    usage: Annotated[InstanceOf[Usage] | None, Field(exclude=True)] = None
-    image: Annotated[InstanceOf[Image.Image] | None, Field(exclude=True)] = None
+    usage: Unwritten[Usage] = None
+    image: Unwritten[Image.Image] = None
     """A drawn RGB image."""
-    sound: Annotated[InstanceOf[Sound] | None, Field(exclude=True)] = None
-    data: Annotated[InstanceOf[bytes] | None, Field(exclude=True)] = None
+    sound: Unwritten[Sound] = None
+    data: Unwritten[bytes] = None
     """The PNG, JPEG, WebP or WAV that becomes ``medium``: of a service, the bytes behind ``image``
     if they hold it unchanged."""
-    medium: Annotated[InstanceOf[Medium] | None, Field(exclude=True)] = None
+    medium: Unwritten[Medium] = None
     """The file of the image or sound."""
 
     @property
