@@ -207,7 +207,6 @@ class Diffusers(CheckpointComponent, Generator):
     """Draws with the pipeline that a checkpoint names. What a setting leaves at None is the
     pipeline's default."""
 
-    provider = "diffusers"
     version = "1"
     libraries = (
         "torch",

@@ -145,7 +145,6 @@ class ViT(TransformersEncoder):
     Not its pooler, which is often random.
     """
 
-    provider = "vit"
     model_types = ("vit",)
     model_arguments: ClassVar[dict[str, Any]] = {"add_pooling_layer": False}
 
@@ -154,14 +153,12 @@ class DINOv2(TransformersEncoder):
     """DINOv2 of transformers, with registers or without; what it sees owes nothing to captions or
     labels."""
 
-    provider = "dinov2"
     model_types = ("dinov2", "dinov2_with_registers")
 
 
 class DINOv3(TransformersEncoder):
     """DINOv3's ViTs of transformers; what they see owes nothing to captions or labels."""
 
-    provider = "dinov3"
     model_types = ("dinov3_vit",)
 
 
@@ -169,7 +166,6 @@ class Timm(TransformersEncoder):
     """An image encoder of timm, loaded by transformers, e.g. Perception Encoder: its pooled
     features, before a head."""
 
-    provider = "timm"
     libraries = (
         *TransformersEncoder.libraries,
         "timm",
@@ -184,7 +180,6 @@ class Timm(TransformersEncoder):
 class CLIP(TransformersEncoder):
     """A CLIP of transformers: the projected features of both towers, not normalised."""
 
-    provider = "clip"
     libraries = (
         *TransformersEncoder.libraries,
         "tokenizers",
@@ -246,7 +241,6 @@ class CLIP(TransformersEncoder):
 class MetaCLIP(CLIP):
     """MetaCLIP 2 of transformers, for texts in many languages: as :class:`CLIP`."""
 
-    provider = "metaclip"
     model_types = ("metaclip_2",)
 
 
@@ -254,7 +248,6 @@ class SigLIP(CLIP):
     """SigLIP and SigLIP 2 of transformers, NaFlex too: the pooled features of both towers, not
     normalised."""
 
-    provider = "siglip"
     model_types = ("siglip", "siglip2")
     at_end_token = False
 
@@ -270,7 +263,6 @@ class OpenCLIP(TorchEncoder):
     ``path`` is a folder with ``open_clip_config.json``, or a repository of the hub with one.
     """
 
-    provider = "open_clip"
     libraries = (
         *("torch", "torchvision", "pillow", "open_clip_torch"),
         "timm",  # some image towers
@@ -385,7 +377,6 @@ class Inception(TorchEncoder):
     needs ``allow_pickle``, and what comes of it is not a FID that can be compared with others'.
     """
 
-    provider = "inception"
     frechet_name = "fid"
     libraries = ("torch", "pillow", "clean-fid")
     extra = "fid"
@@ -452,7 +443,6 @@ class Sentence(TorchEncoder):
     """A model of sentence-transformers: texts only; prompted, pooled and normalised as the model
     says."""
 
-    provider = "sentence"
     libraries = (
         "torch",
         "transformers",

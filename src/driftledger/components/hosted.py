@@ -29,7 +29,6 @@ class LiteLLM(OpenAIChat):
     not take is an error, and nothing is left out without a word.
     """
 
-    provider = "litellm"
     library = "litellm"
     has_batches = False
 
@@ -87,7 +86,6 @@ class HuggingFaceImages(OpenAIComponent, RemoteGenerator):
     """Generators of fal, Replicate, Together and others by ``huggingface_hub``, with one token of
     Hugging Face."""
 
-    provider = "huggingface_images"
     library = "huggingface_hub"
     lines: ClassVar[dict[str, str]] = {
         "model": "correct `model:`",

@@ -84,7 +84,6 @@ class Human(Model):
     a conversation's ``max_tokens``.
     """
 
-    provider = "human"
     version = "1"
     # what people wrote is the answer; the code looks it up
     code_is_identity = False

@@ -619,7 +619,6 @@ def _joined(value: Any) -> str:
 class OpenAIChat(OpenAIComponent, RemoteModel):
     """A chat model. Its reasoning, where a service returns it, is kept apart from its answer."""
 
-    provider = "openai"
     has_batches = True
     media = ANY_MEDIUM  # the service says which its model takes
     path = "/chat/completions"
@@ -823,7 +822,6 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
     is drawn again, and has failed when attempts are used up.
     """
 
-    provider = "openai_images"
     has_batches = True
     path = "/images/generations"
     needed = "data"

@@ -64,7 +64,6 @@ class Predictions(Model):
     of id → answer too.
     """
 
-    provider = "predictions"
     media = ANY_MEDIUM
     version = "3"
     # what was predicted is the answer; the code looks it up

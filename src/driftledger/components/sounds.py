@@ -102,7 +102,6 @@ class TransformersSounds(HearingCheckpoint, Transformers):
     """Describes sounds by a checkpoint of transformers: Qwen2-Audio, Qwen2.5-Omni, Gemma 3n. See
     :class:`~driftledger.components.transformers.Transformers`."""
 
-    provider = "transformers_sounds"
     media = SOUNDS
     chat_class = HearingChat
 
@@ -111,7 +110,6 @@ class SoundGenerator(CheckpointComponent, Generator):
     """Makes music or speech by a checkpoint of transformers: MusicGen, Bark, VITS. One sound at a
     time, so that the seed alone decides what is drawn."""
 
-    provider = "transformers_sounds"
     version = "1"
     media = SOUNDS
     libraries = ("torch", "transformers", "tokenizers")
@@ -197,7 +195,6 @@ class DiffusersSounds(Diffusers):
     """Makes sounds by a pipeline of diffusers: AudioLDM 2, Stable Audio. Lengths are among
     ``arguments``: ``audio_end_in_s: 10`` or ``audio_length_in_s: 10``."""
 
-    provider = "diffusers_sounds"
     media = SOUNDS
 
     @property
@@ -228,7 +225,6 @@ class OpenAISpeech(OpenAIComponent, RemoteGenerator):
     """Speech by a service's ``/audio/speech``, as WAV. No seed is sent: equal prompts do not give
     equal sounds."""
 
-    provider = "openai_speech"
     media = SOUNDS
     path = "/audio/speech"
     needed = "data"
@@ -285,7 +281,6 @@ class CLAP(HearingEncoder, CLIP):
     has.
     """
 
-    provider = "clap"
     model_types = ("clap",)
 
     def encode_sounds(self, sounds: Sequence[Sound]) -> Float32:
@@ -319,7 +314,6 @@ class Wav2Vec2(HearingEncoder):
     """wav2vec 2 or HuBERT of transformers: the mean of the last hidden states over time, a sound at
     a time."""
 
-    provider = "wav2vec2"
     model_types = ("wav2vec2", "hubert")
 
     def encode_sounds(self, sounds: Sequence[Sound]) -> Float32:

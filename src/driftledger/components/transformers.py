@@ -515,7 +515,6 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
     a checkpoint's own generation settings only the tokens that end an answer are used.
     """
 
-    provider = "transformers"
     version = "1"
     libraries: ClassVar[tuple[str, ...]] = ("torch", "transformers", "tokenizers")
 

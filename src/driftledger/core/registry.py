@@ -71,6 +71,8 @@ OURS: dict[str, dict[str, str]] = {
     },
 }
 
+_NAMES = {place: name for entries in OURS.values() for name, place in entries.items()}
+"""Place of a class of ours → its name."""
 PROVIDED_SECTIONS = tuple(OURS)
 """The sections of ``params.yaml`` with entries that name a provider."""
 LONGEST = 200
@@ -96,14 +98,15 @@ class Provided(Strict):
     """A provider's class: it has a name in the registry, or is known by its place."""
 
     provider: ClassVar[str]
-    """Its name in the registry; where a class sets none, it is ``package.module:Class``."""
+    """Its name in the registry; where it has none and sets none, ``package.module:Class``."""
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         super().__init_subclass__(**arguments)
         if (
             "provider" not in cls.__dict__
         ):  # what it inherits is the name of another class
-            cls.provider = place_of(cls)
+            place = place_of(cls)
+            cls.provider = _NAMES.get(place, place)
 
     @classmethod
     def is_named(cls, name: str) -> None:

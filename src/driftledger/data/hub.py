@@ -368,7 +368,6 @@ class HuggingFace(HubTable, DatasetProvider):
     """One split of a dataset, or one as the test set and one as its support set; ids are the
     numbers of rows."""
 
-    provider: ClassVar[str] = "huggingface"
     files_in: ClassVar[str] = "image_column"
     """The setting that names the column of files."""
 

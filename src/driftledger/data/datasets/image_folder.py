@@ -58,7 +58,6 @@ class ImageFolder(PagedProvider, DatasetProvider):
     set.
     """
 
-    provider: ClassVar[str] = "image_folder"
     formats: ClassVar[tuple[str, ...]] = (*FORMATS, "PDF")
 
     path: Path

@@ -184,7 +184,6 @@ class SoundDataset(DatasetProvider):
 class SoundFolder(SoundDataset, ImageFolder):
     """The sounds below ``path``, in categories or classes as those of an image folder."""
 
-    provider: ClassVar[str] = "sound_folder"
     formats: ClassVar[tuple[str, ...]] = FORMATS
 
     def is_read(self, name: str) -> bool:
@@ -194,7 +193,6 @@ class SoundFolder(SoundDataset, ImageFolder):
 class HuggingFaceSounds(SoundDataset, HuggingFace):
     """A dataset of the hub with a column of sounds."""
 
-    provider: ClassVar[str] = "huggingface_sounds"
     files_in: ClassVar[str] = "audio_column"
 
     audio_column: str = "audio"

@@ -14,7 +14,6 @@ LONGEST = 20_000
 class TextFolder(ImageFolder):
     """The text files below ``path``, in categories as the images of an image folder."""
 
-    provider: ClassVar[str] = "text_folder"
     medium: ClassVar[Kind] = "text"
     formats: ClassVar[tuple[str, ...]] = (".txt",)
 

@@ -13,7 +13,7 @@ from copy import copy
 from functools import partial
 from itertools import chain
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -287,8 +287,6 @@ class QuestionTable(PagedProvider, ColumnQuestions):
     """Questions from a file on this disk, of a kind that
     :func:`~driftledger.data.tables.read_table` reads."""
 
-    provider: ClassVar[str] = "table"
-
     path: Path | Annotated[dict[str, Path], Field(min_length=1)]
     """Relative to the working directory, or absolute, or in the home directory (``~``). Or several
     files by the subset of their questions; its name is put before the ids."""
@@ -401,8 +399,6 @@ class QuestionTable(PagedProvider, ColumnQuestions):
 
 class HuggingFaceQuestions(HubTable, ColumnQuestions):
     """Questions from one split of a dataset."""
-
-    provider: ClassVar[str] = "huggingface"
 
     def questions(self, rules: QuestionRules) -> Iterator[SourceQuestion]:
         [loaded] = self.load(self.split)
