@@ -7,7 +7,7 @@ from functools import partial
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from PIL import Image
 from pydantic import PrivateAttr
@@ -59,7 +59,7 @@ thing itself."""
 class _GivenImages(ImageFolder):
     """Images that Python gave, as a folder holds them, and what was done to read them."""
 
-    provider: ClassVar[str] = ImageFolder.provider
+    provider = ImageFolder.provider
 
     _noted: dict[str, list[str]] = PrivateAttr(default_factory=dict)
 

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from operator import not_
 from pathlib import Path
-from typing import ClassVar
 
 from pydantic import Field
 
@@ -150,7 +149,7 @@ class PublishedScore(Strict):
 class Published(Record):
     """The file that stays of a run."""
 
-    SCHEMA: ClassVar[int] = 1
+    SCHEMA = 1
     schema_: int = Field(default=1, alias="schema", ge=1, le=1)
 
     driftledger: Version = Field(default="", exclude_if=not_)

@@ -184,7 +184,7 @@ class SoundDataset(DatasetProvider):
 class SoundFolder(SoundDataset, ImageFolder):
     """The sounds below ``path``, in categories or classes as those of an image folder."""
 
-    formats: ClassVar[tuple[str, ...]] = FORMATS
+    formats = FORMATS
 
     def is_read(self, name: str) -> bool:
         return Path(name).suffix.lower() in FORMATS
@@ -193,6 +193,6 @@ class SoundFolder(SoundDataset, ImageFolder):
 class HuggingFaceSounds(SoundDataset, HuggingFace):
     """A dataset of the hub with a column of sounds."""
 
-    files_in: ClassVar[str] = "audio_column"
+    files_in = "audio_column"
 
     audio_column: str = "audio"

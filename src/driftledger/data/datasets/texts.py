@@ -1,10 +1,8 @@
 """A folder of texts as a dataset: each file is a text that a chain begins with."""
 
 from pathlib import Path
-from typing import ClassVar
 
 from driftledger.core.errors import DataError
-from driftledger.core.media import Kind
 from driftledger.data.datasets.image_folder import ImageFolder
 
 LONGEST = 20_000
@@ -14,8 +12,8 @@ LONGEST = 20_000
 class TextFolder(ImageFolder):
     """The text files below ``path``, in categories as the images of an image folder."""
 
-    medium: ClassVar[Kind] = "text"
-    formats: ClassVar[tuple[str, ...]] = (".txt",)
+    medium = "text"
+    formats = (".txt",)
 
     @property
     def unused(self) -> set[str]:
