@@ -231,7 +231,9 @@ class Chat:
             "truncation": False,
             "verbose": False,
         }
-        if self._begins(prompts[0]):
+        # the template has written the token that begins a text, as apply_chat_template asks itself
+        begin = self.processor.tokenizer.bos_token
+        if begin and prompts[0].text.startswith(begin):
             text["add_special_tokens"] = False
         return self.processor(
             text=[prompt.text for prompt in prompts],
@@ -247,12 +249,6 @@ class Chat:
             "images": images if any(images) else None,
             "images_kwargs": dict(self.image_settings),
         }
-
-    def _begins(self, prompt: Prompt) -> bool:
-        """Return True if the template has written the token that begins a text, as
-        ``apply_chat_template`` asks itself."""
-        begin = self.processor.tokenizer.bos_token
-        return bool(begin) and prompt.text.startswith(begin)
 
     def _rendered(self, turns: Sequence[Turn]) -> tuple[str, bool]:
         """Return the template's text, and True if turns without images, and not the user's, had to
@@ -327,17 +323,6 @@ def model_class(config: Any, trusted: bool) -> Any:
         "transformers has no model that looks and speaks for its model_type "
         f"{config.model_type!r:.100}"
     )
-
-
-def reply_of(
-    conversation: Conversation, text: str, usage: Usage, *, ended: bool
-) -> Result:
-    """Return the result of a checkpoint's text: ``truncated`` unless it has ``ended``.
-
-    An empty one stays empty, also where it goes on from a beginning.
-    """
-    text = conversation.whole(text) if (text := text.strip()) else ""
-    return Result(text, Outcome.OK if ended else Outcome.TRUNCATED, usage=usage)
 
 
 def _template_errors() -> tuple[type[Exception], ...]:
@@ -811,10 +796,11 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
                     )
                 )
                 continue
-            text = decoded(tokenizer, tokens, inputs["input_ids"][number].tolist())
-            replies.append(
-                reply_of(
-                    conversations[number], text, usage, ended=tokens[-1] in ready.ends
-                )
-            )
+            prompt = inputs["input_ids"][number].tolist()
+            text = decoded(tokenizer, tokens, prompt).strip()
+            if text:  # an empty one stays empty, behind a beginning too
+                text = conversations[number].whole(text)
+            ended = tokens[-1] in ready.ends
+            outcome = Outcome.OK if ended else Outcome.TRUNCATED
+            replies.append(Result(text, outcome, usage=usage))
         return replies
