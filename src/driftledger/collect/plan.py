@@ -9,6 +9,7 @@ from driftledger.collect.call import Call, NotStoredError, Planned, Spent, walk
 from driftledger.collect.store import CallStore, component_id
 from driftledger.components.base import Component
 from driftledger.components.service import RemoteComponent
+from driftledger.core.canonical import Json
 from driftledger.core.types import Conversation, Result, Usage
 
 R = TypeVar("R")
@@ -57,7 +58,7 @@ class PlannedCalls:
             self.most_cost = (self.most_cost or 0.0) + most_cost
             self.likely_cost = (self.likely_cost or 0.0) + likely
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Return it ready for JSON."""
         return {
             "stored": self.stored,

@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, TypeVar
 from PIL import Image
 from pydantic import Field
 
-from driftledger.core.canonical import sha256_of
+from driftledger.core.canonical import Json, sha256_of
 from driftledger.core.code_digest import code_digest, is_ours
 from driftledger.core.files import Record
 from driftledger.core.media import Kind as MediumKind
@@ -81,7 +81,7 @@ class Component(Provided, ABC):
     """What it knows of the program that made the data which it is measured on, in one phrase; its
     :attr:`mark`."""
 
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> Json:
         """Return what the settings resolve to: weights, services, libraries that shape the
         output."""
         return {}
@@ -133,7 +133,7 @@ class Component(Provided, ABC):
         return code_digest(*modules) if modules else None
 
     @cached_property
-    def spec(self) -> dict[str, Any]:
+    def spec(self) -> Json:
         """Everything that can change the output: provider, version, settings and resolved
         identity."""
         code = (
@@ -313,8 +313,8 @@ class ComponentCard(Record):
     fingerprint: str
     provider: str
     version: str
-    settings: dict[str, Any]
-    identity: dict[str, Any]
+    settings: Json
+    identity: Json
     mark: str | None = Field(default=None, exclude_if=is_none)
     """What a reader of every score with it must know; not written where there is nothing."""
     control: bool = Field(default=False, exclude_if=not_)

@@ -16,7 +16,7 @@ from platformdirs import user_cache_path
 from pydantic import Field
 
 from driftledger.components.base import Component, Operational, library_versions
-from driftledger.core.canonical import sha256_file, sha256_of
+from driftledger.core.canonical import Json, sha256_file, sha256_of
 from driftledger.core.errors import (
     ComponentError,
     ConfigError,
@@ -111,7 +111,7 @@ def forget_sha256() -> None:
         (user_cache_path("driftledger") / REMEMBERED).unlink(missing_ok=True)
 
 
-def weights_of(source: Source) -> dict[str, Any]:
+def weights_of(source: Source) -> Json:
     """Return the commit, or the SHA-256 of every file that a loader may read."""
     folder, repository, commit = source
     if folder is None:
@@ -178,7 +178,7 @@ class CheckpointComponent(Component):
             )
         return source
 
-    def weights(self) -> dict[str, Any]:
+    def weights(self) -> Json:
         """Return what :func:`weights_of` says of the checkpoint."""
         return weights_of(self.source)
 
@@ -219,8 +219,8 @@ class CheckpointComponent(Component):
         safe = {} if self.allow_pickle else {"use_safetensors": True}
         return self.hub_arguments | {"dtype": self.torch_dtype} | safe
 
-    def identity(self) -> dict[str, Any]:
-        identity: dict[str, Any] = {
+    def identity(self) -> Json:
+        identity: Json = {
             "weights": self.weights(),
             "device": self.torch_device.partition(":")[0],
             "libraries": library_versions(*self.libraries, extra=self.extra),
@@ -360,7 +360,7 @@ class ImageCheckpoint(CheckpointComponent):
         ).IMAGE_PROCESSOR_MAPPING_NAMES
         names = ("processor_config.json", "preprocessor_config.json", "config.json")
         folder = self.source.local(names)
-        content: dict[str, Any] = {}
+        content: Json = {}
         for name in reversed(names):
             content |= read_config(folder / name)
         content |= content.get("image_processor") or {}
@@ -373,11 +373,11 @@ class ImageCheckpoint(CheckpointComponent):
         return "torchvision" if kind in torchvision_only else "pil"
 
     @cached_property
-    def spec(self) -> dict[str, Any]:
+    def spec(self) -> Json:
         spec = super().spec
         return spec | {"settings": spec["settings"] | {"image_backend": self.backend}}
 
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> Json:
         identity = super().identity()
         library = "pillow" if self.backend == "pil" else self.backend
         return identity | {

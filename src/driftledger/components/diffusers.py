@@ -30,6 +30,7 @@ from driftledger.components.checkpoints import (
     refuse_random,
     remembered_sha256,
 )
+from driftledger.core.canonical import Json
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.files import load_json, read_regular
 from driftledger.core.media import ENCODING
@@ -74,7 +75,7 @@ class WeightsFile(Strict):
             )
         return file
 
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> Json:
         """Return the commit and the file's name, or the SHA-256 of a local file; and the scale of a
         LoRA."""
         folder, repository, commit = self.source
@@ -271,7 +272,7 @@ class Diffusers(CheckpointComponent, Generator):
                 )
         return notes
 
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> Json:
         identity, (name, config) = super().identity(), self._scheduler_config
         more: dict[str, Sequence[WeightsFile]] = {
             "gguf": [self.gguf] if self.gguf else [],
@@ -600,7 +601,7 @@ class Diffusers(CheckpointComponent, Generator):
         return parts
 
     @cached_property
-    def _scheduler_config(self) -> tuple[str, dict[str, Any]]:
+    def _scheduler_config(self) -> tuple[str, Json]:
         """The class of the checkpoint's own, and what it is built from, read without loading
         anything."""
         name = self._index.get("scheduler", [None, None])[1]
@@ -629,11 +630,11 @@ class Diffusers(CheckpointComponent, Generator):
                 )
             return fitting[self.scheduler].from_config(config)
 
-    def _json(self, name: str) -> dict[str, Any]:
+    def _json(self, name: str) -> Json:
         """Return a small file of the checkpoint, from the folder, the hub's cache or the hub."""
         try:
             file = self.source.local([name]) / name
-            content: dict[str, Any] = load_json(read_regular(file), finite=False)
+            content: Json = load_json(read_regular(file), finite=False)
             if not isinstance(content, dict):
                 raise ValueError("it is not an object")
             return content

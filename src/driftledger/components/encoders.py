@@ -27,6 +27,7 @@ from driftledger.components.checkpoints import (
     refuse_random,
     remembered_sha256,
 )
+from driftledger.core.canonical import Json
 from driftledger.core.errors import ConfigError, MissingSourceError
 from driftledger.core.files import load_json, read_regular
 from driftledger.core.registry import import_extra
@@ -398,7 +399,7 @@ class Inception(TorchEncoder):
         place = f"{self.title} holds no {INCEPTION_FILE}"
         return f"{place}; download it there from {INCEPTION_ADDRESS}"
 
-    def weights(self) -> dict[str, Any]:
+    def weights(self) -> Json:
         folder = self.source.folder
         return (
             super().weights()

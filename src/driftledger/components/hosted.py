@@ -17,6 +17,7 @@ from driftledger.components.base import Operational
 from driftledger.components.network import check_network
 from driftledger.components.openai import OpenAIChat, OpenAIComponent
 from driftledger.components.service import RefusedError, RemoteGenerator
+from driftledger.core.canonical import Json
 from driftledger.core.errors import ServiceError
 from driftledger.core.registry import import_extra
 from driftledger.core.types import Result, Usage
@@ -68,7 +69,7 @@ class LiteLLM(OpenAIChat):
         litellm.suppress_debug_info = True
         yield partial(self._ask, litellm)
 
-    async def post(self, client: Any, body: dict[str, Any]) -> str:
+    async def post(self, client: Any, body: Json) -> str:
         once = {
             "timeout": self.limits.timeout,
             "num_retries": 0,
@@ -105,7 +106,7 @@ class HuggingFaceImages(OpenAIComponent, RemoteGenerator):
     def host(self) -> str:
         return self.service
 
-    def body_of(self, prompt: str, seed: int) -> dict[str, Any]:
+    def body_of(self, prompt: str, seed: int) -> Json:
         return {
             "prompt": prompt,
             "seed": seed if self.seeded else None,

@@ -12,12 +12,12 @@ import re
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, Self
+from typing import Annotated, NamedTuple, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
 from driftledger.components.base import Model, Operational
-from driftledger.core.canonical import sha256_of
+from driftledger.core.canonical import Json, sha256_of
 from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.files import write_bytes
 from driftledger.core.media import png_bytes
@@ -138,7 +138,7 @@ class Human(Model):
                 f"human: {str(self.path)!r:.200} cannot be reached ({error}); correct path"
             ) from None
 
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> Json:
         """Return the digest of the chosen rows, whatever their order, the file's form, and rows
         without a text.
 

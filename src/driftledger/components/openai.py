@@ -51,7 +51,7 @@ from driftledger.components.service import (
     moment,
 )
 from driftledger.components.tokens import counts_in, usage_of
-from driftledger.core.canonical import canonical_json
+from driftledger.core.canonical import Json, canonical_json
 from driftledger.core.errors import ConfigError, DataError, ServiceError
 from driftledger.core.files import LARGEST_JSON, load_json
 from driftledger.core.media import (
@@ -226,7 +226,7 @@ class OpenAIComponent(RemoteComponent):
     def _server(self) -> str:
         return f"{self.title} at {self.host}"
 
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> Json:
         return {"service": self.service_name or self.base_url or self.host}
 
     def expected(self, call: Any) -> Usage:
@@ -234,7 +234,7 @@ class OpenAIComponent(RemoteComponent):
         return Usage(tokens_of(call), 0, images=1)
 
     @abstractmethod
-    def body_of(self, *given: Any) -> dict[str, Any]:
+    def body_of(self, *given: Any) -> Json:
         """Return the request of a call."""
 
     @abstractmethod
@@ -342,7 +342,7 @@ class OpenAIComponent(RemoteComponent):
         async with client:
             yield client
 
-    async def post(self, client: Any, body: dict[str, Any]) -> str:
+    async def post(self, client: Any, body: Json) -> str:
         """Send a request, and return the answer as JSON."""
         import httpx2
 
@@ -683,11 +683,11 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
     def continues(self) -> bool:
         return self.prefill is not None
 
-    def body_of(self, conversation: Conversation) -> dict[str, Any]:
-        messages: list[dict[str, Any]] = []
+    def body_of(self, conversation: Conversation) -> Json:
+        messages: list[Json] = []
         detail = {"detail": self.image_detail} if self.image_detail else {}
         for turn in conversation.turns:
-            content: list[dict[str, Any]] = []
+            content: list[Json] = []
             for part in turn.parts:
                 if isinstance(part, str):
                     content.append({"type": "text", "text": part})
@@ -723,7 +723,7 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
             "max_completion_tokens" if self.base_url is None else "max_tokens"
         )
         most = conversation.most_tokens(self.max_tokens)
-        settings: dict[str, Any] = {
+        settings: Json = {
             "temperature": self.temperature,
             "seed": self.seed,
             limit: most,
@@ -872,7 +872,7 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
             max(1, self.pixels / 1024**2) * _DRAWN.get(quality, _DRAWN["high"])
         )
 
-    def body_of(self, prompt: str, seed: int) -> dict[str, Any]:
+    def body_of(self, prompt: str, seed: int) -> Json:
         size = {"size": self.image_size} if self.image_size else {}
         seeds = {self.seed_parameter: seed} if self.seed_parameter else {}
         return {

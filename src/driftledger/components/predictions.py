@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import Field
 
 from driftledger.components.base import Model, Operational
-from driftledger.core.canonical import sha256_file
+from driftledger.core.canonical import Json, sha256_file
 from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.media import ANY_MEDIUM
 from driftledger.core.types import Conversation, Outcome, Result
@@ -83,7 +83,7 @@ class Predictions(Model):
     """Whether a row that holds its question answers only where its words are part of what is asked
     here."""
 
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> Json:
         """Return the SHA-256 of the file, in which format, and how many predictions.
 
         Raises:

@@ -31,6 +31,7 @@ from tenacity import (
 from tenacity.wait import wait_random_exponential
 
 from driftledger.components.base import Component, Generator, Model, Operational
+from driftledger.core.canonical import Json
 from driftledger.core.errors import BudgetError, ServiceError
 from driftledger.core.strict import Strict
 from driftledger.core.types import Conversation, Outcome, Result, Usage
@@ -562,7 +563,7 @@ class RemoteComponent(Component):
         return self
 
     @cached_property
-    def spec(self) -> dict[str, Any]:
+    def spec(self) -> Json:
         spec = super().spec
         if self.as_of:
             spec["identity"]["as_of"] = self.as_of

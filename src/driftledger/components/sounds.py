@@ -32,7 +32,7 @@ from driftledger.components.encoders import (
 from driftledger.components.openai import OpenAIComponent
 from driftledger.components.service import RemoteGenerator
 from driftledger.components.transformers import Chat, Prompt, Transformers
-from driftledger.core.canonical import canonical_json
+from driftledger.core.canonical import Json, canonical_json
 from driftledger.core.errors import DataError
 from driftledger.core.media import Kind
 from driftledger.core.registry import import_extra
@@ -241,11 +241,11 @@ class OpenAISpeech(OpenAIComponent, RemoteGenerator):
 
     voice: str = "alloy"
 
-    def body_of(self, prompt: str, seed: int) -> dict[str, Any]:
+    def body_of(self, prompt: str, seed: int) -> Json:
         voice = {"voice": self.voice, "response_format": "wav"}
         return {"model": self.model, "input": prompt, **voice, **self.extra}
 
-    async def post(self, client: Any, body: dict[str, Any]) -> str:
+    async def post(self, client: Any, body: Json) -> str:
         """Send a request, and return the sound that comes inside JSON."""
         import httpx2
 

@@ -37,7 +37,7 @@ from driftledger.components.checkpoints import (
     weights_of,
 )
 from driftledger.components.thinking import decoded
-from driftledger.core.canonical import sha256_of
+from driftledger.core.canonical import Json, sha256_of
 from driftledger.core.errors import ConfigError, first_few
 from driftledger.core.files import read_regular
 from driftledger.core.grouping import grouped
@@ -280,7 +280,7 @@ class Chat:
         )
 
     def _render(self, turns: Sequence[Turn], as_string: bool) -> str:
-        messages: list[dict[str, Any]] = []
+        messages: list[Json] = []
         for turn in turns:
             content: Any = [
                 {"type": "text", "text": part}
@@ -371,7 +371,7 @@ class ChatCheckpoint(CheckpointComponent, Model):
             return super().title
         return f"{super().title} with {ADAPTER_WEIGHTS} of {self.adapter!r:.200}"
 
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> Json:
         identity = super().identity()
         if self._template is not None:
             identity["chat_template"] = sha256_of(self._template)
@@ -545,7 +545,7 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
     def batch_window(self) -> int:
         return self.batch_size * (8 if self.by_length else 1)
 
-    def identity(self) -> dict[str, Any]:
+    def identity(self) -> Json:
         identity = super().identity()
         more = [
             "bitsandbytes" if self.quantization else None,
