@@ -2,7 +2,7 @@
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AsyncExitStack, suppress
 from functools import partial
@@ -30,15 +30,18 @@ from driftledger.collect.child import ChildCalls
 from driftledger.collect.progress import Progress
 from driftledger.collect.store import CallStore, component_id
 from driftledger.collect.submitted import Submitted
-from driftledger.components.base import Component
-from driftledger.components.service import Meter, RemoteComponent, ServiceClient
+from driftledger.components.base import Component, Readiness
+from driftledger.components.service import (
+    Attempt,
+    Meter,
+    RemoteComponent,
+    ServiceClient,
+)
 from driftledger.core.errors import ConfigError, StoreError
 from driftledger.core.text import for_line, say
 from driftledger.core.types import Result
 
 R = TypeVar("R")
-Attempt: TypeAlias = Callable[..., Awaitable[Any]]
-"""One attempt at a call to a service."""
 Service: TypeAlias = tuple[ServiceClient, Attempt | Submitted]
 
 _THREADS = 64
@@ -94,7 +97,7 @@ class Collector:
         self._driven: list[Units] = []
         self._asked: dict[str, asyncio.Future[Result]] = {}
         """Calls under way, by the digest of their keys."""
-        self._readiness: dict[str, asyncio.Task[tuple[list[str], list[str]]]] = {}
+        self._readiness: dict[str, asyncio.Task[Readiness]] = {}
         """What each component lacks, and what to know before its first call."""
         self._services: dict[str, asyncio.Task[Service]] = {}
         self._held = dict[str, float]()

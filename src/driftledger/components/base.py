@@ -22,6 +22,9 @@ from driftledger.core.types import Conversation, Float32, PromptUsage, Result, S
 
 Kind = Literal["model", "generator", "encoder"]
 
+Readiness: TypeAlias = tuple[list[str], list[str]]
+"""What would end each call on this machine, and what to know before the first."""
+
 T = TypeVar("T")
 
 _OPERATIONAL = "operational"
@@ -97,7 +100,7 @@ class Component(Provided, ABC):
         """The caveat that the card and the flags of every score with it show, in one phrase."""
         return self.knows
 
-    def readiness(self) -> tuple[list[str], list[str]]:
+    def readiness(self) -> Readiness:
         """Return what would end each of its calls on this machine, and what to know before the
         first; none is made."""
         return [], []

@@ -15,7 +15,12 @@ from typing import Any, ClassVar, Literal
 from platformdirs import user_cache_path
 from pydantic import Field
 
-from driftledger.components.base import Component, Operational, library_versions
+from driftledger.components.base import (
+    Component,
+    Operational,
+    Readiness,
+    library_versions,
+)
 from driftledger.core.canonical import Json, sha256_file, sha256_of
 from driftledger.core.errors import (
     ComponentError,
@@ -231,7 +236,7 @@ class CheckpointComponent(Component):
             identity["attention"] = "without cuDNN"
         return identity
 
-    def readiness(self) -> tuple[list[str], list[str]]:
+    def readiness(self) -> Readiness:
         """Look for the libraries and the weights, and how much of these is still to be fetched onto
         which disk."""
         try:

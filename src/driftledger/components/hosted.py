@@ -4,7 +4,7 @@ Face for images."""
 import binascii
 import json
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from json import JSONDecodeError
@@ -13,10 +13,10 @@ from typing import Any, ClassVar, Literal
 from PIL import UnidentifiedImageError
 from pydantic import Field
 
-from driftledger.components.base import Operational
+from driftledger.components.base import Operational, Readiness
 from driftledger.components.network import check_network
 from driftledger.components.openai import OpenAIChat, OpenAIComponent
-from driftledger.components.service import RefusedError, RemoteGenerator
+from driftledger.components.service import Attempt, RefusedError, RemoteGenerator
 from driftledger.core.canonical import Json
 from driftledger.core.errors import ServiceError
 from driftledger.core.registry import import_extra
@@ -44,7 +44,7 @@ class LiteLLM(OpenAIChat):
     def host(self) -> str:
         return super().host if self.base_url else self.model.partition("/")[0]
 
-    def readiness(self) -> tuple[list[str], list[str]]:
+    def readiness(self) -> Readiness:
         missing, notes = super().readiness()
         if missing or self.api_key_env or self.base_url:
             return missing, notes
@@ -63,7 +63,7 @@ class LiteLLM(OpenAIChat):
         return import_extra("litellm")
 
     @asynccontextmanager
-    async def connect(self) -> AsyncIterator[Callable[..., Awaitable[Any]]]:
+    async def connect(self) -> AsyncIterator[Attempt]:
         check_network()
         litellm = self._litellm()
         litellm.suppress_debug_info = True
@@ -114,7 +114,7 @@ class HuggingFaceImages(OpenAIComponent, RemoteGenerator):
         }
 
     @asynccontextmanager
-    async def connect(self) -> AsyncIterator[Callable[..., Awaitable[Any]]]:
+    async def connect(self) -> AsyncIterator[Attempt]:
         check_network()
         hub = import_extra("huggingface_hub")
         settings = {

@@ -13,7 +13,7 @@ import os
 import re
 import zlib
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from difflib import get_close_matches
@@ -39,10 +39,11 @@ from driftledger.components.answers import (
     retry_after,
     trouble_in,
 )
-from driftledger.components.base import MOST_TOKENS, Operational
+from driftledger.components.base import MOST_TOKENS, Operational, Readiness
 from driftledger.components.network import certificates, check_network
 from driftledger.components.service import (
     USUAL_TOKENS,
+    Attempt,
     RefusedError,
     RemoteComponent,
     RemoteGenerator,
@@ -245,7 +246,7 @@ class OpenAIComponent(RemoteComponent):
             TransientError: it is not a whole answer.
         """
 
-    def readiness(self) -> tuple[list[str], list[str]]:
+    def readiness(self) -> Readiness:
         """Look for the library, the key, the server, and the model in the list that the service
         gives, if it does.
 
@@ -307,7 +308,7 @@ class OpenAIComponent(RemoteComponent):
         return missing, notes
 
     @asynccontextmanager
-    async def connect(self) -> AsyncIterator[Callable[..., Awaitable[Any]]]:
+    async def connect(self) -> AsyncIterator[Attempt]:
         async with self._client() as client:
             yield partial(self._ask, client)
 

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar, Literal, Self, cast
+from typing import Any, ClassVar, Literal, Self, TypeAlias, cast
 
 from pydantic import (
     Field,
@@ -30,12 +30,20 @@ from tenacity import (
 )
 from tenacity.wait import wait_random_exponential
 
-from driftledger.components.base import Component, Generator, Model, Operational
+from driftledger.components.base import (
+    Component,
+    Generator,
+    Model,
+    Operational,
+    Readiness,
+)
 from driftledger.core.canonical import Json
 from driftledger.core.errors import BudgetError, ServiceError
 from driftledger.core.strict import Strict
 from driftledger.core.types import Conversation, Outcome, Result, Usage
 
+Attempt: TypeAlias = Callable[..., Awaitable[Any]]
+"""One attempt at a call to a service."""
 NEVER_TWICE = "a service does not answer twice the same"
 
 USUAL_TOKENS = 300
@@ -578,13 +586,13 @@ class RemoteComponent(Component):
     def unrepeatable(self) -> str:
         return NEVER_TWICE
 
-    def readiness(self) -> tuple[list[str], list[str]]:
+    def readiness(self) -> Readiness:
         return [], [] if self.prices else [
             f"{self.title}: no price is known; set prices in its entry for an estimate"
         ]
 
     @abstractmethod
-    def connect(self) -> AbstractAsyncContextManager[Callable[..., Awaitable[Any]]]:
+    def connect(self) -> AbstractAsyncContextManager[Attempt]:
         """Open a client for as long as the context lasts; what it yields makes one attempt at one
         call.
 
