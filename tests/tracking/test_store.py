@@ -3,9 +3,7 @@ server works alike."""
 
 import re
 import socket
-import sqlite3
 import sys
-from contextlib import closing
 from http.server import BaseHTTPRequestHandler
 from urllib.parse import urlsplit
 
@@ -83,20 +81,11 @@ def test_a_deleted_experiment_is_not_written_to(project):
         project.track()
 
 
-@pytest.mark.parametrize("by", ["an earlier version", "a person"])
-def test_mlflows_default_experiment_is_left_alone(by, project):
-    """An earlier version deleted it in the moment in which it made the store."""
+def test_mlflows_default_experiment_stays_deleted(project):
     with project.client() as (client, _):
         client.delete_experiment("0")
-    if by == "a person":
-        with closing(sqlite3.connect(project.root / "store/mlflow.db")) as db:
-            db.execute(
-                "UPDATE experiments SET creation_time = creation_time - 86400000"
-            )
-            db.commit()
     project.track()
-    names = project.dump()["experiments"]
-    assert names == (["Default"] if by != "a person" else []) + [EXPERIMENT]
+    assert project.dump()["experiments"] == [EXPERIMENT]
 
 
 def test_credentials_go_to_no_server_that_only_the_project_names(project, monkeypatch):

@@ -291,25 +291,6 @@ def test_a_run_that_a_person_deletes_stays_away_unless_it_is_current(project):
         assert project.dump() == before | {"old": old}
 
 
-def test_old_versions_that_an_earlier_version_deleted_are_active_again(project):
-    project.track(project.runs[0])
-    changed = project.change(gen_score("seer", 0.6, card("brush", 2)))
-    project.track(changed)
-    before = project.dump()
-    with project.client() as (client, experiment):
-        [old] = [
-            run.info.run_id
-            for run in client.search_runs([experiment])
-            if run.info.run_name.startswith("old")
-        ]
-        client.set_tag(old, "mlflow.runType", "genai_evaluate")
-        client.delete_tag(old, "mlflow.parentRunId")
-        client.delete_run(old)
-    assert project.dump() != before
-    project.track(changed)
-    assert project.dump() == before
-
-
 def test_an_experiment_of_dvc_leaves_the_current_runs_alone(project, monkeypatch):
     project.track()
     before = project.dump()

@@ -71,9 +71,6 @@ _REASONS = {
 }
 """What is in a message of MLflow's → what it means."""
 
-_AT_ONCE = 60_000
-"""Milliseconds in which nobody deletes an experiment by hand."""
-
 _NO_FILES = ("", ".", ":memory:")
 _SQLITE = re.compile(r"(sqlite(?:\+\w+)?:///)([^?]*)(\?.*)?")
 
@@ -259,8 +256,6 @@ def experiment_of(client: "MlflowClient", tracking: "Tracking") -> "Experiment":
             "tracking.experiment"
         )
     location = artifact_location(tracking)
-    if location:
-        _restore_default(client)
     if experiment and location:
         before = experiment.artifact_location
         files = before.startswith("file:") and before.endswith("/mlartifacts")
@@ -274,17 +269,6 @@ def experiment_of(client: "MlflowClient", tracking: "Tracking") -> "Experiment":
         created = client.create_experiment(name, location)
         experiment = client.get_experiment(created)
     return experiment
-
-
-def _restore_default(client: "MlflowClient") -> None:
-    """Restore the experiment that MLflow uses where none is named, if it was deleted as soon as it
-    was made: earlier versions did so."""
-    from mlflow.entities import ViewType
-
-    for each in client.search_experiments(ViewType.DELETED_ONLY):
-        age = (each.last_update_time or 0) - (each.creation_time or 0)
-        if each.experiment_id == "0" and age < _AT_ONCE:
-            client.restore_experiment(each.experiment_id)
 
 
 def _unusable(uri: str, error: BaseException | str) -> LedgerError:

@@ -225,7 +225,6 @@ class _Push:
 
         Doubles are deleted, too: two clones made them that saw no run of each other.
         """
-        from mlflow.entities import ViewType
         from mlflow.exceptions import MlflowException
 
         finished: dict[str, MlflowRun] = {}
@@ -235,16 +234,10 @@ class _Push:
             self._client.search_runs,
             [self._experiment_id],
             ours,
-            ViewType.ALL,
             order_by=order,
         )
         for run in found:
             fingerprint = run.data.tags[FINGERPRINT]
-            if run.info.lifecycle_stage == "deleted":
-                if not run.info.run_name.startswith(OLD) or TYPE not in run.data.tags:
-                    continue  # by the user, or for what is said above
-                # earlier versions deleted those that are replaced
-                self._client.restore_run(run.info.run_id)
             if self._is_under_way(run):
                 self._elsewhere.add(fingerprint)
             elif (
