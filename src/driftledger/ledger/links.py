@@ -21,7 +21,6 @@ from driftledger.ledger.bundles.reading import (
     Bundle,
     Json,
     OpenedFolder,
-    ScoreSource,
     digests,
     field,
     load,
@@ -166,7 +165,8 @@ def check_links(bundle: Bundle) -> Lines:
                     folder,
                 )
             seen.add(str(folder))
-        yield from check_lineage(bundle, lineage, paths)
+        combination = bundle.evidence["combination"]
+        yield from check_lineage(lineage, bundle.folder, combination, paths)
         paths.update(field(folders_of(lineage), "path"))
     for path in bundle.named:
         if paths.isdisjoint(path[: slash.start()] for slash in re.finditer("/", path)):
@@ -174,37 +174,34 @@ def check_links(bundle: Bundle) -> Lines:
 
 
 def check_lineage(
-    source: ScoreSource,
     lineage: Json,
+    opened: Callable[[str], OpenedFolder],
+    combination: Sequence[str],
     checked: Container[str],
 ) -> Lines:
     """Check that a score, its records and its data belong together.
 
     Args:
+        opened: opens the folder of a path.
         checked: the paths of folders that have been checked.
     """
     path = f"{lineage['folder']['path']}/{_SCORE}"
-    data = lineage["data"]["path"]
-    yield from guarded(path, _score, source, lineage)
-    if data not in checked:
-        yield from guarded(data, data_lines, source.folder(data))
+    data = opened(lineage["data"]["path"])
+    yield from guarded(path, _score, lineage, combination)
+    if data.path not in checked:
+        yield from guarded(data.path, data_lines, data)
     for stage, folder in lineage["collected"].items():
-        records = source.folder(folder["path"])
-        if folder["path"] not in checked:
-            yield from guarded(
-                folder["path"],
-                _collected,
-                source,
-                lineage,
-                stage,
-            )
-            yield from guarded(folder["path"], check_calls, records)
+        records = opened(folder["path"])
+        if records.path not in checked:
+            yield from guarded(records.path, _collected, records, data)
+            yield from guarded(records.path, check_calls, records)
         yield from guarded(
-            folder["path"],
+            records.path,
             _card,
-            source,
             lineage,
             stage,
+            records,
+            data,
         )
 
 
@@ -433,7 +430,7 @@ def check_ledger(bundle: Bundle) -> Lines:
         yield differs(f"{name}: {path}", "the bundle leaves out this score of the run")
 
 
-def _score(source: ScoreSource, lineage: Json) -> Lines:
+def _score(lineage: Json, combination: Sequence[str]) -> Lines:
     """Check the place of a score, its combination, and the settings of its stages."""
     score = lineage["score"]
     folder = lineage["folder"]["path"]
@@ -446,7 +443,7 @@ def _score(source: ScoreSource, lineage: Json) -> Lines:
         sorted(folder.split("/")[2:]),
         "its path",
     )
-    run = dict(zip(_COMBINATION, source.evidence["combination"], strict=True))
+    run = dict(zip(_COMBINATION, combination, strict=True))
     yield from compare(
         f"{path}: keys.",
         run | keys,
@@ -591,14 +588,8 @@ def _media(folder: OpenedFolder, media: Mapping[str, str]) -> Lines:
             yield differs(f"{folder.path}/{name}", "no record has this file")
 
 
-def _collected(
-    source: ScoreSource,
-    lineage: Json,
-    stage: str,
-) -> Lines:
+def _collected(folder: OpenedFolder, data: OpenedFolder) -> Lines:
     """Check that the records of a stage are of the data, and have their files."""
-    folder = source.folder(lineage["collected"][stage]["path"])
-    data = source.folder(lineage["data"]["path"])
     records = folder.rows(_RECORDS)
     listing = data.rows(
         "samples.jsonl" if data.has("samples.jsonl") else "questions.jsonl"
@@ -668,16 +659,15 @@ def _duplicates(folder: OpenedFolder, units: Iterable[str]) -> Lines:
 
 
 def _card(
-    source: ScoreSource,
     lineage: Json,
     stage: str,
+    folder: OpenedFolder,
+    data: OpenedFolder,
 ) -> Lines:
     """Check that a score and the card of a collect stage agree, and both with the data."""
     score = lineage["score"]
     inputs = score["inputs"]
     path = f"{lineage['folder']['path']}/{_SCORE}"
-    folder = source.folder(lineage["collected"][stage]["path"])
-    data = source.folder(lineage["data"]["path"])
     card = folder.json(_CARD)
     where = f"{folder.path}/{_CARD}"
     records = {stage: folder.names[_RECORDS]["sha256"]}

@@ -4,7 +4,7 @@ import io
 import re
 from collections.abc import Callable, Container, Mapping, Sequence
 from functools import cache
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -99,18 +99,6 @@ class OpenedFolder:
     def has(self, name: str) -> bool:
         """Return True if the file can be read."""
         return name in self._held
-
-
-class ScoreSource(Protocol):
-    """The files behind scores, in a bundle or in a checkout."""
-
-    @property
-    def evidence(self) -> Json:
-        """The evidence of the run, with its ``combination``."""
-
-    @property
-    def folder(self) -> Callable[[str], OpenedFolder]:
-        """A function that opens the folder of a path."""
 
 
 class Bundle:

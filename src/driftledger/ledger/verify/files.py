@@ -5,12 +5,11 @@ DVC's hashes say that files are those that were written. The hashes inside of fi
 was written belongs together, and hold for files that were handed on without DVC.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache, partial
-from typing import NamedTuple
 
 from driftledger.benchmarks.score import SCORE
-from driftledger.core.canonical import Json, sha256_file, sha256_of
+from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import ConfigError, LedgerError, StoreError
 from driftledger.core.files import INPUTS, Made, parse_json, read_regular
 from driftledger.core.media import MEDIA
@@ -94,14 +93,14 @@ def check_links(runs: Sequence[Run], contents: Contents) -> VerifyResult:
                 why = f"{absent[0]} is not here as it was recorded; {FETCH}"
                 result.skip(lineage.score_path, why)
                 continue
-            source = _Source(
-                {"combination": run.combination},
-                {folder.path: opened(folder) for folder in folders},
-            )
+            behind = {folder.path: opened(folder) for folder in folders}
             content = lineage.model_dump(mode="json", by_alias=True)
-            content["score"] = source.folder(lineage.folder.path).json(SCORE)
+            content["score"] = behind[lineage.folder.path].json(SCORE)
             result.add(links.check_components(content), "links")
-            result.add(links.check_lineage(source, content, checked), "links")
+            lines = links.check_lineage(
+                content, behind.__getitem__, run.combination, checked
+            )
+            result.add(lines, "links")
             checked.update(folder.path for folder in folders)
     return result
 
@@ -123,16 +122,6 @@ def check_store(project: Project) -> VerifyResult:
                 advice = "delete it, and 'driftledger run' restores it or makes its call again"
                 result.find(str(file), f"{what}; {advice}")
     return result
-
-
-class _Source(NamedTuple):
-    """A run of a checkout, as a bundle has one."""
-
-    evidence: Json
-    folders: Mapping[str, reading.OpenedFolder]
-
-    def folder(self, path: str) -> reading.OpenedFolder:
-        return self.folders[path]
 
 
 def _opened(contents: Contents, folder: Folder) -> reading.OpenedFolder:
