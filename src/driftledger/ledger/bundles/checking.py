@@ -333,17 +333,8 @@ class GivenEncoder:
     frechet_name: str
     batch_size: int = 4096
 
-    @property
-    def fingerprint(self) -> str:
-        return self.card.fingerprint
-
-    @property
-    def provider(self) -> str:
-        return self.card.provider
-
-    @property
-    def mark(self) -> str | None:
-        return self.card.mark
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.card, name)
 
     @property
     def is_control(self) -> bool:
