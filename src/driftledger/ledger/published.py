@@ -139,8 +139,7 @@ def refuse_if_deleted(root: Path) -> None:
     """Raise LedgerError if the last commit has files of published runs that are gone: new ones
     would hide that."""
     git = Git.around(root)
-    tree = git.id_at(git.heads()[0], PUBLISHED) if git else None
-    names = git.files(tree) if git and tree else ()
+    names = git.files(git.id_at(git.heads()[0], PUBLISHED)) if git else ()
     gone = sorted(name for name in names if not (root / PUBLISHED / name).is_file())
     if gone:
         raise LedgerError(

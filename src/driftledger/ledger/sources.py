@@ -1,7 +1,7 @@
 """The scores of a project: those that are selected, and published ones in Git's history."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from functools import cached_property
@@ -14,7 +14,7 @@ from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import DriftledgerError, LedgerError, first_few
 from driftledger.ledger.lineage import Lineage, Published, Run, published_in, read_runs
 from driftledger.ledger.objects.contents import Contents
-from driftledger.ledger.objects.git import CommitTree, Git
+from driftledger.ledger.objects.git import CommitTree
 from driftledger.ledger.published import mlflow_state, read_published
 from driftledger.metrics.intervals import ConfidenceInterval
 from driftledger.project.project import Combination, Project
@@ -69,8 +69,8 @@ class Sources:
 
     def __init__(self, project: Project) -> None:
         self.root = project.root
-        self.git = Git.around(project.root)
         self.contents = Contents(project.root, trust=project.own_code)
+        self.git = self.contents.git
         self.selected = project.selected
         self.combinations = project.combinations
         self.incomplete = ""
@@ -150,11 +150,9 @@ class Sources:
                 advice = "this clone is shallow: run 'git fetch --unshallow'"
             raise LedgerError(f"no commit {reference!r:.100} here; {advice}")
         tree = CommitTree(self.git, commit)
-        scores = self.git.id_at(commit, SCORES)
-        files = self.git.files(scores) if scores else {}
         names = []
         for published in published_in(tree):
-            if not _has_scores(tree, files, published):
+            if not _has_scores(tree, published):
                 continue
             if name not in (published.combination.path, str(published.combination)):
                 names.append(published.combination.path)
@@ -189,25 +187,20 @@ class Sources:
                     yield former
 
     @cached_property
-    def _states(self) -> list[tuple[CommitTree, Mapping[str, str]]]:
-        """Each state of the scores in Git's history: the newest commit that has it, and path → id
-        of each file."""
+    def _states(self) -> list[CommitTree]:
+        """The newest commit that has each state of the scores in Git's history."""
         git = self.git
         if git is None:
             return []
         newest: dict[str | None, str] = {}
         for commit in git.commits()[::-1]:
             newest.setdefault(git.id_at(commit.id, SCORES), commit.id)
-        return [
-            (CommitTree(git, commit), git.files(tree))
-            for tree, commit in newest.items()
-            if tree
-        ]
+        return [CommitTree(git, commit) for tree, commit in newest.items() if tree]
 
     def _from_git(self, published: Published) -> Run | None:
         """Read a published run from the newest commit that has all of its scores."""
-        for tree, files in self._states:
-            if _has_scores(tree, files, published):
+        for tree in self._states:
+            if _has_scores(tree, published):
                 return self._read(published, tree)
         return None
 
@@ -230,19 +223,12 @@ def nearest(text: str, names: Iterable[str]) -> str:
     return ", ".join(get_close_matches(text[:200], names, n=8, cutoff=0.0)) or "none"
 
 
-def _has_scores(
-    tree: CommitTree, files: Mapping[str, str], published: Published
-) -> bool:
-    """Return True if a commit has every score of a published run as it was published.
-
-    Args:
-        files: path below the folder of scores → id of the file's content.
-    """
+def _has_scores(tree: CommitTree, published: Published) -> bool:
+    """Return True if a commit has every score of a published run as it was published."""
     for score in published.scores:
-        folder = score.path.removeprefix(f"{SCORES}/")
         for name, sha256 in ((SCORE, score.score), (ROWS, score.rows)):
-            blob = files.get(f"{folder}/{name}")
-            if sha256_bytes(tree.git.read(blob) or b"") != sha256:
+            data = tree.read(f"{score.path}/{name}") or b""
+            if sha256_bytes(data) != sha256:
                 return False
     return True
 

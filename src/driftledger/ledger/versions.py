@@ -105,7 +105,7 @@ def _history(sources: Sources, parts: Sequence[Part]) -> Iterator[tuple[Score, J
     stood: dict[tuple[str, str], tuple[Commit, Commit]] = {}
     for commit in git.commits():
         tree = git.id_at(commit.id, SCORES)
-        for path, blob in git.files(tree).items() if tree else ():
+        for path, blob in git.files(tree).items():
             if path.endswith(f"/{SCORE}"):
                 first, _ = stood.get((path, blob), (commit, commit))
                 stood[path, blob] = (first, commit)

@@ -66,8 +66,8 @@ class Git:
         self.prefix = "" if below == "." else f"{below}/"
         """What a path of the project begins with when it is relative to the top of the checkout."""
         self.files = cache(self._files)
-        """Id of a tree → path below it → id of the file's content; subtrees that several trees
-        share are read once."""
+        """Id of a tree → path below it → id of the file's content, none for no tree; subtrees that
+        several trees share are read once."""
         self._md5 = cache(lambda name: md5_bytes(self.read(name) or b""))
 
     @classmethod
@@ -137,10 +137,10 @@ class Git:
 
     def read(self, name: str | None) -> bytes | None:
         """Read a file by its id; None if the repository has no such file."""
-        blob = None if name is None else self._object(name)
+        blob = self._object(name)
         return blob.data if isinstance(blob, pygit2.Blob) else None
 
-    def listing(self, tree: str) -> Listing:
+    def listing(self, tree: str | None) -> Listing:
         """Return path below a tree → MD5 of the file's content."""
         return {path: self._md5(blob) for path, blob in self.files(tree).items()}
 
@@ -169,7 +169,7 @@ class Git:
                 named.setdefault(name, commit)
         return named
 
-    def _files(self, tree: str) -> dict[str, str]:
+    def _files(self, tree: str | None) -> dict[str, str]:
         folder = self._object(tree)
         files = dict[str, str]()
         for entry in folder if isinstance(folder, pygit2.Tree) else ():
@@ -206,9 +206,9 @@ class Git:
                 "'git fsck'"
             ) from None
 
-    def _object(self, name: str) -> pygit2.Object | None:
+    def _object(self, name: str | None) -> pygit2.Object | None:
         try:
-            return self._repository[name]
+            return None if name is None else self._repository[name]
         except _UNREADABLE:
             return None
 
@@ -231,8 +231,7 @@ class CommitTree(NamedTuple):
 
     def listing(self, folder: str) -> Listing:
         """Return path relative to the folder → MD5 of every file below it."""
-        tree = self.git.id_at(self.commit, folder)
-        return {} if tree is None else self.git.listing(tree)
+        return self.git.listing(self.git.id_at(self.commit, folder))
 
 
 def why_unread(root: Path) -> str:
