@@ -34,6 +34,7 @@ from driftledger.project.project import (
     NOTED_SETTINGS,
     RESOLVED,
     Combination,
+    folder_in,
 )
 
 PUBLISHED = "ledger"
@@ -325,10 +326,9 @@ def _check_outputs(tree: Workspace | CommitTree, folders: Sequence[Folder]) -> N
 
 def _is_scored(lock: Lock, spec: Benchmark, keys: Keys) -> bool:
     """Return True if the stage that scores was to write a score."""
-    inner = spec.scores.at(keys).removeprefix(f"{spec.scores.out(keys)}/")
     noted = lock[spec.scores.lock(keys)].noted
     inputs = noted.get(f"score.{keys['model']}")
-    return isinstance(inputs, dict) and inner in inputs
+    return isinstance(inputs, dict) and folder_in(spec.scores, keys) in inputs
 
 
 def fingerprint_of(scores: Mapping[str, Score], combination: Combination) -> str:
@@ -444,7 +444,7 @@ def published_in(tree: CommitTree) -> Iterator[Published]:
     """Yield the published runs of a commit; files that are not as they were written are left
     out."""
     folder = tree.git.id_at(tree.commit, PUBLISHED)
-    for name, blob in sorted(tree.git.files(folder).items()) if folder else ():
+    for name, blob in sorted(tree.git.files(folder).items()):
         with suppress(StoreError, ValueError, TypeError):
             yield _parse_published(name, tree.git.read(blob) or b"")
 

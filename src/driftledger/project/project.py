@@ -156,9 +156,8 @@ class Project:
     def noted_of(self, stage: Stage, keys: Keys) -> Json:
         """Return what ``resolve`` noted of a folder that collects or scores; empty if nothing."""
         kind = stage.lock(keys).partition("@")[0]
-        name = stage.at(keys).removeprefix(f"{stage.out(keys)}/")
         digest = self.noted().get(kind, {}).get(keys["model"], "")
-        noted: Json = self.noted_settings(digest).get(name, {})
+        noted: Json = self.noted_settings(digest).get(folder_in(stage, keys), {})
         return noted
 
     def to_score(self, spec: Benchmark, keys: Keys) -> ToScore:
@@ -254,6 +253,11 @@ class Project:
     def store(self, *, writes: bool = True) -> CallStore:
         """Open the call store; errors as of :class:`CallStore`."""
         return CallStore(self.state, writes=writes, wait=self.waits)
+
+
+def folder_in(stage: Stage, keys: Keys) -> str:
+    """Return a folder's path below its stage's output."""
+    return stage.at(keys).removeprefix(f"{stage.out(keys)}/")
 
 
 def calls_folder(store: str | Path | None = None) -> str:

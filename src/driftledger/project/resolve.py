@@ -28,7 +28,7 @@ from driftledger.core.paths import Keys
 from driftledger.core.registry import PROVIDED_SECTIONS
 from driftledger.core.text import say
 from driftledger.data.datasets.base import Provider
-from driftledger.project.project import NOTED_SETTINGS, RESOLVED, Project
+from driftledger.project.project import NOTED_SETTINGS, RESOLVED, Project, folder_in
 from driftledger.project.settings import Settings
 
 NOTHING = "none"
@@ -173,11 +173,6 @@ def _versions(project: Project, missing: dict[str, str] | None) -> Json:
             if (section, name) not in settings.given and not is_ours(module):
                 noted[section][name]["code"] = code_digest(module)
     return noted
-
-
-def folder_in(stage: Stage, keys: Keys) -> str:
-    """Return a folder's path below its stage's output."""
-    return stage.at(keys).removeprefix(f"{stage.out(keys)}/")
 
 
 def inputs_of(
