@@ -192,10 +192,7 @@ class Sources:
         git = self.git
         if git is None:
             return []
-        newest: dict[str | None, str] = {}
-        for commit in git.commits()[::-1]:
-            newest.setdefault(git.id_at(commit.id, SCORES), commit.id)
-        return [CommitTree(git, commit) for tree, commit in newest.items() if tree]
+        return [CommitTree(git, commit) for _, commit in git.ever_at(SCORES)]
 
     def _from_git(self, published: Published) -> Run | None:
         """Read a published run from the newest commit that has all of its scores."""
