@@ -68,7 +68,7 @@ from driftledger.core.files import (
 )
 from driftledger.core.paths import STATE
 from driftledger.core.text import for_line, say
-from driftledger.ledger.lock import locked_now, parse_lock
+from driftledger.ledger.lock import locked_now, noted_digest, parse_lock
 from driftledger.ledger.objects.git import is_outside, is_unreadable, why_unread
 from driftledger.project.project import LOCK, Project
 from driftledger.project.resolve import resolve
@@ -207,15 +207,12 @@ class _Run:
         lacking = []
         for model in project.settings.run.models:
             stage = f"collect@{model}"
-            digest = noted["collect"][model]
-            is_locked = (
-                stage in lock and lock[stage].digest(f"collect.{model}") == digest
-            )
+            is_locked = noted_digest(lock, stage) == noted["collect"][model]
             made = [task.made() for task in tasks_of(project, [model])]
             if is_locked and not all(made):
                 lacking.append(stage)
         is_built = (project.root / DATASET.out({})).is_dir()
-        is_locked = "data" in lock and lock["data"].digest("data") == noted["data"]
+        is_locked = noted_digest(lock, "data") == noted["data"]
         if is_locked and (lacking or not is_built):
             lacking.insert(0, "data")
         return lacking

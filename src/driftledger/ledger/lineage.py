@@ -26,7 +26,13 @@ from driftledger.core.files import (
 from driftledger.core.grouping import grouped
 from driftledger.core.paths import Keys
 from driftledger.core.strict import Strict, Version
-from driftledger.ledger.lock import Lock, parse_lock, read_lock, with_settings
+from driftledger.ledger.lock import (
+    Lock,
+    noted_digest,
+    parse_lock,
+    read_lock,
+    with_settings,
+)
 from driftledger.ledger.objects.files import Workspace, listing_md5
 from driftledger.ledger.objects.git import CommitTree, Git, is_unreadable
 from driftledger.project.project import (
@@ -291,8 +297,7 @@ def incomplete_models(
         with suppress(ValueError, LookupError, TypeError):  # nothing is noted
             noted = load_json(tree.read(RESOLVED) or b"")
             for kind in ("collect", "score"):
-                entry = lock.get(f"{kind}@{model}")
-                before = entry.digest(f"{kind}.{model}") if entry else ""
+                before = noted_digest(lock, f"{kind}@{model}")
                 is_lacking |= noted[kind][model] != before
         for spec, keys in own:
             made = f"{spec.collects.at(keys)}/{INPUTS}"

@@ -43,12 +43,6 @@ class LockEntry(BaseModel):
         noted: Json = self.params.get(RESOLVED, {})
         return noted
 
-    def digest(self, name: str) -> str:
-        """Return the digest of what ``resolve`` had noted, as ``collect.<model>``; empty without
-        it."""
-        noted = self.noted.get(name, "")
-        return noted if isinstance(noted, str) else sha256_of(noted)
-
     def out(self, path: str) -> LockedFile | None:
         """Return the output at ``path``, relative to the top folder, if the stage wrote it."""
         return next((out for out in self.outs if out.path == path), None)
@@ -60,6 +54,13 @@ Lock: TypeAlias = dict[str, LockEntry]
 
 class _Lock(BaseModel):
     stages: Lock
+
+
+def noted_digest(lock: Lock, stage: str) -> str:
+    """Return the digest of what ``resolve`` had noted for a stage when it ran; empty without
+    it."""
+    noted = lock[stage].noted.get(stage.replace("@", "."), "") if stage in lock else ""
+    return noted if isinstance(noted, str) else sha256_of(noted)
 
 
 def read_lock(root: Path) -> Lock:
