@@ -37,7 +37,7 @@ from driftledger.core.canonical import (
     sha256_file,
     sha256_of,
 )
-from driftledger.core.errors import StoreError
+from driftledger.core.errors import DriftledgerError, StoreError
 from driftledger.core.paths import leads_out
 from driftledger.core.strict import explain
 from driftledger.core.text import shortened
@@ -259,7 +259,7 @@ def stream_jsonl(
     Args:
         start: the first byte of the first line to read.
     """
-    with _reading(path), open_regular(path) as file:
+    with reading(path), open_regular(path) as file:
         file.seek(start)
         number = 0
         # a longer line is refused by its first part
@@ -275,24 +275,31 @@ def read_bytes(path: Path) -> bytes:
     Raises:
         StoreError: it is missing, too large, or something else, such as a link to a device.
     """
-    with _reading(path):
+    with reading(path):
         return read_regular(path)
 
 
 @contextmanager
-def _reading(path: Path) -> Iterator[None]:
-    """Say what to do about a file that cannot be read; errors as in :func:`read_bytes`."""
+def reading(
+    path: Path,
+    kind: type[DriftledgerError] = StoreError,
+    missing: str = "run 'dvc pull' to fetch it, or 'dvc repro' to make it",
+    unread: str = " ({}); run 'dvc repro' to make it again",
+) -> Iterator[None]:
+    """Say what to do about a file that cannot be read; errors as in :func:`read_bytes`.
+
+    Args:
+        kind: of the error.
+        missing: what to do if there is no such file.
+        unread: the end of the sentence about another error, with a place for the reason.
+    """
     try:
         yield
     except FileNotFoundError:
-        raise StoreError(
-            f"{path} is missing; run 'dvc pull' to fetch it, or 'dvc repro' to make it"
-        ) from None
+        raise kind(f"{path} is missing; {missing}") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise StoreError(
-            f"{path} cannot be read ({reason}); run 'dvc repro' to make it again"
-        ) from None
+        raise kind(f"{path} cannot be read{unread.format(reason)}") from None
 
 
 def read_regular(

@@ -9,7 +9,13 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from driftledger.core.canonical import Json, sha256_of
 from driftledger.core.errors import LedgerError
-from driftledger.core.files import LARGEST_YAML, load_json, load_yaml, read_regular
+from driftledger.core.files import (
+    LARGEST_YAML,
+    load_json,
+    load_yaml,
+    read_regular,
+    reading,
+)
 from driftledger.core.strict import Md5, RelativePath
 from driftledger.ledger.objects.files import Workspace
 from driftledger.project.project import LOCK, NOTED_SETTINGS, RESOLVED
@@ -69,15 +75,11 @@ def read_lock(root: Path) -> Lock:
     Raises:
         LedgerError: ``dvc.lock`` is missing, or cannot be read.
     """
-    try:
-        data = read_regular(root / LOCK, LARGEST_YAML, within=root)
-    except FileNotFoundError:
-        raise LedgerError(f"{root / LOCK} is missing; run 'dvc repro' first") from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise LedgerError(f"{root / LOCK} cannot be read: {reason}") from None
+    file = root / LOCK
+    with reading(file, LedgerError, missing="run 'dvc repro' first", unread=": {}"):
+        data = read_regular(file, LARGEST_YAML, within=root)
     behind = Workspace(root).read(NOTED_SETTINGS)
-    return with_settings(parse_lock(data, str(root / LOCK)), behind)
+    return with_settings(parse_lock(data, str(file)), behind)
 
 
 def with_settings(lock: Lock, behind: bytes | None) -> Lock:

@@ -27,7 +27,7 @@ from driftledger.benchmarks.registry import (
 from driftledger.benchmarks.settings import EntryOf, NeededFor, OfSelected, Section
 from driftledger.components.base import Encoder, Model
 from driftledger.core.errors import ConfigError, UntrustedCodeError, unknown_name
-from driftledger.core.files import LARGEST_YAML, load_yaml, read_regular
+from driftledger.core.files import LARGEST_YAML, load_yaml, read_regular, reading
 from driftledger.core.media import Kind
 from driftledger.core.paths import Keys
 from driftledger.core.registry import PROVIDED_SECTIONS
@@ -324,15 +324,9 @@ def read_yaml(path: Path, *, within: Path | None = None) -> Any:
     Raises:
         ConfigError: it is missing, or is not YAML.
     """
-    try:
+    missing = "run this in a project, or 'driftledger init' first"
+    with reading(path, ConfigError, missing=missing, unread=": {}"):
         data = read_regular(path, LARGEST_YAML, within=within)
-    except FileNotFoundError:
-        raise ConfigError(
-            f"{path} is missing; run this in a project, or 'driftledger init' first"
-        ) from None
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise ConfigError(f"{path} cannot be read: {reason}") from None
     try:
         content = load_yaml(data.decode())
         json.dumps(content)
