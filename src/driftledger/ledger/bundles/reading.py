@@ -84,17 +84,10 @@ class OpenedFolder:
         self.names = named
         """Name → the digests of a file, which are known also if it was left out."""
         self._held = held
-        self._read = read
-        self.json = cache(self._json)
-        self.rows = cache(self._rows)
-
-    def _json(self, name: str) -> Any:
-        """Read a JSON file."""
-        return load(self._read(name))
-
-    def _rows(self, name: str) -> list[Any]:
-        """Read the lines of a JSONL file."""
-        return [load(line) for line in self._read(name).splitlines()]
+        self.json = cache(lambda name: load(read(name)))
+        """Name → the content of a JSON file."""
+        self.rows = cache(lambda name: [load(line) for line in read(name).splitlines()])
+        """Name → the lines of a JSONL file."""
 
     def has(self, name: str) -> bool:
         """Return True if the file can be read."""
