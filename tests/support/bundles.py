@@ -179,7 +179,9 @@ class Forger:
     def seal(self) -> None:
         """Let the fingerprint be that of the scores, and publish the run once more."""
         self.rehash()
-        found = run_fingerprint(Bundle(Archive(self._file())))
+        bundle = Bundle(Archive(self._file()))
+        scores = {each["folder"]["path"]: each["score"] for each in bundle.lineages}
+        found = run_fingerprint(bundle.evidence["combination"], scores)
         self.json(EVIDENCE, lambda evidence: evidence.update(fingerprint=found))
         self.json(MANIFEST, lambda manifest: manifest["run"].update(fingerprint=found))
         for name in [name for name in self.members if name.startswith(LEDGER)]:

@@ -26,6 +26,7 @@ from driftledger.core.files import (
 from driftledger.core.grouping import grouped
 from driftledger.core.paths import Keys
 from driftledger.core.strict import Strict, Version
+from driftledger.ledger.links import run_fingerprint
 from driftledger.ledger.lock import (
     Lock,
     noted_digest,
@@ -337,22 +338,9 @@ def _is_scored(lock: Lock, spec: Benchmark, keys: Keys) -> bool:
 
 
 def fingerprint_of(scores: Mapping[str, Score], combination: Combination) -> str:
-    """Hash a combination and the inputs of its scores: data, records, protocol, settings,
-    components.
-
-    Args:
-        scores: by their folders.
-    """
-    inputs = {}
-    for path, score in scores.items():
-        versions = {role: card.fingerprint for role, card in score.components.items()}
-        inputs[path] = {
-            "benchmark": score.benchmark,
-            "keys": score.keys,
-            "inputs": score.inputs.to_dict(),
-            "components": versions,
-        }
-    return sha256_of({"combination": list(combination), "scores": inputs})
+    """Return the fingerprint of a run with these scores, by their folders."""
+    content = {path: score.to_dict() for path, score in scores.items()}
+    return run_fingerprint([*combination], content)
 
 
 def read_lineage(

@@ -318,10 +318,13 @@ def _forgotten(
 def check_fingerprints(bundle: Bundle) -> Lines:
     """Check the fingerprints of the run, of components and of features."""
     where = f"{EVIDENCE}: fingerprint"
+    scores = {}
+    for lineage in bundle.lineages:
+        scores[lineage["folder"]["path"]] = lineage["score"]
     yield same(
         where,
         bundle.run["fingerprint"],
-        run_fingerprint(bundle),
+        run_fingerprint(bundle.evidence["combination"], scores),
         "its scores",
     )
     fingerprints = set[str]()
@@ -361,23 +364,22 @@ def _fingerprints(score: Json) -> dict[str, str]:
     return {role: card["fingerprint"] for role, card in score["components"].items()}
 
 
-def run_fingerprint(bundle: Bundle) -> str:
-    """Hash a combination and the inputs of its scores: data, records, settings, components."""
-    scores = {}
-    for lineage in bundle.lineages:
-        score = lineage["score"]
-        scores[lineage["folder"]["path"]] = {
+def run_fingerprint(combination: Sequence[str], scores: Mapping[str, Json]) -> str:
+    """Hash a combination and the inputs of its scores: data, records, protocol, settings,
+    components.
+
+    Args:
+        scores: as their files have them, by their folders.
+    """
+    inputs = {}
+    for path, score in scores.items():
+        inputs[path] = {
             "benchmark": score["benchmark"],
             "keys": score["keys"],
             "inputs": score["inputs"],
             "components": _fingerprints(score),
         }
-    return sha256_of(
-        {
-            "combination": bundle.evidence["combination"],
-            "scores": scores,
-        }
-    )
+    return sha256_of({"combination": combination, "scores": inputs})
 
 
 def check_ledger(bundle: Bundle) -> Lines:
