@@ -11,7 +11,7 @@ from driftledger.benchmarks.score import ROWS
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import sha256_of
 from driftledger.core.files import write_jsonl
-from driftledger.ledger.changes import changes_between
+from driftledger.ledger.changes import compare_with_changes
 from driftledger.ledger.compare import Changes, Floor
 from driftledger.ledger.gate import Gate, Verdict
 from driftledger.ledger.lineage import CodeVersion, Folder, Lineage, Run
@@ -88,8 +88,9 @@ def changes_of(root, case, score=None):
     sources = SimpleNamespace(
         contents=Contents(root, trust=False), versions=lambda combination: runs
     )
-    [found] = changes_between(Project(root), sources, runs[0], runs[1])
-    return {each.of: each for each in found}
+    comparison = compare_with_changes(Project(root), sources, runs[0], runs[1])
+    [pair] = comparison.pairs
+    return {each.of: each for each in pair.changes}
 
 
 @each_case(cases(__file__, "changes"))

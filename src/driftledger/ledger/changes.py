@@ -48,31 +48,18 @@ Asking: TypeAlias = dict[tuple[str, str, int], tuple[Answer, str]]
 def compare_with_changes(
     project: Project, sources: Sources, a: Run, b: Run, *, anyway: bool = False
 ) -> Comparison:
-    """Compare two runs and note what changed in each pair of scores; errors as of
-    :func:`~driftledger.ledger.compare.compare`."""
-    comparison = compare(a, b, sources.contents, anyway=anyway)
-    changes = changes_between(project, sources, a, b)
-    for pair, found in zip(comparison.pairs, changes, strict=True):
-        pair.changes.extend(found)
-    return comparison
-
-
-def changes_between(
-    project: Project, sources: Sources, a: Run, b: Run
-) -> list[list[Changes]]:
-    """Find what changed from A to B.
+    """Compare two runs, and note what changed in the answers and in the descriptions of each pair
+    of scores; nothing where the data differ. Errors are as of
+    :func:`~driftledger.ledger.compare.compare`.
 
     Nothing is called but the text encoder of A's scores, if it needs no download.
-
-    Returns:
-        For each pair of scores, in the order of a comparison's, the changes of its answers and of
-        its descriptions; none where the data differ.
     """
+    comparison = compare(a, b, sources.contents, anyway=anyway)
     again = _second_asking(a, b, sources)
-    changes = []
     tested = []
     p_values = []
-    for one, two in paired_scores(a, b)[0]:
+    scores, _, _ = paired_scores(a, b)
+    for pair, (one, two) in zip(comparison.pairs, scores, strict=True):
         inputs = one.score.inputs
         askings = [one, two]
         for each in again.lineages if again else ():
@@ -81,20 +68,18 @@ def changes_between(
             is_same = theirs.data_digest == inputs.data_digest
             if each.place == one.place and is_alike and is_same:
                 askings.append(each)
-        found: list[Changes] = []
         if two.score.inputs.data_digest == inputs.data_digest:
-            found = list(_changes_of(askings, sources.contents))
-        for kind in found:
+            pair.changes.extend(_changes_of(askings, sources.contents))
+        for kind in pair.changes:
             if kind.of == "descriptions":
                 _compare_texts(kind, one, project)
             p_value = kind.floor.p_value if kind.floor else kind.p_value
             if p_value is not None:
                 tested.append(kind)
                 p_values.append(p_value)
-        changes.append(found)
     for kind, p_holm in zip(tested, holm(p_values), strict=True):
         kind.p_holm = p_holm
-    return changes
+    return comparison
 
 
 def _changes_of(askings: Sequence[Lineage], contents: Contents) -> Iterator[Changes]:

@@ -211,7 +211,7 @@ class ScorePair:
     cost: dict[str, Numbers]
     """Cost that both know, and that is not 0 → ``a``, ``b``, and B's in A's as ``ratio``."""
     changes: list[Changes] = field(default_factory=list)
-    """What changed, where :func:`~driftledger.ledger.changes.changes_between` looked."""
+    """What changed, where :func:`~driftledger.ledger.changes.compare_with_changes` looked."""
 
     @property
     def name(self) -> str:
