@@ -231,9 +231,9 @@ def test_a_forged_description_is_found_when_its_call_is_made_again(
     )
     ledger.relock()
     again = regenerate(
-        ledger.project,
         [ledger.evidence()],
         Contents(ledger.root, trust=False),
+        Components(ledger.project),
         10_000,
         seed=1,
     )
@@ -261,7 +261,8 @@ def test_a_served_model_that_a_component_does_not_name_is_found(ledger):
     ledger.edit(RECORDS, change, 0)
     ledger.relock()
     contents = Contents(ledger.root, trust=False)
-    again = regenerate(ledger.project, [ledger.evidence()], contents, 10_000)
+    components = Components(ledger.project)
+    again = regenerate([ledger.evidence()], contents, components, 10_000)
     [found] = again.result.findings
     assert found.what == (
         "'gpt-5.4-2026-03-17' is stored as the served model, regions names None"
@@ -291,9 +292,9 @@ def test_an_image_through_weights_may_be_two_levels_off(
     )
     ledger.relock()
     result = regenerate(
-        ledger.project,
         [ledger.evidence()],
         Contents(ledger.root, trust=False),
+        Components(ledger.project),
         10_000,
         seed=1,
     ).result

@@ -179,7 +179,7 @@ def verify(
         checks["race"] = check_race(lineages, contents)
     again: Regenerated | None = None
     if regenerated:
-        again = regenerate(project, runs, contents, regenerated, seed, components)
+        again = regenerate(runs, contents, components, regenerated, seed)
         checks["calls made again"] = again.result
     if not any(check.findings for check in checks.values()):
         from driftledger.reports.report import check_report

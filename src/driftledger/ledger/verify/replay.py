@@ -235,12 +235,11 @@ class Regenerated(NamedTuple):
 
 
 def regenerate(
-    project: Project,
     runs: Sequence[Run],
     contents: Contents,
+    components: Components,
     count: int,
     seed: int | None = None,
-    components: Components | None = None,
 ) -> Regenerated:
     """Make some of the calls behind runs again, and compare texts, and images byte by byte.
 
@@ -255,7 +254,6 @@ def regenerate(
             foreseen.
     """
     seed = secrets.randbits(63) if seed is None else seed
-    components = components or Components(project)
     result = VerifyResult()
     compared = Counter[str]()
     # One score of each set of records: several encoders look at the same ones.
