@@ -6,7 +6,7 @@ import pytest
 
 from driftledger.core.errors import LedgerError
 from driftledger.ledger.compare import MetricComparison
-from driftledger.ledger.gate import Gate, Verdict, verdict_of
+from driftledger.ledger.gate import Gate, Verdict, conclusion
 from tests.support.cases import cases, each_case
 
 
@@ -35,14 +35,15 @@ def test_one_failure_fails_and_one_unknown_leaves_it_open():
     unknown = MetricComparison("similarity_at_5", 0.5, 0.6, "not ranked: few")
     worse = MetricComparison("gc_at_5", 0.5, 0.4, difference=-0.1, p_holm=0.01)
     gate = Gate("worse")
-    assert verdict_of(gate.judge(comparison(known))) == 0
-    assert verdict_of(gate.judge(comparison(known, unknown))) == 3
-    assert verdict_of(gate.judge(comparison(worse, unknown))) == 1
-    assert verdict_of([]) == 0
-    assert verdict_of(gate.judge(comparison())) == 3  # no headline is in both
+    assert conclusion(gate.judge(comparison(known)), "headlines").verdict == 0
+    assert conclusion(gate.judge(comparison(known, unknown)), "headlines").verdict == 3
+    assert conclusion(gate.judge(comparison(worse, unknown)), "headlines").verdict == 1
+    assert conclusion([], "headlines").verdict == 0
+    # no headline is in both
+    assert conclusion(gate.judge(comparison()), "headlines").verdict == 3
     lost = comparison(known)
     lost.only_a.append("mme on photos")
-    assert verdict_of(gate.judge(lost)) == 3
+    assert conclusion(gate.judge(lost), "headlines").verdict == 3
 
 
 def test_one_margin_is_not_of_two_metrics():

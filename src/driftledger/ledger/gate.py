@@ -121,20 +121,16 @@ class Gate(NamedTuple):
 
 
 def conclusion(judgements: Sequence[Judgement], of: str) -> Judgement:
-    """Return the verdict over all judgements ``of`` headlines, and how many of them it is."""
-    verdict = verdict_of(judgements)
-    alike = sum(judgement.verdict is verdict for judgement in judgements)
+    """Return the verdict over all judgements ``of`` headlines, and how many of them it is: one
+    failure fails a comparison, one unknown leaves it open."""
+    verdicts = [judgement.verdict for judgement in judgements]
+    verdict = Verdict.PASSES
+    for worse in (Verdict.UNKNOWN, Verdict.FAILS):
+        if worse in verdicts:
+            verdict = worse
+    alike = verdicts.count(verdict)
     cannot_tell = "cannot tell: " if verdict is Verdict.UNKNOWN else ""
     return Judgement(verdict, f"{cannot_tell}{alike} of {len(judgements)} {of}")
-
-
-def verdict_of(judgements: Sequence[Judgement]) -> Verdict:
-    """Return the verdict on a comparison: one failure fails it, one unknown leaves it open."""
-    verdicts = {judgement.verdict for judgement in judgements}
-    for verdict in (Verdict.FAILS, Verdict.UNKNOWN):
-        if verdict in verdicts:
-            return verdict
-    return Verdict.PASSES
 
 
 def _chosen(
