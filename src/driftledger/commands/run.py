@@ -11,8 +11,8 @@ import json
 import sys
 import time
 import traceback
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout, suppress
+from collections.abc import Callable, Collection, Sequence
+from contextlib import redirect_stdout, suppress
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
@@ -121,7 +121,11 @@ def run(
             write_json(project.root / STATE / FAILED, {})
             if force:
                 _forget_what_was_made(project.root, project.settings.run.models)
-            with _log(project.root, plain=plain):
+            shown = [sys.stdout] if plain else []
+            with (
+                (project.root / STATE / LOG).open("w", encoding="utf-8") as file,
+                redirect_stdout(_Log(file, *shown)),
+            ):
                 if until is not None:
                     _Run(project, stages, plain=plain).build()
                     race(project)
@@ -324,19 +328,9 @@ class _Run:
         note_books(root, books)
 
 
-@contextmanager
-def _log(root: Path, *, plain: bool) -> Iterator[None]:
-    """Let what stages print go to the log, and to the terminal if that is asked for."""
-    shown = [sys.stdout] if plain else []
-    with (
-        (root / STATE / LOG).open("w", encoding="utf-8") as file,
-        redirect_stdout(_Log(file, *shown)),
-    ):
-        yield
-
-
 class _Log(io.TextIOBase):
-    """Printed text, in a file and on a terminal; a full disk or a closed terminal ends nothing."""
+    """What stages print, in a file and on a terminal; a full disk or a closed terminal ends
+    nothing."""
 
     def __init__(self, *places: TextIO) -> None:
         self._places = places

@@ -119,10 +119,6 @@ class ComparedValue(NamedTuple):
         return type(self.stored) is type(self.again) and bool(self.stored == self.again)
 
     @property
-    def are_numbers(self) -> bool:
-        return {type(self.stored), type(self.again)} <= {int, float}
-
-    @property
     def what(self) -> str:
         """The difference, in words."""
         old = "nothing" if self.stored is _ABSENT else f"{self.stored!r:.80}"
@@ -168,7 +164,8 @@ class Judge:
             if self.wrote:
                 what += f"; 'uvx driftledger=={self.wrote} check FILE' computes it as it was"
             return "not checkable", what
-        if value.are_numbers or (name and value.again is _ABSENT):
+        are_numbers = {type(value.stored), type(value.again)} <= {int, float}
+        if are_numbers or (name and value.again is _ABSENT):
             return "differs", value.what
         by = f"driftledger {self.wrote}" if self.wrote else "an earlier driftledger"
         what = f"{by} wrote it, and {__version__} is installed: {value.what}"

@@ -198,8 +198,11 @@ def open_score(bundle: Bundle, lineage: Json, top: Path) -> ScoreFiles:
     stored = read_json(own / SCORE, Score)
     texts = 0
     for result in results_of(stream_records(folders[spec.collects.name])):
-        _bound_answer(result.text or "")
-        texts += bool(result.text)
+        text = result.text or ""
+        if len(text) > ANSWER_CHARACTERS:
+            what = f"an answer has {len(text):,} characters"
+            raise NotCheckedError(f"{what}, and up to {ANSWER_CHARACTERS:,} are read")
+        texts += bool(text)
     data = bundle.folder(lineage["data"]["path"])
     card = data.json("dataset.json" if data.has("dataset.json") else QUESTION_SET_CARD)
     groups = len(card.get("groups", {}))
@@ -303,12 +306,6 @@ def _unknown(files: ScoreFiles, path: str, wrote: str) -> Iterator[Line]:
                 f"driftledger {wrote} wrote it, and {__version__} is installed: {error}"
             )
             yield Line(f"{path}/{SCORE}: {name}", "not checkable", what)
-
-
-def _bound_answer(text: str) -> None:
-    if len(text) > ANSWER_CHARACTERS:
-        what = f"an answer has {len(text):,} characters"
-        raise NotCheckedError(f"{what}, and up to {ANSWER_CHARACTERS:,} are read")
 
 
 def _followed(files: ScoreFiles, lineage: Json) -> Iterator[Line]:
