@@ -12,7 +12,7 @@ from typing import Any
 from driftledger.commands.terminal import show
 from driftledger.components.service import RemoteComponent
 from driftledger.core.errors import ConfigError, LedgerError
-from driftledger.core.files import read_regular, write_text
+from driftledger.core.files import write_text
 from driftledger.core.text import say
 from driftledger.ledger.sources import Sources
 from driftledger.project.presets import laid_over
@@ -77,8 +77,7 @@ def dated(project: Project, names: Collection[str]) -> tuple[Project, str]:
         day, _, number = own.get("as_of", "").partition(".")
         own["as_of"] = f"{today}.{int(number or 1) + 1}" if day == today else today
         entries[section][name] = own
-    text = read_regular(project.root / PARAMS).decode()
-    text, settings = laid_over(project.root, text, {}, "--again", entries)
+    text, settings = laid_over(project.root, {}, "--again", entries)
     # calls stay where they are
     given = settings.model_copy(update={"store": str(project.state)})
     return replace(project, given=given), text

@@ -15,7 +15,7 @@ from driftledger.collect.features import release_all
 from driftledger.commands.collect import collect, restore, tasks_of
 from driftledger.commands.stages import data, score
 from driftledger.core.errors import ConfigError, DriftledgerError, first_few
-from driftledger.core.files import read_json, read_regular, write_json, write_text
+from driftledger.core.files import read_json, write_json, write_text
 from driftledger.core.paths import STATE, Keys
 from driftledger.core.text import for_line, say
 from driftledger.data.datasets.base import first_of
@@ -155,9 +155,8 @@ def _with_first(
     entry = project.settings.entry("datasets", name).model_dump(
         mode="json", exclude_unset=True, exclude={"about", "retired"}
     )
-    text = read_regular(project.root / PARAMS).decode()
     entries = {"datasets": {name: {**entry, "first": size}}}
-    text, settings = laid_over(project.root, text, {}, UNTIL, entries)
+    text, settings = laid_over(project.root, {}, UNTIL, entries)
     selected: dict[str, Sequence[str]] = dict.fromkeys(benchmark_names(), ())
     selected |= {BENCHMARK: (name,), "models": models, "question_sets": ()}
     for key in keys:

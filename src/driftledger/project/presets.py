@@ -98,8 +98,7 @@ def with_preset(root: Path, name: str) -> tuple[str, Settings]:
             for key, value in values.items():
                 if key not in wanted and now.get(key) == value:
                     wanted[key] = shipped_section(section).get(key)
-    text = (root / PARAMS).read_text(encoding="utf-8")
-    return laid_over(root, text, preset, f"the preset {name}")
+    return laid_over(root, preset, f"the preset {name}")
 
 
 def apply_preset(root: Path, name: str) -> list[str]:
@@ -153,8 +152,8 @@ def first_params(
             run["judge"] = "gpt_4_1_judge"
     for section, entries in chosen.items():
         run[section] = [*entries]
-    text = _TEMPLATE.read_text(encoding="utf-8")
-    return laid_over(root, text, laid, f"the preset {preset}", {**data, **chosen})[0]
+    what = f"the preset {preset}"
+    return laid_over(root, laid, what, {**data, **chosen}, _TEMPLATE)[0]
 
 
 def with_entry(
@@ -176,8 +175,7 @@ def with_entry(
         others = [each for each in content["run"][section] if each != name]
         names = [*others, name]
     selected = {"run": {section: names}}
-    text = (root / PARAMS).read_text(encoding="utf-8")
-    return laid_over(root, text, selected, name, {section: {name: entry}})[0]
+    return laid_over(root, selected, name, {section: {name: entry}})[0]
 
 
 def _read_params(root: Path) -> Json:
@@ -194,13 +192,16 @@ def _read_params(root: Path) -> Json:
 
 def laid_over(
     root: Path,
-    text: str,
     preset: Mapping[str, Any],
     what: str,
     entries: Chosen = NOTHING,
+    template: Path | None = None,
 ) -> tuple[str, Settings]:
-    """Set what a preset sets, and add entries in block style, in which an address needs no quotes;
-    comments stay. Of an entry that is there, ``as_of`` and ``first`` alone are set.
+    """Return ``params.yaml``, or a template of it, with what a preset sets, and its settings;
+    nothing is written.
+
+    Entries are added in block style, in which an address needs no quotes; comments stay. Of an
+    entry that is there, ``as_of`` and ``first`` alone are set.
 
     Sections of benchmarks that nothing is selected for are left out, as are optional settings that
     the preset sets to null. Errors call the change ``what``.
@@ -216,7 +217,7 @@ def laid_over(
         type(None),
         lambda own, _: own.represent_scalar("tag:yaml.org,2002:null", "null"),
     )
-    content = yaml.load(text)
+    content = yaml.load((template or root / PARAMS).read_text(encoding="utf-8"))
     run = content["run"] | preset.get("run", {})
     for name in benchmark_names() if preset else ():
         if run.get(name) and name not in content:
