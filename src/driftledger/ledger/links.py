@@ -9,6 +9,9 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from driftledger.benchmarks.records import CARD, RECORDS
+from driftledger.benchmarks.score import ROWS, SCORE
+from driftledger.benchmarks.usage import CALLS
 from driftledger.core.canonical import canonical_json, sha256_of
 from driftledger.ledger.bundles.reading import (
     DIR,
@@ -30,11 +33,6 @@ from driftledger.ledger.findings import Line
 
 Lines = Iterator[Line]
 
-_RECORDS = "records.jsonl"
-_CARD = "components.json"
-_SCORE = "score.json"
-_ROWS = "rows.jsonl"
-_CALLS = "usage.jsonl"
 _QUESTION_EXTRAS = ("schema", "image", "source", "notes")
 """Fields that the digest of a question set is not over."""
 _DEFAULTS = {"repeats": 1}
@@ -185,7 +183,7 @@ def check_lineage(
         opened: opens the folder of a path.
         checked: the paths of folders that have been checked.
     """
-    path = f"{lineage['folder']['path']}/{_SCORE}"
+    path = f"{lineage['folder']['path']}/{SCORE}"
     data = opened(lineage["data"]["path"])
     yield from guarded(path, _score, lineage, combination)
     if data.path not in checked:
@@ -303,9 +301,9 @@ def _forgotten(
     )
     for name in listing:
         path = f"{out}/{name}"
-        if path in bundle.files or not name.endswith(f"/{_SCORE}"):
+        if path in bundle.files or not name.endswith(f"/{SCORE}"):
             continue
-        folder = path.removesuffix(f"/{_SCORE}")
+        folder = path.removesuffix(f"/{SCORE}")
         noted = noted_of(lineage, {"out": out, "path": folder})
         ending = ""
         for role in ("generator", "encoder"):
@@ -343,7 +341,7 @@ def check_fingerprints(bundle: Bundle) -> Lines:
 def check_components(lineage: Json) -> Lines:
     """Check that the fingerprint of each component of a score is that of its card."""
     for role, card in lineage["score"]["components"].items():
-        where = f"{lineage['folder']['path']}/{_SCORE}: components.{role}"
+        where = f"{lineage['folder']['path']}/{SCORE}: components.{role}"
         spec = {
             key: card[key] for key in ("provider", "version", "settings", "identity")
         }
@@ -416,10 +414,10 @@ def check_ledger(bundle: Bundle) -> Lines:
         noted = {**noted, "components": components}
         inputs = sha256_of(lineage["score"]["inputs"])
         table = (
-            ("score", folder.names[_SCORE]["sha256"], _SCORE),
-            ("rows", folder.names[_ROWS]["sha256"], _ROWS),
-            ("inputs", inputs, _SCORE),
-            ("components", _fingerprints(lineage["score"]), _SCORE),
+            ("score", folder.names[SCORE]["sha256"], SCORE),
+            ("rows", folder.names[ROWS]["sha256"], ROWS),
+            ("inputs", inputs, SCORE),
+            ("components", _fingerprints(lineage["score"]), SCORE),
         )
         for key, expected, source in table:
             yield same(
@@ -436,7 +434,7 @@ def _score(lineage: Json, combination: Sequence[str]) -> Lines:
     """Check the place of a score, its combination, and the settings of its stages."""
     score = lineage["score"]
     folder = lineage["folder"]["path"]
-    path = f"{folder}/{_SCORE}"
+    path = f"{folder}/{SCORE}"
     keys = score["keys"]
     words = sorted([score["benchmark"], *keys.values()])
     yield same(
@@ -592,12 +590,12 @@ def _media(folder: OpenedFolder, media: Mapping[str, str]) -> Lines:
 
 def _collected(folder: OpenedFolder, data: OpenedFolder) -> Lines:
     """Check that the records of a stage are of the data, and have their files."""
-    records = folder.rows(_RECORDS)
+    records = folder.rows(RECORDS)
     listing = data.rows(
         "samples.jsonl" if data.has("samples.jsonl") else "questions.jsonl"
     )
     known = {row["id"]: row.get("sha256") for row in listing}
-    where = f"{folder.path}/{_RECORDS}"
+    where = f"{folder.path}/{RECORDS}"
     files = {}
     unknown = set()
     images: dict[Any, str] = {}  # unit, t and repeat → the SHA-256 of the image there
@@ -625,24 +623,24 @@ def _collected(folder: OpenedFolder, data: OpenedFolder) -> Lines:
 
 def check_calls(folder: OpenedFolder) -> Lines:
     """Check that every answered call of a role is noted once, and no other call."""
-    if _CALLS not in folder.names:
+    if CALLS not in folder.names:
         return
-    calls = folder.rows(_CALLS)
+    calls = folder.rows(CALLS)
     roles = set(field(calls, "role"))
     answered = set()
-    for record in folder.rows(_RECORDS):
+    for record in folder.rows(RECORDS):
         for result in record["results"]:
             if result["outcome"] != "failed" and result["role"] in roles:
                 answered.add((result["role"], result["key"]))
     noted = {(call["role"], call["key"]) for call in calls}
     keys = sorted(key for _, key in noted)
     fits = noted <= answered and keys == sorted({key for _, key in answered})
-    where = f"{folder.path}/{_CALLS}"
+    where = f"{folder.path}/{CALLS}"
     if fits and len(calls) == len(noted):
         yield Line(where, "reproduced")
     else:
         yield differs(
-            where, f"its calls are not those that {_RECORDS} has answers of, each once"
+            where, f"its calls are not those that {RECORDS} has answers of, each once"
         )
 
 
@@ -669,11 +667,11 @@ def _card(
     """Check that a score and the card of a collect stage agree, and both with the data."""
     score = lineage["score"]
     inputs = score["inputs"]
-    path = f"{lineage['folder']['path']}/{_SCORE}"
-    card = folder.json(_CARD)
-    where = f"{folder.path}/{_CARD}"
-    records = {stage: folder.names[_RECORDS]["sha256"]}
-    records_file = f"{folder.path}/{_RECORDS}"
+    path = f"{lineage['folder']['path']}/{SCORE}"
+    card = folder.json(CARD)
+    where = f"{folder.path}/{CARD}"
+    records = {stage: folder.names[RECORDS]["sha256"]}
+    records_file = f"{folder.path}/{RECORDS}"
     yield from compare(
         f"{path}: inputs.records.",
         inputs["records"],
