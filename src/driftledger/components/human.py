@@ -19,7 +19,7 @@ from pydantic import AfterValidator, Field, model_validator
 from driftledger.components.base import Model, Operational
 from driftledger.core.canonical import Json, sha256_of
 from driftledger.core.errors import ConfigError, DataError
-from driftledger.core.files import write_bytes
+from driftledger.core.files import write_bytes, write_folder
 from driftledger.core.media import png_bytes
 from driftledger.core.paths import leads_out
 from driftledger.core.types import Conversation, Medium, Outcome, Result, Subject
@@ -262,22 +262,18 @@ def write_sheet(
         if any(each.annotator for each in pending)
         else annotator and f'"{annotator}"'
     )
-    _write(folder / "index.html", _page(waiting, prompt, who))
+    files = {"index.html": _page(waiting, prompt, who)}
     if missing or not path.exists():
         new = [
             [cells.get(column, "") for column in column_names(sheet.head)]
             for cells in missing
         ]
-        _write(path, table_text(sheet.head, sheet.rows + new))
+        files[SHEET] = table_text(sheet.head, sheet.rows + new)
+    contents = {name: text.encode("utf-8", "replace") for name, text in files.items()}
+    write_folder(folder, contents, within=())
     return len(waiting), sum(
         1 for cells in rows if cells["text"] and annotator in (None, cells["annotator"])
     )
-
-
-def _write(path: Path, text: str) -> None:
-    data = text.encode("utf-8", "replace")
-    if not path.is_file() or path.read_bytes() != data:
-        write_bytes(path, data)
 
 
 def _page(waiting: dict[str, Subject], prompt: str, who: str | None) -> str:
