@@ -54,6 +54,8 @@ REMEMBERED = "sha256.db"
 """The file in the user's cache folder that keeps the SHA-256 of weights."""
 CUDA_ERROR = "CUDA error"
 """In errors after which a process cannot use its device any more."""
+_FULL = ("out of memory", "not enough memory", "can't allocate memory")
+"""How libraries word a lack of memory, in errors that are no error of their own for it."""
 _NOT_LOADED = (".md", ".txt.license", ".png", ".jpg", ".gitattributes")
 """Files that explain a checkpoint and are not part of it."""
 _MOST_FILES = 10_000
@@ -307,7 +309,7 @@ class CheckpointComponent(Component):
             OutOfMemoryError: it does not fit.
         """
         try:
-            with memory_guard(self.path):
+            with self.memory_guard():
                 if self.source.has(ADAPTER):
                     raise adapter_refused(f"{self.path!r:.200}")
                 backends = import_extra("torch").backends
@@ -332,6 +334,22 @@ class CheckpointComponent(Component):
                 # others' texts alone say too little
                 problem = f"{type(error).__name__}: {problem}".removesuffix(": ")
             raise kind(f"{self.title} cannot be loaded: {problem:.400}") from None
+
+    @contextmanager
+    def memory_guard(self) -> Iterator[None]:
+        """Let a lack of memory, on a device or on the host, be an :class:`OutOfMemoryError`."""
+        torch = import_extra("torch")
+        try:
+            yield
+            return
+        except (torch.OutOfMemoryError, MemoryError, RuntimeError, ValueError) as error:
+            problem = for_line(str(error))
+            if not isinstance(error, torch.OutOfMemoryError | MemoryError) and not any(
+                words in problem for words in _FULL
+            ):
+                raise
+        _free()  # after the exception: its traceback holds the tensors
+        raise OutOfMemoryError(f"{self.path}: out of memory ({problem:.300})")
 
     def __getstate__(self) -> dict[Any, Any]:
         """Return what is sent to another process, which loads the weights itself."""
@@ -458,27 +476,6 @@ def disarmed(text: str, control: re.Pattern[str]) -> str:
     """
     text = text.encode("utf-8", "replace").decode()
     return control.sub(lambda match: f"{match[0][0]} {match[0][1:]}", text)
-
-
-_FULL = ("out of memory", "not enough memory", "can't allocate memory")
-"""How libraries word it, in errors that are no error of their own for it."""
-
-
-@contextmanager
-def memory_guard(what: str) -> Iterator[None]:
-    """Let running out of memory, on a device or on the host, be an :class:`OutOfMemoryError`."""
-    torch = import_extra("torch")
-    try:
-        yield
-        return
-    except (torch.OutOfMemoryError, MemoryError, RuntimeError, ValueError) as error:
-        problem = for_line(str(error))
-        if not isinstance(error, torch.OutOfMemoryError | MemoryError) and not any(
-            words in problem for words in _FULL
-        ):
-            raise
-    _free()  # after the exception: its traceback holds the tensors
-    raise OutOfMemoryError(f"{what}: out of memory ({problem:.300})")
 
 
 def _free() -> None:

@@ -25,7 +25,6 @@ from driftledger.components.checkpoints import (
     adapter_refused,
     bitsandbytes,
     disarmed,
-    memory_guard,
     quietly,
     refuse_random,
     remembered_sha256,
@@ -319,7 +318,7 @@ class Diffusers(CheckpointComponent, Generator):
         if not prompts:
             return []
         ready = self.loaded
-        with memory_guard(self.path), quietly(*self.loud):
+        with self.memory_guard(), quietly(*self.loud):
             texts = [disarmed(prompt, ready.reader.control) for prompt in prompts]
             with ready.reader.listening() as rows:
                 drawn = self._draw(ready, texts, seeds)

@@ -22,7 +22,6 @@ from driftledger.components.checkpoints import (
     CheckpointComponent,
     ImageCheckpoint,
     disarmed,
-    memory_guard,
     quietly,
     refuse_random,
     remembered_sha256,
@@ -57,7 +56,7 @@ class TorchEncoder(CheckpointComponent, Encoder):
         """Run without gradients; raise OutOfMemoryError when memory runs out."""
         if not given:
             raise ValueError("there is nothing to encode")
-        with memory_guard(self.path), import_extra("torch").inference_mode():
+        with self.memory_guard(), import_extra("torch").inference_mode():
             yield
 
     def refuse_pickle(self, name: str, safe: str) -> None:

@@ -18,7 +18,6 @@ from driftledger.components.checkpoints import (
     REPORTING,
     CheckpointComponent,
     ImageCheckpoint,
-    memory_guard,
     quietly,
     refuse_random,
 )
@@ -145,7 +144,7 @@ class SoundGenerator(CheckpointComponent, Generator):
         if config.model_type.startswith("musicgen"):
             frames = max(1, round(self.seconds * config.audio_encoder.frame_rate))
             arguments |= {"do_sample": True, "max_new_tokens": frames}
-        with memory_guard(self.path), quietly(*self.loud), torch.inference_mode():
+        with self.memory_guard(), quietly(*self.loud), torch.inference_mode():
             for text, seed in zip(well_formed(prompts), seeds, strict=True):
                 inputs = processor(text=[text], return_tensors="pt").to(
                     self.torch_device

@@ -31,7 +31,6 @@ from driftledger.components.checkpoints import (
     ImageCheckpoint,
     bitsandbytes,
     disarmed,
-    memory_guard,
     read_config,
     refuse_random,
     weights_of,
@@ -680,7 +679,7 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
                 prompts[index].images
             )
 
-        with memory_guard(self.path):
+        with self.memory_guard():
             for (most, _), indices in grouped(prompts, batch).items():
                 inputs, unfit = self._encoded(
                     ready, {index: prompts[index] for index in indices}, most
