@@ -554,7 +554,7 @@ def data_lines(folder: OpenedFolder) -> Lines:
     yield from _media(folder, media)
 
 
-def _without_extras(question: Json) -> dict[str, Any]:
+def _without_extras(question: Json) -> Json:
     return {
         key: value for key, value in question.items() if key not in _QUESTION_EXTRAS
     }

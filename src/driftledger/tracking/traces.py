@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from driftledger.benchmarks._chains.spec import ChainBenchmark
 from driftledger.benchmarks.score import Row
 from driftledger.benchmarks.traces import Shot, Shown, Step, Trace, worth_showing
+from driftledger.core.canonical import Json
 from driftledger.core.errors import LedgerError
 from driftledger.core.media import MEDIA, kind_of
 from driftledger.core.types import Outcome
@@ -164,9 +165,9 @@ class Traces:
         )
         self._written[trace_id] = trace
 
-    def _outputs(self, steps: Sequence[Step], trace_id: str) -> dict[str, Any]:
+    def _outputs(self, steps: Sequence[Step], trace_id: str) -> Json:
         """Gather the outputs of the steps of a column; of equal names the later has its step's."""
-        outputs: dict[str, Any] = {}
+        outputs: Json = {}
         for step in steps:
             own = {**step.outputs, "error": step.error} if step.error else step.outputs
             for key, value in own.items():

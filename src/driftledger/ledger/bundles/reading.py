@@ -54,7 +54,7 @@ def load(data: bytes, *, in_one_form: bool = False) -> Any:
     return value
 
 
-def digests(data: bytes) -> dict[str, Any]:
+def digests(data: bytes) -> Json:
     """Describe a file as ``bundle.json`` does."""
     return {"sha256": sha256_bytes(data), "md5": md5_bytes(data), "bytes": len(data)}
 
@@ -141,7 +141,7 @@ class Bundle:
         """Path in the project → digests."""
         for path in self.named:
             check_name(path)
-        self.lineages: list[dict[str, Any]] = self.evidence["lineages"]
+        self.lineages: list[Json] = self.evidence["lineages"]
         paths = {lineage["folder"]["path"] for lineage in self.lineages}
         if not 0 < len(self.lineages) == len(paths) <= MOST_SCORES:
             raise BundleError(

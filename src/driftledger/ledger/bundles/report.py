@@ -4,8 +4,9 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from driftledger.core.canonical import Json
 from driftledger.ledger.findings import FROM_FEATURES, Line, Status
 
 NUMBERS = "numbers of "  # begins the name of a group of lines about a score
@@ -84,7 +85,7 @@ class Report(NamedTuple):
                 return 3
         return 0
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Return everything, for JSON."""
         lines = {}
         for group, of_group in self.groups.items():
