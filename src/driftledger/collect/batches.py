@@ -151,13 +151,12 @@ def length(call: Call) -> tuple[int, int, int]:
     media = 0
     tokens = 0
     characters = 0
-    for turn in call.conversation.turns:
-        for part in turn.parts:
-            if isinstance(part, str):
-                characters += len(part)
-            else:
-                media += 1
-                tokens += _tokens_of(part)
+    for part in call.conversation.parts:
+        if isinstance(part, str):
+            characters += len(part)
+        else:
+            media += 1
+            tokens += _tokens_of(part)
     return call.conversation.max_tokens or 0, media, tokens + characters // 4
 
 

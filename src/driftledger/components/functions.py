@@ -88,7 +88,7 @@ def model(fn: Callable[..., str | Result], *, version: str = "1") -> type[Model]
     ) -> list[Result]:
         replies = []
         for conversation in conversations:
-            parts = [part for turn in conversation.turns for part in turn.parts]
+            parts = conversation.parts
             prompt = "\n\n".join(part for part in parts if isinstance(part, str))
             answer = self.call(
                 prompt, [part.open() for part in parts if isinstance(part, Medium)]

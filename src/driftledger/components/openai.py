@@ -666,10 +666,9 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
     def expected(self, conversation: Conversation) -> Usage:
         """Estimate the most tokens; those of all beams count, since a service may bill each that it
         returns."""
-        parts = [part for turn in conversation.turns for part in turn.parts]
-        tokens = sum(
-            _SHOWN if isinstance(part, Medium) else tokens_of(part) for part in parts
-        )
+        tokens = 0
+        for part in conversation.parts:
+            tokens += _SHOWN if isinstance(part, Medium) else tokens_of(part)
         return Usage(
             tokens,
             (conversation.most_tokens(self.max_tokens) or MOST_TOKENS)

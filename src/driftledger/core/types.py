@@ -149,14 +149,14 @@ class Conversation:
         return replace(self, turns=tuple(turns))
 
     @property
+    def parts(self) -> list[str | Medium]:
+        """The texts and media of all turns, in order."""
+        return [part for turn in self.turns for part in turn.parts]
+
+    @property
     def last_medium(self) -> Medium | None:
         """The image or sound presented last, or None where the conversation has none."""
-        media = [
-            part
-            for turn in self.turns
-            for part in turn.parts
-            if isinstance(part, Medium)
-        ]
+        media = [part for part in self.parts if isinstance(part, Medium)]
         return media[-1] if media else None
 
 
