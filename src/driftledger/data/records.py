@@ -6,9 +6,9 @@ Each has ``samples.jsonl`` or ``questions.jsonl``, a card, and images, sounds or
 from collections.abc import Sequence
 from operator import not_
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import TypeAlias
 
-from pydantic import Field
+from pydantic import Field, NonNegativeInt
 
 from driftledger.core.canonical import Json, sha256_of
 from driftledger.core.errors import first_few
@@ -166,10 +166,10 @@ class QuestionEntry(Record):
     """Equal for questions about the same image at the source; images of two ids may look alike."""
     question: Words
     options: list[str] = Field(default_factory=list)
-    answer: Annotated[int, Field(ge=0)] | str | None = None
+    answer: NonNegativeInt | str | None = None
     """The index of the right option, where one is; or what is right as text: a ground truth,
     ``yes`` or ``no``."""
-    refusal: int | None = Field(default=None, ge=0)
+    refusal: NonNegativeInt | None = None
     """The index of the option that refuses."""
     subset: str | None = None
     subtask: str | None = None

@@ -14,7 +14,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, StringConstraints
 
 from driftledger.benchmarks.descriptions import Description
 from driftledger.components.base import Component, Encoder, Generator, Model
@@ -56,7 +56,7 @@ class About(Strict):
     """When somebody last looked."""
     source: str = Field(max_length=300)
     """Of its price, or of its size."""
-    memory: float | None = Field(default=None, gt=0)
+    memory: PositiveFloat | None = None
     """What the weights take as the entry loads them, in GB of 10⁹ bytes."""
     replaces: tuple[Name, ...] = ()
     """Older entries for the same purpose."""

@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Annotated, ClassVar, Literal, TypeVar
 
 from PIL import Image
-from pydantic import Field, PositiveInt
+from pydantic import Field, NonNegativeInt, PositiveInt
 
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import ConfigError, DataError, MissingSourceError
@@ -87,7 +87,7 @@ class DatasetProvider(Provider, ABC):
     )
     """How many samples of each category are kept, and all of one with fewer. A support and a test
     set are thinned by label, and may have a number each: ``{support: 10, test: 5}``."""
-    sample_seed: int = Field(default=0, ge=0)
+    sample_seed: NonNegativeInt = 0
     """Another seed keeps other samples."""
 
     @property

@@ -15,7 +15,7 @@ from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, NonNegativeInt
 
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import ConfigError, DataError, first_few, unknown_name
@@ -64,7 +64,7 @@ class ColumnQuestions(QuestionProvider, ABC):
         default_factory=dict
     )
     """Group name → categories that are averaged in it."""
-    expect: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
+    expect: dict[str, NonNegativeInt] = Field(default_factory=dict)
     """How many ``questions``, ``images``, questions of a subset or of a category there must be, by
     their names."""
 
