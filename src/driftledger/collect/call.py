@@ -54,7 +54,6 @@ class Ask:
     def key(self) -> str:
         """Hex SHA-256 of all that the result depends on; calls with equal keys are the same."""
         turns: list[Json] = []
-        images: list[str] = []
         for turn in self.conversation.turns:
             parts = []
             for part in turn.parts:
@@ -62,8 +61,8 @@ class Ask:
                     parts.append({"text": part})
                 else:
                     parts.append({"image": part.sha256})
-                    images.append(part.sha256)
             turns.append({"role": turn.role, "parts": parts})
+        images = [medium.sha256 for medium in self.conversation.media]
         limit = self.conversation.max_tokens
         rendered = turns if limit is None else {"turns": turns, "max_tokens": limit}
         return sha256_of(

@@ -28,7 +28,7 @@ from driftledger.components.base import (
 from driftledger.core.errors import ConfigError
 from driftledger.core.media import ANY_MEDIUM
 from driftledger.core.registry import LONGEST, import_place, place_of
-from driftledger.core.types import Conversation, Float32, Medium, Result, Sound
+from driftledger.core.types import Conversation, Float32, Result, Sound
 
 
 class _OfFunction(Component, ABC):
@@ -88,11 +88,9 @@ def model(fn: Callable[..., str | Result], *, version: str = "1") -> type[Model]
     ) -> list[Result]:
         replies = []
         for conversation in conversations:
-            parts = conversation.parts
-            prompt = "\n\n".join(part for part in parts if isinstance(part, str))
-            answer = self.call(
-                prompt, [part.open() for part in parts if isinstance(part, Medium)]
-            )
+            texts = (part for part in conversation.parts if isinstance(part, str))
+            media = [medium.open() for medium in conversation.media]
+            answer = self.call("\n\n".join(texts), media)
             if not isinstance(answer, str | Result):
                 raise TypeError(
                     f"{self.provider} gave {type(answer).__name__} where it is to give text"

@@ -208,15 +208,7 @@ class Chat:
                         f"{self.title}: its chat template leaves out image {number} of "
                         f"{len(places)}; show it one image, without examples"
                     )
-        return Prompt(
-            rendered,
-            tuple(
-                part
-                for turn in turns
-                for part in turn.parts
-                if isinstance(part, Medium)
-            ),
-        )
+        return Prompt(rendered, tuple(conversation.media))
 
     def encode(self, prompts: Sequence[Prompt]) -> Any:
         """Tensors for ``generate``: ``input_ids`` and ``attention_mask``, n×l, padded, and images.

@@ -154,10 +154,14 @@ class Conversation:
         return [part for turn in self.turns for part in turn.parts]
 
     @property
+    def media(self) -> list[Medium]:
+        """The images and sounds of all turns, in order."""
+        return [part for part in self.parts if isinstance(part, Medium)]
+
+    @property
     def last_medium(self) -> Medium | None:
         """The image or sound presented last, or None where the conversation has none."""
-        media = [part for part in self.parts if isinstance(part, Medium)]
-        return media[-1] if media else None
+        return self.media[-1] if self.media else None
 
 
 @dataclass(frozen=True, slots=True)
