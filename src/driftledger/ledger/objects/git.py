@@ -78,11 +78,10 @@ class Git:
 
     def commits(self) -> list[Commit]:
         """List the commits of HEAD and of every branch and tag, also of remotes, parents first."""
-        order = SortMode.TOPOLOGICAL | SortMode.TIME | SortMode.REVERSE
         commits = []
-        for commit in self._walk(self._tips(), order):
+        for commit in self._walk(self._tips()):
             commits.append(Commit(str(commit.id), _date(commit)))
-        return commits
+        return commits[::-1]
 
     def commit(self, reference: str) -> str | None:
         """Return the id of the commit that a branch, a tag or ``HEAD~3`` names, if any."""
@@ -153,9 +152,7 @@ class Git:
             tips: the commits with their history; by default, those of every reference.
         """
         seen = set()
-        # by time alone, commits of one second come in any order
-        order = SortMode.TOPOLOGICAL | SortMode.TIME
-        for commit in self._walk(tips or self._tips(), order):
+        for commit in self._walk(tips or self._tips()):
             named = self.id_at(str(commit.id), path)
             if named is not None and named not in seen:
                 seen.add(named)
@@ -192,10 +189,10 @@ class Git:
                 with suppress(*_UNREADABLE):
                     yield reference.peel(pygit2.Commit).id
 
-    def _walk(
-        self, tips: Iterable[pygit2.Oid | str], order: SortMode = SortMode.NONE
-    ) -> Iterator[pygit2.Commit]:
-        walker = self._repository.walk(None, order)
+    def _walk(self, tips: Iterable[pygit2.Oid | str]) -> Iterator[pygit2.Commit]:
+        """Yield these commits and their history, the newest first and parents last."""
+        # by time alone, commits of one second come in any order
+        walker = self._repository.walk(None, SortMode.TOPOLOGICAL | SortMode.TIME)
         try:
             for tip in tips:
                 walker.push(tip)
