@@ -18,7 +18,7 @@ from driftledger.benchmarks.registry import FIRST
 from driftledger.benchmarks.registry import benchmark as benchmark_of
 from driftledger.benchmarks.score import ROWS, Row, Score
 from driftledger.benchmarks.traces import Shot, Trace
-from driftledger.core.canonical import Json
+from driftledger.core.canonical import Json, sha256_file
 from driftledger.core.errors import DriftledgerError, LedgerError, StoreError
 from driftledger.core.files import read_jsonl
 from driftledger.core.media import data_url, kind_of
@@ -32,6 +32,7 @@ from driftledger.ledger.lineage import read_runs
 from driftledger.ledger.published import read_published
 from driftledger.ledger.sources import Sources, find_run
 from driftledger.project.project import Combination, Project
+from driftledger.project.settings import PARAMS
 from driftledger.reports.scores import is_stored, selected_score
 from driftledger.reports.site.thumbnails import thumbnail
 
@@ -136,8 +137,19 @@ class OpenedProject:
             ConfigError: ``params.yaml`` is missing or wrong.
         """
         self.path = Path(path).expanduser().absolute()
-        self._project = Project(self.path, own_code=trust)
-        assert self._project.settings  # which are checked when they are read
+        self._trust = trust
+        self._read = Project(self.path, own_code=trust)
+        assert self._read.settings  # which are checked when they are read
+        self._params = sha256_file(self.path / PARAMS)
+
+    @property
+    def _project(self) -> Project:
+        """The project, as ``params.yaml`` is now."""
+        params = sha256_file(self.path / PARAMS)
+        if params != self._params:
+            self._read = Project(self.path, own_code=self._trust)
+            self._params = params
+        return self._read
 
     @property
     def runs(self) -> "pd.DataFrame":

@@ -145,11 +145,13 @@ def test_a_folder_without_a_project_is_refused(tmp_path):
 
 
 def test_other_settings_than_those_of_the_scores_are_refused(evaluated):
+    opened = OpenedProject(evaluated.root)
+    assert len(opened.scores())
     evaluated.params(lambda params: params["genception"].update(confidence=0.9))
     with pytest.raises(
         StoreError, match=r"computed with other settings than params\.yaml has now"
     ):
-        OpenedProject(evaluated.root).scores()
+        opened.scores()
 
 
 def test_reading_loads_neither_mlflow_nor_what_components_need(finished):

@@ -80,9 +80,13 @@ class FirstLook(OpenedProject):
         self, project: Project, benchmark: str, kept: "TemporaryDirectory[str]"
     ) -> None:
         self.path = project.root
-        self._project = project
+        self._read = project
         self.benchmark = benchmark
         self._kept = kept
+
+    @property
+    def _project(self) -> Project:
+        return self._read  # its settings were given, in no file
 
     @property
     def table(self) -> "pd.DataFrame":
