@@ -273,7 +273,7 @@ def run(
     ] = False,
     plain: Annotated[
         bool,
-        typer.Option("--plain", "-v", help="Show the text of the stages."),
+        typer.Option("--plain", help="Show the text of the stages."),
     ] = False,
     again: AgainOption = None,
     until: Annotated[
