@@ -389,6 +389,7 @@ def test_all_that_is_missing_is_named_at_once_by_plan_and_by_run(
         "generators.draws": 18,
     }
     (root / ".dvc").mkdir()
+    (root / ".dvc/config").write_text("[core]\n    no_scm = true\n")
     (root / "dvc.yaml").write_text("stages: {}\n")
     with pytest.raises(ConfigError, match=r"^nothing was asked yet: ") as caught:
         running.run(project)
