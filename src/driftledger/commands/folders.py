@@ -74,7 +74,7 @@ def new_files(project: Project) -> dict[str, list[str]]:
         ConfigError: a folder lacks files that were not pulled, or that were removed; or its
             ``.dvc`` file has a conflict.
     """
-    new = dict[str, list[str]]()
+    new = {}
     mistakes = list[str]()
     for path, files in _listings(project).items():
         try:
@@ -98,7 +98,7 @@ def _listings(project: Project) -> dict[str, Listing]:
     index = root / STATE / DIGESTS
     with suppress(OSError, ValueError):
         here.known = parse_listing(read_regular(index, LARGEST_TEXT)) or {}
-    listings = dict[str, Listing]()
+    listings = {}
     for name in project.settings.named("datasets"):
         path = getattr(project.settings.build("datasets", name), "path", None)
         with suppress(ConfigError, OSError):  # it cannot be read, which others say

@@ -27,8 +27,8 @@ def remove_unused(project: Project, *, yes: bool = False) -> str:
     """
     from driftledger.ledger.published import read_published  # which imports Git
 
-    used = set[str]()
-    encoders = set[str]()
+    used = set()
+    encoders = set()
     kept = set[str]()
     with project.store(writes=yes) as store:
 

@@ -46,7 +46,7 @@ def show_scores(project: Project) -> list[str]:
         return []
     parts = by_benchmark(scores, rows_reader(project))
     shown = overview(parts, every=True)
-    further = list[str]()
+    further = []
     if shown is not None:
         show(glance(shown, parts))
         numbers = [(each.score, each.number) for each in _cells(shown) if each.score]

@@ -73,7 +73,7 @@ def catalogue_rows(words: str = "") -> list[Json]:
     Raises:
         ConfigError: nothing matches.
     """
-    rows = list[Json]()
+    rows = []
     for section in [words] if words in SECTIONS else COMPONENTS:
         for name, entry in catalogue(section).items():
             fields = {"about": None} | entry.model_dump(mode="json")

@@ -110,7 +110,7 @@ def run(
 
         keys_of_race(project.settings)
     began = time.monotonic()
-    former: dict[str, str] = {}
+    former = {}
     try:
         with only_one(project.root, "driftledger run"):
             new_files(project)  # or an old folder is refused
@@ -402,7 +402,7 @@ def _failed_records(project: Project) -> int:
     nothing."""
     from driftledger.reports.scores import selected_score
 
-    failed: dict[Path, int] = {}
+    failed = {}
     for task in tasks_of(project):
         mark = made_from(task.folder)
         failed[task.folder] = mark.failed if mark else 0

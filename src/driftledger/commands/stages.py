@@ -49,7 +49,7 @@ def data(
 
     settings = project.settings
     noted = project.noted_settings(project.noted().get("data", ""))
-    folders = list[Path]()
+    folders = []
     for section, stage in (("datasets", DATASET), ("question_sets", QUESTION_SET)):
         for name in getattr(settings.run, section):
             folder = project.root / stage.at({stage.name: name})
@@ -123,9 +123,9 @@ def score(
         raise ConfigError(
             unknown_name("selected model", model, project.settings.run.models)
         )
-    folders = list[Path]()
-    empty = list[CoverageError]()
-    failed = dict[str, Exception]()
+    folders = []
+    empty = []
+    failed = {}
     top = project.root / SCORES / model
     top.mkdir(parents=True, exist_ok=True)
     is_unchanged = f"{SCORES}/{model}" in project.unchanged

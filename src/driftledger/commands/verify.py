@@ -11,8 +11,6 @@ from driftledger.core.errors import DriftledgerError, LedgerError
 from driftledger.ledger.findings import Finding, Kind, VerifyResult
 from driftledger.ledger.lineage import (
     PUBLISHED,
-    Folder,
-    Lineage,
     incomplete_models,
     locked_folder,
 )
@@ -60,7 +58,7 @@ class Verified(NamedTuple):
     def as_text(self) -> Group:
         """Show a line per check, differences, what cannot be checked, and a sentence on all."""
         result = self.result
-        texts: list[str] = []
+        texts = []
         if self.again is not None:
             seed = self.again.seed
             texts.append(
@@ -163,7 +161,7 @@ def verify(
         # the damaged file may be the one that says what is behind the run
         return _damaged(project, chosen, contents, error)
     components = Components(project)
-    lineages: list[Lineage] = []
+    lineages = []
     for each in runs:
         lineages += each.lineages
     checks = {
@@ -209,7 +207,7 @@ def _damaged(
     except DriftledgerError as damage:
         result.find(LOCK, str(damage))
     lock = locked_now(project.root)
-    folders: list[Folder] = []
+    folders = []
     for combination in chosen:
         for spec, keys in project.selected:
             for stage in spec.stages if combination.shows(keys) else ():

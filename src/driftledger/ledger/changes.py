@@ -108,7 +108,7 @@ def _answers(lineage: Lineage, contents: Contents) -> Asking:
     replies = {}
     with suppress(DriftledgerError):
         replies = _replies(lineage, contents)
-    asking: Asking = {}
+    asking = {}
     for row in rows_of(lineage, contents):
         try:
             for answer in lineage.spec.answers(row):
@@ -130,7 +130,7 @@ def _descriptions(lineage: Lineage, contents: Contents, repeat: int = 0) -> Aski
     that other seeds drew, and a model that draws no lots is not asked again.
     """
     replies = _replies(lineage, contents) if lineage.spec.describes else {}
-    asking: Asking = {}
+    asking = {}
     for (unit, step, number), reply in replies.items():
         first = replies.get((unit, 1, 0))
         is_anew = step == 1 and first is not None and first.key != reply.key
@@ -147,7 +147,7 @@ def _by_image(asking: Asking, lineage: Lineage, contents: Contents) -> Asking:
     clusters = {}
     with suppress(DriftledgerError):
         clusters = {row.unit: row.cluster for row in rows_of(lineage, contents)}
-    by_image: Asking = {}
+    by_image = {}
     for (_, unit, step), described in asking.items():
         by_image[clusters.get(unit, unit), unit, step] = described
     return by_image

@@ -346,7 +346,7 @@ def paired_scores(
         return f"{lineage.score.benchmark} on {lineage.score.on}"
 
     unpaired = list(b.lineages)
-    partners: dict[str, Lineage] = {}
+    partners = {}
     for shared in (place, benchmark_and_data):
         for lineage in a.lineages:
             for other in unpaired:
@@ -509,7 +509,7 @@ def _facts(lineage: Lineage) -> Facts:
 def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair:
     keys = _compared_keys(a.spec, a.score, b.score)
     differing = list(_differing(a, b, keys))
-    rows: list[list[Row]] = []
+    rows = []
     why_no_rows = ""
     try:
         rows = [rows_of(lineage, contents) for lineage in (a, b)]

@@ -598,7 +598,7 @@ def _collected(folder: OpenedFolder, data: OpenedFolder) -> Lines:
     where = f"{folder.path}/{RECORDS}"
     files = {}
     unknown = set()
-    images: dict[Any, str] = {}  # unit, t and repeat → the SHA-256 of the image there
+    images = {}  # unit, t and repeat → the SHA-256 of the image there
     for record in records:
         if record["step"] and record["unit"] not in known:
             unknown.add(str(record["unit"]))

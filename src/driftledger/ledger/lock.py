@@ -88,7 +88,7 @@ def with_settings(lock: Lock, behind: bytes | None) -> Lock:
     Args:
         behind: the file of settings by digest that belongs to the lock.
     """
-    settings: Json = {}
+    settings = {}
     with suppress(ValueError):
         content = load_json(behind or b"{}")
         settings = content if isinstance(content, dict) else {}

@@ -275,7 +275,7 @@ def row_lines(
             yield Line(file, "differs", pair)
             break
         one, other = pair
-        differing: list[tuple[Place, str]] = []
+        differing = []
         start = ("rows", one.unit)
         for value in compare(one.to_dict(), other.to_dict(), start):
             status, what = judge.status(value)

@@ -46,7 +46,7 @@ def assessments_of(target: str) -> list[Json]:
             include_spans=False,
             return_type="list",
         )
-    answers = list[Json]()
+    answers = []
     for trace in traces:
         for each in trace.info.assessments:
             if target in (each.trace_id, each.assessment_id):

@@ -143,7 +143,7 @@ def params_of(run: Run) -> dict[str, str]:
     Long texts are in an artifact.
     """
     cards = cards_of(run)
-    params: dict[str, str] = {}
+    params = {}
     for role, versions in cards.items():
         params[role] = ", ".join([card.name for card in versions])
         fingerprints = [card.fingerprint[:_SHORT] for card in versions]

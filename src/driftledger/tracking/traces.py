@@ -167,7 +167,7 @@ class Traces:
 
     def _outputs(self, steps: Sequence[Step], trace_id: str) -> Json:
         """Gather the outputs of the steps of a column; of equal names the later has its step's."""
-        outputs: Json = {}
+        outputs = {}
         for step in steps:
             own = {**step.outputs, "error": step.error} if step.error else step.outputs
             for key, value in own.items():

@@ -131,7 +131,7 @@ def write(file: BinaryIO, members: Mapping[str, Callable[[], bytes]]) -> None:
     Raises:
         BundleError: a bundle cannot have such a name, or so many members or bytes.
     """
-    written = list[_Member]()
+    written = []
     offset = 0
     for name in sorted(members, key=str.encode):
         check_name(name)

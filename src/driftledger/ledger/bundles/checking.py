@@ -188,7 +188,7 @@ def open_score(bundle: Bundle, lineage: Json, top: Path) -> ScoreFiles:
         name = f"{content['benchmark']!r:.60}"
         raise NotCheckedError(f"no benchmark {name} is installed here")
     spec = benchmark(content["benchmark"])
-    left_out = set[str]()
+    left_out = set()
     for folder in folders_of(lineage):
         left_out |= _unpack(bundle, folder["path"], top)
     folders = {spec.data.name: top / lineage["data"]["path"]}
@@ -446,7 +446,7 @@ class StrangersJudge(Judge):
         if self.features.left_out and metric and _is_of_pixels(metric):
             return "not checkable", _LEFT_OUT
         needs = _ENCODED if metric is None else metric.needs
-        shapes = set[str]()
+        shapes = set()
         if part == "components":
             shapes.add(value.place[1])
         elif name or has_text:

@@ -47,7 +47,7 @@ class Report(NamedTuple):
 
         Values at each iteration and ends of intervals belong to their metric.
         """
-        scores: dict[str, dict[str, Status]] = {}
+        scores = {}
         for group, lines in self.groups.items():
             if not group.startswith(NUMBERS):
                 continue

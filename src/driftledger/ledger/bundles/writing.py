@@ -127,7 +127,7 @@ def write_bundle(
         small[reading.LISTINGS + folder.md5] = listing_bytes(listing)
     held = Json()
     left_out = Json()
-    members: dict[str, Callable[[], bytes]] = {}
+    members = {}
     for folder in folders:
         for name, md5 in contents.manifest(folder).items():
             path = f"{folder.path}/{name}"

@@ -107,7 +107,7 @@ class Git:
         if top is None or not Path(top, ".git").exists():
             return None
         try:
-            folders: set[Path] = set()
+            folders = set()
             for entry in self._checkout.index:
                 folders.update(Path(entry.path).parents)
             for folder in folders:
@@ -168,7 +168,7 @@ class Git:
 
     def _files(self, tree: str | None) -> dict[str, str]:
         folder = self._object(tree)
-        files = dict[str, str]()
+        files = {}
         for entry in folder if isinstance(folder, pygit2.Tree) else ():
             if isinstance(entry, pygit2.Tree):
                 for path, blob in self.files(str(entry.id)).items():
