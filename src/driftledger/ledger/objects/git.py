@@ -107,7 +107,7 @@ class Git:
         if top is None or not Path(top, ".git").exists():
             return None
         try:
-            folders = set()
+            folders: set[Path] = set()
             for entry in self._checkout.index:
                 folders.update(Path(entry.path).parents)
             for folder in folders:
