@@ -19,7 +19,7 @@ from driftledger.commands.audit import (
     candidates_table,
     versions_table,
 )
-from driftledger.commands.compare import as_table
+from driftledger.commands.compare import Compared
 from driftledger.core.errors import ConfigError, LedgerError
 from driftledger.ledger.audit import candidates_for, data_of, resolve_target
 from driftledger.ledger.compare import compare
@@ -246,7 +246,8 @@ def test_answers_are_those_that_were_read_and_found_right(original):
         run.model_copy(update={"name": "the same"}),
         Contents(original.root, trust=False),
     )
-    text = "\n\n".join(map(printed, [*shown, as_table(compared)]))
+    compared_text = printed(Compared(compared).as_text()).removeprefix("\n")
+    text = "\n\n".join([*map(printed, shown), compared_text])
     text = text.replace(f"driftledger {__version__}", "driftledger #")
     text = (
         re.sub(r"(?<![.\w])[0-9a-f]{8,64}\b|\d{4}-\d\d-\d\d(T[0-9:]+Z)?", "#", text)

@@ -8,7 +8,7 @@ import pytest
 
 from driftledger.benchmarks.registry import benchmarks
 from driftledger.benchmarks.score import ROWS, Score
-from driftledger.commands.compare import Compared, as_table
+from driftledger.commands.compare import Compared
 from driftledger.core.errors import LedgerError
 from driftledger.core.files import write_jsonl
 from driftledger.ledger.compare import compare
@@ -185,7 +185,7 @@ def test_costs_that_both_know_stand_side_by_side(tmp_path):
         "tokens_per_sample": {"a": 200.0, "b": 200.0, "ratio": 1.0},
     }
     multiples = "3 times the price, 0.5 times the seconds"
-    assert f"; B at {multiples}" in printed(as_table(found), width=200)
+    assert f"; B at {multiples}" in printed(Compared(found).as_text(), width=200)
     markdown = Compared(found).as_markdown().replace("\\", "")
     assert f"; B at {multiples}" in markdown
     free = chains(tmp_path, "c", LOW, costing(plain, cost=0.0, seconds=None))
@@ -211,9 +211,9 @@ def test_p_values_are_corrected_over_all_metrics_that_are_ranked(tmp_path):
 def test_the_text_says_when_the_correction_takes_a_difference_back(tmp_path):
     """At 99 % a p-value of 2⁻⁷ shows a difference, and the corrected 2⁻⁶ does not."""
     a, b = chains(tmp_path, "a", LOW), chains(tmp_path, "b", HIGH)
-    assert "Holm" not in printed(as_table(compared(tmp_path, a, b)))
+    assert "Holm" not in printed(Compared(compared(tmp_path, a, b)).as_text())
     a.score.inputs.settings["confidence"] = 0.99
-    text = printed(as_table(compared(tmp_path, a, b)))
+    text = printed(Compared(compared(tmp_path, a, b)).as_text())
     assert "[99% interval]" in text
     assert (
         text.count("not shown after Holm's correction over all metrics (p = 0.016)")
@@ -381,7 +381,7 @@ def test_two_text_encoders_on_the_same_data_are_told_apart(tmp_path):
         "trac on digits · shown · tfidf",
     ]
     assert "trac on digits · shown · tfidf: no difference in top-1" in printed(
-        as_table(found)
+        Compared(found).as_text()
     )
     alone = compared(tmp_path, sides[0], run(sides[1].lineages[0]))
     assert (alone.only_a, alone.only_b) == (["trac on digits · shown · tfidf"], [])
@@ -407,7 +407,7 @@ def test_what_moves_the_numbers_by_itself_forbids_a_ranking(tmp_path, case):
     }
     assert barred == set(case.get("only", metrics(found)))
     assert all(metrics(found)[key].difference is None for key in barred)
-    assert "use --anyway" in printed(as_table(found))
+    assert "use --anyway" in printed(Compared(found).as_text())
     anyway = compared(tmp_path, a, b, anyway=True)
     assert (anyway.comparable, anyway.reasons) == (False, found.reasons)
     assert {each.verdict for each in metrics(anyway).values()} == {SAME}
@@ -488,7 +488,7 @@ def test_one_of_model_and_generator_is_compared_and_both_at_once_are_unfair(
     assert OTHER.fingerprint[:12] in found.about[0]
     assert (
         f"oracle is better than {'seer' if role == 'model' else 'brush'} by 0.3"
-        in printed(as_table(found))
+        in printed(Compared(found).as_text())
     )
     unfair = compared(
         tmp_path, chains(tmp_path, "a", LOW), chains(tmp_path, "b", HIGH, **both)
@@ -523,8 +523,8 @@ def test_another_version_of_the_same_name_is_told_by_its_settings(tmp_path):
         'model seer, settings.detail: nothing → "coarse\\u001b[31m"'
     ]
     assert found.noted == ["B's model seer: sees \x1b[1m nothing"]
-    assert "\x1b" not in printed(as_table(found))
-    assert "B's model seer: sees \\x1b[1m nothing" in printed(as_table(found))
+    assert "\x1b" not in printed(Compared(found).as_text())
+    assert "B's model seer: sees \\x1b[1m nothing" in printed(Compared(found).as_text())
 
 
 def test_rows_that_are_gone_or_damaged_leave_the_values(tmp_path):

@@ -58,14 +58,27 @@ class Compared(NamedTuple):
         return json.dumps(data, indent=2)
 
     def as_text(self, most: int = 0) -> RenderableType:
-        """Show tables for the terminal, what the gate says below them, and its verdict last.
+        """Show a sentence and a table per benchmark, with remarks and what is not ranked below it,
+        then what the gate says, and its verdict last.
 
         Args:
             most: how many of the changed samples of each score are shown, with both texts.
         """
-        tables = as_table(self.comparison, most)
+        head, foot = _around(self.comparison)
+        blocks: list[RenderableType] = []
+        for pair in self.comparison.pairs:
+            each = _table(pair, self.comparison, most)
+            blocks.append(line(each.title, HEAD))
+            if each.rows:
+                numbers = [name for name in each.head if not name.startswith("better")]
+                ranked = table(*each.head, numbers=numbers[1:])
+                for row in each.rows:
+                    ranked.add_row(*(line(str(cell)) for cell in row))
+                blocks.append(ranked)
+            blocks += [lines(f"  {note}" for note in each.notes), ""]
         says = [*self.judgements, *filter(None, [self.conclusion])]
-        return Group(line(self.basis), tables, lines(map(str, says)))
+        foot += map(str, says)
+        return Group(line(self.basis), lines(head), "", *blocks, lines(foot))
 
     def as_markdown(self, most: int = 0) -> str:
         """Write the same for a comment on a pull request, what the gate says first, and its verdict
@@ -181,27 +194,6 @@ def _around(comparison: Comparison) -> tuple[list[str], list[str]]:
     else:
         foot.append(_ANYWAY if comparison.anyway else _UNFAIR)
     return head, foot
-
-
-def as_table(comparison: Comparison, most: int = 0) -> Group:
-    """Show a sentence and a table per benchmark, with remarks and what is not ranked below it.
-
-    Args:
-        most: how many of the changes furthest apart are shown.
-    """
-    head, foot = _around(comparison)
-    blocks: list[RenderableType] = []
-    for pair in comparison.pairs:
-        each = _table(pair, comparison, most)
-        blocks.append(line(each.title, HEAD))
-        if each.rows:
-            numbers = [name for name in each.head if not name.startswith("better")]
-            ranked = table(*each.head, numbers=numbers[1:])
-            for row in each.rows:
-                ranked.add_row(*(line(str(cell)) for cell in row))
-            blocks.append(ranked)
-        blocks += [lines(f"  {note}" for note in each.notes), ""]
-    return Group(lines(head), "", *blocks, lines(foot))
 
 
 def _table(pair: ScorePair, comparison: Comparison, most: int) -> ReportTable:
