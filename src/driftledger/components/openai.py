@@ -65,7 +65,7 @@ from driftledger.core.media import (
 )
 from driftledger.core.registry import import_extra
 from driftledger.core.strict import Strict, is_none
-from driftledger.core.text import for_line, shortened
+from driftledger.core.text import for_line
 from driftledger.core.types import Conversation, Medium, Outcome, Result, Usage
 from driftledger.data.datasets.decode import NOTHING_DRAWN, decode, shows_nothing
 
@@ -424,7 +424,13 @@ class OpenAIComponent(RemoteComponent):
         """``text`` from the service on one short line, without the key."""
         text = text.replace(self._key, "***") if self._key else text
         plain = text.encode(errors="backslashreplace").decode()
-        return shortened(_MASKED_KEY.sub("***", for_line(plain)), _LONGEST_MESSAGE)
+        line = _MASKED_KEY.sub("***", for_line(plain))
+        # what is wrong comes first, and may be long
+        return (
+            line
+            if len(line) <= _LONGEST_MESSAGE
+            else f"{line[: _LONGEST_MESSAGE - 1]}…"
+        )
 
     async def shown(self, data: bytes, usage: Usage) -> Result:
         """Decode the image that a service drew; keep its bytes if they hold it as it is."""
@@ -494,9 +500,8 @@ class OpenAIComponent(RemoteComponent):
         lines = {
             name: f"take `{name}` out of `extra:`" for name in self.extra
         } | self.lines
-        named = re.findall(r"\w+", trouble.param) + re.findall(
-            r"[`'\"](\w+)[`'\"]", message
-        )
+        quoted = rf"[`'\"](\w+|{re.escape(self.model)})[`'\"]"
+        named = re.findall(r"\w+", trouble.param) + re.findall(quoted, message)
         mentioned = [
             word for word in re.findall(r"\w+", message) if word not in _ORDINARY
         ]
