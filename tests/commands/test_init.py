@@ -12,22 +12,16 @@ import pytest
 from dvc.utils.serialize import parse_yaml
 from PIL import Image
 
-from driftledger.benchmarks.collecting import write_collected
 from driftledger.benchmarks.registry import benchmarks, section_text
 from driftledger.commands import init as beginning
 from driftledger.commands.init import generated, init, is_ours, upgrade
 from driftledger.commands.models import catalogue_rows, catalogue_table
-from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import ConfigError
 from driftledger.core.files import load_yaml, write_bytes
-from driftledger.core.types import Medium, Sample
 from driftledger.project.catalogue import SECTIONS, catalogue, selectable
-from driftledger.project.presets import apply_preset
 from driftledger.project.project import Project
 from tests.conftest import REPOSITORY, draw
 from tests.support.cases import cases, each_case
-from tests.support.chains import chains, collected
-from tests.support.fakes import EchoModel, SizeGenerator
 from tests.support.terminal import fitting, printed
 from tests.test_cli import run
 
@@ -276,65 +270,6 @@ def test_an_upgrade_writes_committed_files_again_and_refuses_others(here):
     assert upgrade(project, check=True) == []
 
 
-WITNESSES = "[regions_fine, blind]"
-WRITTEN = {
-    "on one line": f" {WITNESSES} # theirs",
-    "on several": "\n    [regions_fine,\n      # strong\n    blind\n  ]",
-    "a list below": "\n  - regions_fine\n  - blind",
-    "a list further in": "\n    - regions_fine # one\n    - blind",
-    "an alias": " *all",
-}
-
-
-@pytest.mark.parametrize("value", WRITTEN.values(), ids=WRITTEN)
-def test_an_upgrade_takes_a_setting_of_an_earlier_version_out(here, value):
-    """All else in the files stays as it is written, comments too."""
-    init(Path(), preset="minimal")
-    params = here / "params.yaml"
-    text = params.read_text().replace("models: [", "models: &all [") + "# the end"
-    below = "  # Cao et al."
-    assert text.count(below) == 1
-    params.write_text(text.replace(below, f"  cross_check:{value}\n{below}"))
-    preset = here / "presets/mine.yaml"
-    preset.parent.mkdir()
-    preset.write_text(f"genception:\n  iterations: 2\n  cross_check: {WITNESSES}")
-    git("add", "--all")
-    git("commit", "--quiet", "--message", "all")
-    with pytest.raises(ConfigError, match="'driftledger upgrade' takes it out"):
-        _ = Project(here).settings
-    with pytest.raises(ConfigError, match="'driftledger upgrade' takes it out"):
-        apply_preset(here, "minimal")
-    names = ("params.yaml", "presets/mine.yaml")
-    found = [f"{name}: genception.cross_check is no longer a setting" for name in names]
-    assert upgrade(Project(here), check=True) == found
-    assert upgrade(Project(here)) == [
-        f"{each} and was taken out; 'git diff' shows the changes" for each in found
-    ]
-    assert params.read_text() == text
-    assert preset.read_text() == "genception:\n  iterations: 2\n"
-    assert Project(here).settings.section("genception")
-    assert upgrade(Project(here), check=True) == []
-
-
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ("genception:\n", "genception: { iterations: 1, cross_check: [] }\nothers:\n"),
-        ("genception:\n", "genception:\n  cross_check: &t 5\n  repeats: *t\nothers:\n"),
-    ],
-)
-def test_what_cannot_be_taken_out_alone_is_left_to_the_user(here, before, after):
-    init(Path(), preset="minimal")
-    params = here / "params.yaml"
-    text = params.read_text().replace(before, after)
-    params.write_text(text)
-    (here / "MLproject").unlink()
-    with pytest.raises(ConfigError, match=r"genception\.cross_check .* by hand"):
-        upgrade(Project(here))
-    assert params.read_text() == text
-    assert not (here / "MLproject").exists()
-
-
 def test_generated_files_are_known_by_their_first_line_also_those_of_other_versions():
     texts = generated()
     assert {name for name, text in texts.items() if is_ours(text)} == {
@@ -407,23 +342,3 @@ def test_what_is_retired_is_listed_last_with_its_date():
     assert printed(catalogue_table(catalogue_rows("dall_e_3"))).endswith(" 2026-05-12")
     _, entry = selectable("models", "gpt_4v", "http://127.0.0.1:9/v1")
     assert "retired" not in entry  # another server may still have it
-
-
-@pytest.mark.parametrize(("by_name", "lines"), [(True, 2), (False, 1)])
-def test_an_upgrade_says_that_images_are_drawn_again(here, by_name, lines):
-    """Where seeds were made from names; now they are from bytes."""
-    init(Path(), preset="minimal")
-    git("add", "--all")
-    git("commit", "--quiet", "--message", "all")
-    medium = Medium(draw(here / "a.png", 1), sha256_file(here / "a.png"))
-    collecting = chains([Sample("a", medium)], EchoModel(), SizeGenerator())
-    records = collected(collecting, here / "store")
-    if by_name:
-        for record in records:
-            seed = int(sha256_of([7, "d", "a", record.step, 0])[:8], 16)
-            record.extra["seed"] = seed
-    write_collected(here / "data/records/echo/genception/d/size", collecting, records)
-    said = upgrade(Project(here))
-    assert len(said) == lines
-    assert ("draws each image again, once" in said[-1]) is by_name
-    assert upgrade(Project(here), check=True) == []

@@ -6,28 +6,22 @@ goes on.
 """
 
 import os
-import re
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from itertools import islice
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from driftledger.benchmarks.records import CARD, CollectedCard, stream_records
 from driftledger.benchmarks.registry import question_rules
 from driftledger.commands.models import COMPONENTS, needs
-from driftledger.core.canonical import derive_seed
 from driftledger.core.errors import (
     ConfigError,
     DataError,
     DriftledgerError,
-    StoreError,
     first_few,
 )
-from driftledger.core.files import load_yaml, read_json, write_bytes
+from driftledger.core.files import write_bytes
 from driftledger.core.paths import top_of
 from driftledger.core.strict import is_relative_path
 from driftledger.core.text import for_line, shortened
@@ -39,7 +33,7 @@ from driftledger.data.records import loss_notes, notes_of
 from driftledger.project.catalogue import name_of
 from driftledger.project.presets import NOTHING, OWN, Chosen, first_params
 from driftledger.project.project import LOCK, Project
-from driftledger.project.settings import PARAMS, REMOVED, read_yaml
+from driftledger.project.settings import PARAMS
 
 PIPELINE = "dvc.yaml"
 RULES = (".gitignore", ".dvcignore", ".gitattributes")
@@ -310,12 +304,12 @@ def _of_questions(name: str, table: QuestionTable) -> list[str]:
 
 
 def upgrade(project: Project, *, check: bool = False) -> list[str]:
-    """Write the package's files again where they differ, take settings that only earlier versions
-    had out of the project's, and say which files these are, or would be with ``check``.
+    """Write the package's files again where they differ, and say which these are, or would be with
+    ``check``.
 
     Raises:
-        ConfigError: this is not a project, a file has changes that are not committed, or a setting
-            cannot be taken out; nothing is written.
+        ConfigError: this is not a project, or a file has changes that are not committed; nothing
+            is written.
     """
     root = project.root
     if not ((root / PARAMS).is_file() and (root / ".dvc").is_dir()):
@@ -326,13 +320,6 @@ def upgrade(project: Project, *, check: bool = False) -> list[str]:
     for path, text in generated().items():
         if _text(root / path) != text:
             texts[path] = text
-    removed = {}
-    for file in (root / PARAMS, *sorted((root / "presets").glob("*.yaml"))):
-        text, names = _without_removed(file)
-        if names:
-            path = file.relative_to(root).as_posix()
-            texts[path] = text
-            removed[path] = f"{path}: {', '.join(names)} is no longer a setting"
     if texts and not check and top_of(root) is not None:
         for status in run_program(
             "git", "status", "--porcelain", "--", *texts, cwd=root
@@ -344,62 +331,12 @@ def upgrade(project: Project, *, check: bool = False) -> list[str]:
                 )
     texts |= _with_our_rules(root)
     if check:
-        what = "differs from what driftledger writes"
-        return [removed.get(path, f"{path} {what}") for path in texts]
+        return [f"{path} differs from what driftledger writes" for path in texts]
     lines = []
     for path, text in texts.items():
         _write(root / path, text)
-        done = f"{path}: written again"
-        if path in removed:
-            done = f"{removed[path]} and was taken out"
-        lines.append(f"{done}; 'git diff' shows the changes")
-    return [*(lines or ["every file is as driftledger writes it"]), *_drawn_again(root)]
-
-
-def _without_removed(file: Path) -> tuple[str, list[str]]:
-    """Return a text of settings without those that only earlier versions had, and their names.
-
-    Raises:
-        ConfigError: the file is not YAML, or taking one out would change others.
-    """
-    content = read_yaml(file)
-    text = _text(file)
-    names = []
-    for section, key in REMOVED:
-        try:
-            del content[section][key]
-        except (KeyError, TypeError):
-            continue  # it is not set
-        # its line, and those of its value: further in, or items and brackets below its name
-        lines = rf"^( +){key}:.*\n?(\1( +\S|[-\]}}]).*\n?)*"
-        text = re.sub(lines, "", text, count=1, flags=re.MULTILINE)
-        name = f"{section}.{key}"
-        with suppress(ValueError):
-            if load_yaml(text) == content:
-                names.append(name)
-                continue
-        raise ConfigError(
-            f"{file}: {name} is no longer a setting, and shares its lines or an anchor with "
-            "others; take it out by hand"
-        )
-    return text, names
-
-
-def _drawn_again(root: Path) -> Iterator[str]:
-    """Say it if the seeds of drawings were made from the names of images, as before 1.0.0."""
-    for card in sorted(root.glob("data/records/*/*/*/*/" + CARD)):
-        with suppress(StoreError, LookupError, ValueError):
-            [first] = islice(stream_records(card.parent), 1)
-            seed = read_json(card, CollectedCard).protocol["seed"]
-            if first.extra["seed"] != derive_seed(
-                seed, first.extra["parent_sha256"], 0, 1
-            ):
-                yield (
-                    "the seed of a drawing now goes by the image's bytes and no longer by its "
-                    "name: the next 'driftledger run' draws each image again, once; 'driftledger "
-                    "plan' says what that costs"
-                )
-                return
+        lines.append(f"{path}: written again; 'git diff' shows the changes")
+    return lines or ["every file is as driftledger writes it"]
 
 
 def run_program(*command: str, cwd: Path) -> str:

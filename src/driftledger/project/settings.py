@@ -43,8 +43,6 @@ from driftledger.project.catalogue import (
 )
 
 PARAMS = "params.yaml"
-REMOVED = (("genception", "cross_check"),)
-"""Section and name of each setting that only earlier versions had."""
 
 
 def _no_duplicates(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -364,7 +362,7 @@ def parse_settings(
         settings._given = given or {}
         sentences = [*_selection(settings), *_components(settings)]
     except ValidationError as error:
-        sentences = [_with_remedy(mistake) for mistake in mistakes(error)]
+        sentences = mistakes(error)
     except ConfigError as error:
         sentences = [*error.args]
     if sentences:
@@ -373,15 +371,6 @@ def parse_settings(
             *(_placed(where, content, sentence) for sentence in sentences)
         )
     return settings
-
-
-def _with_remedy(mistake: str) -> str:
-    """Add to a sentence about a setting of an earlier version which command takes it out."""
-    for section, key in REMOVED:
-        unknown = f"{section}: setting {key!r} is unknown"
-        if mistake.startswith(unknown):
-            return f"{unknown}; earlier versions had it, and 'driftledger upgrade' takes it out"
-    return mistake
 
 
 def _placed(where: str, content: Any, sentence: str) -> str:
