@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from driftledger.components.base import Component, Generator, Model
-from driftledger.core.canonical import Json, sha256_of
+from driftledger.core.canonical import sha256_of
 from driftledger.core.types import Conversation, Result, Subject
 
 R = TypeVar("R")
@@ -53,7 +53,7 @@ class Ask:
     @cached_property
     def key(self) -> str:
         """Hex SHA-256 of all that the result depends on; calls with equal keys are the same."""
-        turns: list[Json] = []
+        turns = []
         for turn in self.conversation.turns:
             parts = []
             for part in turn.parts:

@@ -7,7 +7,7 @@ file is computed again.
 
 import io
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -116,7 +116,7 @@ def encode_media(
     files = [*media]
     size = store.most_at_once or encoder.batch_size
     arrays = []
-    decoding: dict[int, list[Future[Any]]] = {}
+    decoding = {}
     seen: Modality = "sounds" if files and files[0].kind == "sound" else "images"
     with ThreadPoolExecutor(thread_name_prefix="decode") as pool:
 

@@ -554,7 +554,7 @@ class CallStore(AbstractContextManager["CallStore"]):
         Raises:
             StoreError: the disk is full or cannot be written.
         """
-        new: dict[str, tuple[str | None, Subject, Result]] = {}
+        new = {}
         for digest, component, context, result in recorded:
             if result.outcome is not Outcome.FAILED and self.find(digest) is None:
                 if result.medium is not None:
@@ -627,7 +627,7 @@ class CallStore(AbstractContextManager["CallStore"]):
         """
         versions = set(map(component_id, components))
         images: set[str] = set()
-        keys: list[bytes] = []
+        keys = []
         with self._reading():
             rows = self._db.execute("SELECT key, component, image FROM calls")
             for key, component, image in rows:

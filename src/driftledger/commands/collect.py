@@ -199,14 +199,14 @@ def tasks_of(project: Project, models: Sequence[str] = ()) -> list[Task]:
         ConfigError: a model is not selected.
     """
     settings = project.settings
-    tasks = list[Task]()
+    tasks = []
     order = {name: place for place, name in enumerate(settings.run.generators)}
     for model in models or settings.run.models:
         if model not in settings.run.models:
             raise ConfigError(
                 unknown_name("selected model", model, settings.run.models)
             )
-        own = list[Task]()
+        own = []
         for spec in settings.benchmarks:
             own += [
                 Task(project, spec, keys)
@@ -269,7 +269,7 @@ def collect(
         for task in tasks:  # their calls may be those of another
             restore(task, store)
         _refuse_at_once(tasks, collector)
-        local = list[str]()
+        local = []
         lanes = []
         for model in models:
             if isinstance(project.settings.build("models", model), RemoteComponent):
@@ -318,7 +318,7 @@ def _refuse_at_once(tasks: Sequence[Task], collector: Collector) -> None:
     Raises:
         ConfigError: it names all of that.
     """
-    asked = dict[str, Component]()
+    asked = {}
 
     def first_one(planned: Iterable[Planned[Any]]) -> list[Any]:
         for each in planned:
@@ -348,7 +348,7 @@ def _refuse_at_once(tasks: Sequence[Task], collector: Collector) -> None:
 
 def _last_asked(task: Task, later: Sequence[Task]) -> set[tuple[str, str]]:
     """Return role and name of the components that a task asks and no later one."""
-    needed = set[tuple[str, str]]()
+    needed = set()
     for each in later:
         needed |= each.asks
     return task.asks - needed
@@ -514,7 +514,7 @@ def _preview(project: Project, missing: dict[str, str]) -> Preview:
     with project.store(writes=False) as store:
         plan = Plan(store)
         tasks = tasks_of(project)
-        asked = dict[str, Component]()
+        asked = {}
         model = ""
         for task in tasks:
             if project.own_code and task.keys["model"] != model:
@@ -542,7 +542,7 @@ def _preview(project: Project, missing: dict[str, str]) -> Preview:
                 collecting.run(plan.run)
             if collecting.model().is_control:
                 of_controls += plan.likely_cost - before
-        counted = dict[str, PlannedCalls]()
+        counted = {}
         for name in settings.named("models"):
             calls = plan.of(project.component("models", name))
             # some are only named, as the model to compare with
@@ -585,7 +585,7 @@ def _preview(project: Project, missing: dict[str, str]) -> Preview:
 
 def _results(task: Task, store: CallStore) -> dict[str, Result]:
     """Return the results that a run restores from records, by the digests of their calls' keys."""
-    results = dict[str, Result]()
+    results = {}
     with suppress(StoreError):
         for key, _, _, result in _recorded(task, store):
             if result.outcome is not Outcome.FAILED:
@@ -677,7 +677,7 @@ def plan_table(plan: Mapping[str, Mapping[str, Any]]) -> Table:
     """Lay out a line per component and the sum of what costs money, without empty columns."""
     rows = dict(plan)
     columns = {}
-    total = dict[str, float]()
+    total = {}
     for head, key in _COLUMNS.items():
         values = [calls[key] for calls in plan.values()]
         if any(values):

@@ -11,7 +11,6 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from driftledger.benchmarks.registry import question_rules
 from driftledger.commands.models import COMPONENTS, needs
@@ -93,8 +92,8 @@ def init(
     top = top_of(root)
     path = ""
     is_kept = False
-    of_questions = list[str]()
-    data = dict[str, Any]()
+    of_questions = []
+    data = {}
     if images is not None:
         path, is_kept = _images(root, top or root, images)
         data["datasets"] = {

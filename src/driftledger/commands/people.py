@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -92,7 +92,7 @@ def ratings(
             "fidelity.ratings in params.yaml names no file; set it, e.g. to ratings.csv"
         )
     keys = {"dataset": dataset, "generator": (*run.generators, "")[0]}
-    folders = dict[str, Any]()
+    folders = {}
     for name in run.models:
         folders[name] = project.root / spec.collects.at({**keys, "model": name})
     sheet = project.root / section.ratings

@@ -68,7 +68,7 @@ def _files(folder: Path) -> list[Path]:
     Raises:
         ConfigError: a link leads to a folder above itself, or there are too many files.
     """
-    paths: list[Path] = []
+    paths = []
     places = walk(folder, ConfigError, twice=True)
     for number, (place, _, names) in enumerate(places):
         paths += [place / name for name in names if not name.endswith(_NOT_LOADED)]

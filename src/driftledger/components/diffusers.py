@@ -593,7 +593,7 @@ class Diffusers(CheckpointComponent, Generator):
         such part, or where it is a safety checker that is not wanted."""
         index = self._json("model_index.json")
         unwanted = "" if self.safety_checker else "safety_checker"
-        parts: dict[str, list[Any]] = {}
+        parts = {}
         for name, part in index.items():
             if isinstance(part, list) and len(part) == 2 and not name.startswith("_"):
                 parts[name] = [None, None] if name == unwanted else part

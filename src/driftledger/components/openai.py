@@ -266,7 +266,7 @@ class OpenAIComponent(RemoteComponent):
         import httpx2
 
         server = self._server
-        names: list[str] = []
+        names = []
         try:
             with httpx2.stream(
                 "GET", f"{self._address}/models", headers=headers, timeout=_PATIENCE

@@ -135,7 +135,7 @@ class SoundGenerator(CheckpointComponent, Generator):
     def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Result]:
         torch, (model, processor) = import_extra("torch"), self.loaded
         config = model.config
-        results = list[Result]()
+        results = []
         bark = model.generation_config if config.model_type == "bark" else None
         rate = bark.sample_rate if bark else config.sampling_rate
         arguments = self.model_dump(

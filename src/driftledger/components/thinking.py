@@ -128,7 +128,7 @@ def decoded(tokenizer: Any, tokens: Sequence[int], prompt: Sequence[int]) -> str
         prompt: the tokens that the reply goes on from. A mark that they end with is put before the
             reply.
     """
-    special: dict[int, bool] = {}
+    special = {}
     for number, token in tokenizer.added_tokens_decoder.items():
         if token.special:
             special[number] = any(

@@ -179,7 +179,7 @@ class Chat:
                 format.
         """
         control = self.control_tokens
-        turns: list[Turn] = []
+        turns = []
         for turn in conversation.turns:
             parts = []
             for part in turn.parts:
@@ -190,7 +190,7 @@ class Chat:
                     "its text would be read as control tokens of the chat format"
                 )
         rendered, as_string = self._rendered(turns)
-        places: list[tuple[int, int]] = []
+        places = []
         for at, turn in enumerate(turns):
             for place, part in enumerate(turn.parts):
                 if isinstance(part, Medium):
@@ -271,7 +271,7 @@ class Chat:
         )
 
     def _render(self, turns: Sequence[Turn], as_string: bool) -> str:
-        messages: list[Json] = []
+        messages = []
         for turn in turns:
             content: Any = [
                 {"type": "text", "text": part}
@@ -658,8 +658,8 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
             OutOfMemoryError: the batch does not fit.
         """
         ready = self.loaded
-        replies = dict[int, Result]()
-        prompts = dict[int, Prompt]()
+        replies = {}
+        prompts = {}
         for index, conversation in enumerate(conversations):
             try:
                 prompts[index] = ready.chat.prompt(conversation)
@@ -731,7 +731,7 @@ class Transformers(ImageCheckpoint, ChatCheckpoint):
         torch = import_extra("torch")
         tokenizer = ready.chat.processor.tokenizer
         # for each step, the conversations with scores of the next token that are not numbers
-        broken: list[Any] = []
+        broken = []
 
         def watch(_: Any, scores: Any) -> Any:
             # the largest of numbers with NaN among them is NaN

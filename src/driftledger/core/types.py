@@ -140,7 +140,7 @@ class Conversation:
 
     def with_media(self, change: Callable[[Medium], Medium]) -> "Conversation":
         """Return the same conversation with other files of its images and sounds."""
-        turns: list[Turn] = []
+        turns = []
         for turn in self.turns:
             parts = [
                 part if isinstance(part, str) else change(part) for part in turn.parts

@@ -364,7 +364,7 @@ def _question_set_card(
             f"{where} should have {', '.join(others)}, as its expect says; get the whole set, or "
             "correct expect"
         )
-    subtasks: dict[str, Counts] = {}
+    subtasks = {}
     for subset in subsets:
         counts = _counts(entry.subtask for entry in entries if entry.subset == subset)
         if counts:

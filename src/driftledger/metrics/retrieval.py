@@ -179,7 +179,7 @@ def hits(
     tied = np.zeros(count, dtype=np.int64)
     moved = np.zeros(len(support))
     squares = 0.0
-    known: dict[bytes, Float64] = {}  # models repeat themselves
+    known = {}  # models repeat themselves
     for query, steps in enumerate(all_steps(support, queries)):
         if not queries[query].any():
             voted[query] = 0.0

@@ -116,7 +116,7 @@ class DatasetProvider(Provider, ABC):
         most = self.per_category
         if most is None and self.first is None:
             return self.items()
-        kinds = dict[str, tuple[Split | None, str | None]]()
+        kinds = {}
         for item in self.items():
             kinds[item.id] = item.split, item.label if item.split else item.category
         if isinstance(most, dict) and not all(split for split, _ in kinds.values()):
@@ -124,7 +124,7 @@ class DatasetProvider(Provider, ABC):
                 "per_category names support and test, and this dataset has no such sets; give one "
                 "number"
             )
-        kept = set[str]()
+        kept = set()
         categories = dict[str, str | None]()
         for (split, category), ids in in_order(kinds, self.sample_seed).items():
             number = most.get(split or "test") if isinstance(most, dict) else most

@@ -89,7 +89,7 @@ class QuestionProvider(Provider, ABC):
         """Return :meth:`questions`, thinned to ``first`` over subsets, or else over categories."""
         if self.first is None:
             return self.questions(rules)
-        categories = dict[str, str | None]()
+        categories = {}
         for question in self.questions(rules):
             categories[rules.unit(question)] = question.subset or question.category
         kept = first_of(categories, self.first)

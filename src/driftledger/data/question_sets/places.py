@@ -44,7 +44,7 @@ def numbered(question: SourceQuestion, images: int) -> list[str]:
     """
     texts = [question.question, *question.options]
     whole = "\n".join(texts)
-    places = dict[int, str]()
+    places = {}
     for position, number in enumerate(question.numbers or range(1, images + 1), 1):
         places[number] = f"<image {position}>"
     numbers = [int(number or -1) for number in PLACE.findall(whole)]

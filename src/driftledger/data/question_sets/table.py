@@ -343,7 +343,7 @@ class QuestionTable(PagedProvider, ColumnQuestions):
             files.append((subset or "", file))
             table = read_table(file)
             columns = self.image_columns(table.name, table.columns)
-            named = set[str]()
+            named = set()
             for _, cells in table.rows:
                 with suppress(DataError):  # the build reports what is not text
                     paths = _paths(cells, columns, file.name).values()
