@@ -144,7 +144,7 @@ class MMSAP(QuestionBenchmark):
     title = "MM-SAP"
     questions = MMSAPQuestions()
     collects, scores = question_stages(
-        "mm_sap", "permutations", scored=("count_free_refusals",), version=7
+        "mm_sap", "permutations", scored=("count_free_refusals",), version=8
     )
     metrics = (
         _percent(
