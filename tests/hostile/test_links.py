@@ -81,9 +81,7 @@ def test_nothing_is_written_through_a_link(given, secret, name):
 
 def test_a_path_with_a_nul_is_no_path(tmp_path):
     assert leads_out(tmp_path / "a\0.png", tmp_path)
-    with pytest.raises(
-        DataError, match=r"^row 1 cannot be read \(embedded null byte\)"
-    ):
+    with pytest.raises(DataError, match=r"^row 1 cannot be read \(.*embedded null"):
         read_file(tmp_path / "a\0.png", "row 1")
 
 

@@ -33,7 +33,7 @@ MAY_READ = {
     "components/answers.py": 1,  # a file of the package
     "components/checkpoints.py": 1,  # a database in the user's cache
     "components/tokens.py": 1,  # a file of the package
-    "components/human.py": 2,  # one's own sheets
+    "components/human.py": 1,  # one's own sheets
     "data/datasets/decode.py": 1,  # Pillow, of bytes
     "data/datasets/image_folder.py": 1,  # headers of one's own images
     "data/datasets/sounds.py": 1,  # wave, of bytes

@@ -141,7 +141,8 @@ def serve(memory: int, cpu: int, seconds: int) -> None:
         except MemoryError:
             raise
         except Exception as error:  # PDFium's own, or what is no size
-            reason = f"cannot be read as a PDF ({error!s:.200})"
+            words = str(error)[:200].rstrip(".")
+            reason = f"cannot be read as a PDF ({words})"
             drawn = Drawn(error=f"{reason}; repair it, or save it without a password")
         signal.alarm(0)
         head = json.dumps([drawn.pages, drawn.error, len(drawn.png)])
