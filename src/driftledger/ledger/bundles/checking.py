@@ -330,8 +330,17 @@ class GivenEncoder:
     frechet_name: str
     batch_size: int = 4096
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.card, name)
+    @property
+    def fingerprint(self) -> str:
+        return self.card.fingerprint
+
+    @property
+    def provider(self) -> str:
+        return self.card.provider
+
+    @property
+    def mark(self) -> str | None:
+        return self.card.mark
 
     @property
     def is_control(self) -> bool:
