@@ -20,6 +20,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pytest
+from filelock import FileLock
 from PIL import Image
 
 from driftledger.collect import store as store_module
@@ -524,6 +525,16 @@ def test_a_journal_of_another_store_costs_no_call(many, tmp_path):
         pass
     with CallStore(many) as store:
         assert len(found(store, MANY)) == 300
+    assert not [*many.glob("calls.db.before")]
+
+
+def test_a_reader_copies_nothing_of_a_writer_at_work(many):
+    lock = FileLock(many / store_module.LOCK)
+    with lock, closing(sqlite3.connect(many / DATABASE)) as db:
+        db.execute("UPDATE calls SET t = 2")
+        assert (many / f"{DATABASE}-journal").stat().st_size
+        with CallStore(many, writes=False) as store:
+            assert len(found(store, MANY)) == 300
     assert not [*many.glob("calls.db.before")]
 
 

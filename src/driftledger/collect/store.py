@@ -194,9 +194,11 @@ class CallStore(AbstractContextManager["CallStore"]):
                 file = folder / DATABASE
                 _refuse_strange_files(folder)
                 before = folder / f"{DATABASE}.before"
-                with suppress(OSError):  # there is none, or no room
+                # there is no journal, no room, or a writer at work, whose journal it is
+                with suppress(OSError, Timeout):
                     if (folder / f"{DATABASE}-journal").stat().st_size:
-                        shutil.copyfile(file, before)
+                        with _lock_of(folder).acquire(timeout=0):
+                            shutil.copyfile(file, before)
                 try:
                     self._db = self._open(file if writes or file.is_file() else None)
                 except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
@@ -794,9 +796,14 @@ def _note(db: sqlite3.Connection, image: Medium) -> None:
     db.execute(_NOTE, (bytes.fromhex(image.sha256), *_facts(image.path)))
 
 
+def _lock_of(folder: Path) -> BaseFileLock:
+    """Return the lock of a store, which several :class:`CallStore` of a process share."""
+    return FileLock(folder / LOCK, is_singleton=True, thread_local=False)
+
+
 def _locked(folder: Path, *, wait: bool) -> BaseFileLock:
-    """Lock the store for this process, in which several :class:`CallStore` share the lock."""
-    lock = FileLock(folder / LOCK, is_singleton=True, thread_local=False)
+    """Lock the store for this process."""
+    lock = _lock_of(folder)
     holder = folder / HOLDER
     try:
         lock.acquire(timeout=0)
