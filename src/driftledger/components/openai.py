@@ -107,8 +107,6 @@ _SETTING = re.compile(
     re.IGNORECASE,
 )
 """What an error names that has to do with an entry of params.yaml."""
-_PRESENT = "://"
-"""The place of an image that is there."""
 _NOT_NAMED = "ask whoever runs the service"
 """What to do where an error names nothing that params.yaml could change."""
 
@@ -891,15 +889,17 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
 
     def without(self, answer: Any) -> Result | None:
         words = field(answer, str, "choices", 0, "message", "content")
-        return self._filtered(answer, words or answer.get("data", _PRESENT))
+        data = {"data": answer["data"]} if "data" in answer else None
+        return self._filtered(answer, words or data)
 
     def _filtered(self, answer: Any, place: Any) -> Result | None:
-        """Return a filtered drawing where an answer says so, or has nothing but a refusal in the
-        place of an image."""
-        flag = flag_of(answer)
-        if not (flag or is_withheld(place)):
+        """Return a filtered drawing where an answer says so, or where nothing but a refusal is in
+        the ``place`` of an image, if it has one."""
+        error = flag_of(answer)
+        if error is None and place is not None and is_withheld(place):
+            error = f"an answer without an image: {str(place)[:1000]}"
+        if error is None:
             return None
-        error = flag or f"an answer without an image: {str(place)[:1000]}"
         return Result(
             outcome=Outcome.FILTERED,
             error=self.redacted(error),
@@ -914,7 +914,7 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
         if not encoded and url[:5].lower() == "data:":
             encoded = url
         is_image = re.search(r"^\S+\s*$", encoded or url)
-        filtered = self._filtered(answer, _PRESENT if is_image else drawn)
+        filtered = self._filtered(answer, None if is_image else drawn)
         if filtered is not None:
             return filtered
         if not encoded:
