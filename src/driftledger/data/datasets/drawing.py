@@ -21,8 +21,6 @@ MOST_CPU = 8
 """Seconds of computing a page, where a system counts them."""
 MOST_SECONDS = 15
 """Seconds until a page is there."""
-_MOST_ASKED = 200
-"""Pages that one child draws: what PDFium keeps of a file does not grow without end."""
 
 
 class Drawn(NamedTuple):
@@ -44,7 +42,6 @@ class Drawer:
         self._child: Any = None
         self._held = ""
         """SHA-256 of the file that the child has open."""
-        self._asked = 0
 
     def draw(self, pdf: bytes, sha256: str, page: int, *, dpi: int, most: int) -> Drawn:
         """Draw a page of a file.
@@ -54,8 +51,6 @@ class Drawer:
             most: pixels that are drawn.
         """
         with self._lock:
-            if self._asked >= _MOST_ASKED:
-                self.close()
             if self._child is None:
                 self._start()
             try:
@@ -78,7 +73,6 @@ class Drawer:
 
     def _answer(self, pdf: bytes, sha256: str, *asked: int) -> Drawn | None:
         """Ask the child; None if it has ended."""
-        self._asked += 1
         is_new = sha256 != self._held
         self._held = sha256
         question = json.dumps([len(pdf) if is_new else -1, *asked])
@@ -117,7 +111,6 @@ class Drawer:
             self._child.communicate()
         self._child = None
         self._held = ""
-        self._asked = 0
 
 
 DRAWER = Drawer()
