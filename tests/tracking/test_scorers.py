@@ -109,7 +109,7 @@ def test_values_by_hand(case, images):
     encoded = b64encode(data).decode()
     texts = (str(path), encoded, f"data:image/png;base64,{encoded}")
     array = np.asarray(Image.open(path))
-    for given in (*texts, path, data, Image.open(path), array):
+    for given in (*texts, path, data, bytearray(data), Image.open(path), array):
         found = values(given, {"description": case["text"]}, scorers)
         assert found == pytest.approx(case["values"], abs=1e-6)
     completion = {"choices": [{"message": {"content": case["text"]}}]}

@@ -41,6 +41,8 @@ def read_given(
         given, name = _content(str(given), name, setting)
     elif isinstance(given, np.ndarray):
         given = _from_array(given, name)
+    elif isinstance(given, bytearray):
+        given = bytes(given)
     if isinstance(given, bytes | Image.Image):
         return decode(given, name, max_pixels)
     raise DataError(
