@@ -95,6 +95,13 @@ def test_an_image_file(case):
     )
 
 
+def test_a_lab_image_is_the_same_at_any_time():
+    """Pillow converts it with a profile that holds the time, which a PNG would keep."""
+    image, _ = decode(Image.new("LAB", (8, 8), (120, 130, 140)), "lab", 64)
+    plain = Image.frombytes("RGB", image.size, image.tobytes())
+    assert png_bytes(image) == png_bytes(plain)
+
+
 def test_every_alpha_over_white_is_rounded_to_nearest():
     colour, alpha = np.meshgrid(np.arange(256), np.arange(256))
     rgba = np.stack([colour, colour, 255 - colour, alpha], axis=-1).astype(np.uint8)

@@ -240,6 +240,8 @@ def _to_rgb(
         return over_white, ["transparency laid over white"]
     if image.mode == "RGB":
         return image, []
-    return image.convert("RGB"), [
-        f"converted from {_KINDS.get(image.mode, image.mode)}"
-    ]
+    converted = image.convert("RGB")
+    if image.mode == "LAB":
+        # Pillow's own for sRGB, which holds the time and so would change the bytes of the PNG
+        converted.info.pop("icc_profile", None)
+    return converted, [f"converted from {_KINDS.get(image.mode, image.mode)}"]
