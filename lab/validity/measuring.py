@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from driftledger.benchmarks._chains.records import ChainRequest
 from driftledger.benchmarks.collecting import write_collected
 from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.scoring import ToScore
+from driftledger.benchmarks.scoring import Scoring
 from driftledger.collect.features import encode_media, encode_texts
 from driftledger.collect.run import Collector
 from driftledger.collect.store import CallStore
@@ -182,7 +182,8 @@ class Bench:
                 Collector(store) as collector,
             ):
                 write_collected(target, collecting, ask(collecting, collector))
-        given = ToScore(
+        given = Scoring(
+            spec=benchmark("genception"),
             keys=keys,
             folders={"dataset": drawn, "chain": target},
             section=settings.model_copy(update={"iterations": self.iterations}),

@@ -8,15 +8,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftledger.benchmarks.base import Benchmark, Input
+from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.registry import benchmark, benchmarks
-from driftledger.benchmarks.score import ROWS, SCORE, Row, Score, base_key
 from driftledger.core.errors import StoreError
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.ledger.compare import Difference, coverage_difference
 from driftledger.metrics.exact import exact_mean
 from driftledger.metrics.intervals import mean_interval
 from driftledger.project.settings import Settings
+from driftledger.scoring.metric import Input
+from driftledger.scoring.score import ROWS, SCORE, Row, Score, base_key
 
 ALL_METRICS = ("fidelity",)
 """Benchmarks of which every metric is ranked, since they have no one headline; of the others the
@@ -97,7 +98,7 @@ def collect(
                 read_jsonl(folder / ROWS, Row),
             )
             if (
-                "{t}" in spec.metrics[0].key
+                "{t}" in spec.metrics.first.key
                 and score.inputs.protocol.get("iterations") != iterations
             ):
                 raise StoreError(
@@ -115,7 +116,7 @@ def _readings(
     readings = []
     every = sorted(key for key in score.metrics if base_key(key) == key)
     for key in (
-        every if spec.name in ALL_METRICS else spec.keys_of(spec.metrics[0], score)
+        every if spec.name in ALL_METRICS else spec.keys_of(spec.metrics.first, score)
     ):
         metric = spec.metric(key)
         if metric is None or (

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from driftledger.benchmarks.score import base_key
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import LedgerError, unknown_name
 from driftledger.core.files import write_bytes
 from driftledger.core.text import csv_text
 from driftledger.ledger.lineage import Run, read_runs
 from driftledger.project.project import Project
+from driftledger.scoring.score import base_key
 
 CSV_COLUMNS = (
     "run",
@@ -49,7 +49,7 @@ def export(project: Project, kind: str, run: str, out: Path) -> int:
 def _rows(root: Path, run: Run) -> Iterator[list[object]]:
     for lineage in run.lineages:
         score = lineage.score
-        numbers = dict(score.numbers()) | score.costs
+        numbers = dict(score.named_numbers()) | score.costs
         digest = sha256_file(root / lineage.score_path)
         for key in numbers:
             if base_key(key) == key:

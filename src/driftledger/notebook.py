@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.registry import FIRST
 from driftledger.benchmarks.registry import benchmark as benchmark_of
-from driftledger.benchmarks.score import ROWS, Row, Score
 from driftledger.benchmarks.traces import Shot, Trace
 from driftledger.core.canonical import Json, sha256_file
 from driftledger.core.errors import DriftledgerError, LedgerError, StoreError
@@ -35,6 +34,7 @@ from driftledger.project.project import Combination, Project
 from driftledger.project.settings import PARAMS
 from driftledger.reports.scores import is_stored, selected_score
 from driftledger.reports.site.thumbnails import thumbnail
+from driftledger.scoring.score import ROWS, Row, Score
 
 if TYPE_CHECKING:
     import pandas as pd

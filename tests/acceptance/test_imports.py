@@ -22,6 +22,7 @@ LAYERS = (
     ("core",),
     ("components", "data"),
     ("collect", "metrics"),
+    ("scoring",),
     ("benchmarks",),
     ("project",),
     ("ledger", "reports", "tracking", "notebook", "exports", "mlflow"),

@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from driftledger.benchmarks.base import DATASET, QUESTION_SET, Benchmark, Input, Metric
+from driftledger.benchmarks.base import DATASET, QUESTION_SET, Benchmark
 from driftledger.benchmarks.records import RECORDS, CollectedRecord, read_records
 from driftledger.benchmarks.registry import benchmark, benchmarks, find_score
-from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.settings import Section
 from driftledger.benchmarks.traces import values_of, worth_showing
 from driftledger.components.base import ComponentCard
@@ -22,6 +21,8 @@ from driftledger.core.canonical import canonical_json
 from driftledger.core.errors import StoreError
 from driftledger.core.files import parse_json
 from driftledger.core.types import Outcome
+from driftledger.scoring.metric import Input, Metric
+from driftledger.scoring.score import Row, Score
 from driftledger_demo.models.controls import Blind
 from tests.support.ledgers import (
     component,
@@ -40,8 +41,8 @@ EACH = pytest.mark.parametrize(
 
 @EACH
 def test_its_metrics_are_told_and_computed_by_functions_that_there_are(spec):
-    assert spec.metrics[0].headline
-    assert spec.headline(genception_score(metrics={})) == (spec.metrics[0].key, None)
+    assert spec.metrics.first.headline
+    assert spec.headline(genception_score(metrics={})) == (spec.metrics.first.key, None)
     assert len({metric.key for metric in spec.metrics}) == len(spec.metrics)
     assert {key for keys in spec.flagged.values() for key in keys} <= {
         metric.key for metric in spec.metrics

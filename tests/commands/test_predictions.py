@@ -8,13 +8,13 @@ import yaml
 
 from driftledger.benchmarks.base import QUESTION_SET
 from driftledger.benchmarks.registry import question_rules
-from driftledger.benchmarks.score import SCORE, Score
 from driftledger.core.files import read_json
 from driftledger.data.build import build_questions
 from driftledger.data.records import read_questions
 from driftledger.project.project import Project
 from driftledger.reports.leaderboard import leaderboard_files
 from driftledger.reports.scores import by_benchmark
+from driftledger.scoring.score import SCORE, Score
 from tests.support.evaluation import build, evaluate
 from tests.support.params import default_params
 

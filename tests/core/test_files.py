@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from dvc.utils.serialize import YAMLFileCorruptedError, parse_yaml
 
-from driftledger.benchmarks.score import Row
 from driftledger.core.errors import StoreError
 from driftledger.core.files import (
     INPUTS,
@@ -28,6 +27,7 @@ from driftledger.core.files import (
     write_jsonl,
     write_text,
 )
+from driftledger.scoring.score import Row
 from tests.support.full_disk import no_file_longer_than
 
 PLAIN: dict[str, Any] = {

@@ -7,7 +7,6 @@ import pytest
 
 from driftledger.benchmarks.records import RECORDS
 from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.score import ROWS
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import sha256_of
 from driftledger.core.files import write_jsonl
@@ -18,6 +17,7 @@ from driftledger.ledger.lineage import CodeVersion, Folder, Lineage, Run
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.files import Workspace, listing_md5
 from driftledger.project.project import Project
+from driftledger.scoring.score import ROWS
 from driftledger_demo.encoders.tfidf import TfIdf
 from tests.support.cases import cases, each_case
 from tests.support.ledgers import (

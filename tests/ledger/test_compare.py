@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from driftledger.benchmarks.registry import benchmarks
-from driftledger.benchmarks.score import ROWS, Score
 from driftledger.commands.compare import Compared
 from driftledger.core.errors import LedgerError
 from driftledger.core.files import write_jsonl
@@ -16,6 +15,7 @@ from driftledger.ledger.lineage import CodeVersion, Folder, Lineage, Run
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.files import Workspace, listing_md5
 from driftledger.metrics.paired import minimum_detectable_difference
+from driftledger.scoring.score import ROWS, Score
 from tests.support.cases import each_case, lines
 from tests.support.ledgers import (
     COMBINATION,

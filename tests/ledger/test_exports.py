@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from driftledger.benchmarks.score import SCORE, Row, Score
 from driftledger.core.errors import LedgerError
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.exports import export
+from driftledger.scoring.score import SCORE, Row, Score
 from driftledger.tracking.content import rows_csv
 from tests.ledger.conftest import GENCEPTION, MODEL
 
@@ -71,7 +71,9 @@ def test_rows_make_up_every_category_subtask_and_combination(original):
         kind, column, key, times = by[lineage.spec.name]
         for name, values in lineage.score.groups[kind].items():
             mine = table[(table["score"] == lineage.place) & (table[column] == name)]
-            mean = np.nanmean(mine.filter(regex=rf"^{lineage.spec.metrics[0].row} \d$"))
+            mean = np.nanmean(
+                mine.filter(regex=rf"^{lineage.spec.metrics.first.row} \d$")
+            )
             assert times * mean == pytest.approx(values[key], abs=1e-4)
             checked += 1
     assert checked > 20

@@ -7,7 +7,6 @@ import yaml
 
 from driftledger.benchmarks.records import RECORDS
 from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.score import Inputs, base_key
 from driftledger.commands.audit import audit
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import LedgerError
@@ -19,6 +18,7 @@ from driftledger.ledger.lineage import (
     read_runs,
 )
 from driftledger.ledger.objects.git import CommitTree, Git
+from driftledger.scoring.score import Inputs, base_key
 from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL, SCORES
 from tests.support.terminal import printed
 

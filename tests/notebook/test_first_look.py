@@ -18,7 +18,6 @@ import pytest
 from PIL import Image
 
 import driftledger
-from driftledger.benchmarks.score import ROWS, SCORE, Row, Score
 from driftledger.benchmarks.traces import Shot, Step, Trace
 from driftledger.commands.evaluate import evaluate
 from driftledger.components.base import Model
@@ -33,6 +32,7 @@ from driftledger.core.types import Outcome, Result
 from driftledger.data.datasets.image_folder import ImageFolder
 from driftledger.notebook import Chains, chain_steps
 from driftledger.reports.scores import selected_score
+from driftledger.scoring.score import ROWS, SCORE, Row, Score
 from tests.conftest import draw
 from tests.support.openai_server import OpenAIServer
 

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import pytest
 
-from driftledger.benchmarks.score import Score
 from driftledger.core.files import read_json
+from driftledger.scoring.score import Score
 from tests.conftest import Checkout, make_checkout, stages_run
 from tests.support.openai_server import OpenAIServer
 

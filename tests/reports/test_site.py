@@ -13,7 +13,6 @@ import yaml
 
 from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.score import Score
 from driftledger.core.errors import ConfigError
 from driftledger.core.files import write_folder, write_jsonl
 from driftledger.core.types import Outcome
@@ -22,6 +21,7 @@ from driftledger.project.project import Combination, Project
 from driftledger.reports.report import content, write_report
 from driftledger.reports.site.build import site_files
 from driftledger.reports.site.templating import path_of, section_of
+from driftledger.scoring.score import Score
 from tests.support.ledgers import (
     component,
     genception_score,

@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.score import RepeatRow, Row, Score
 from driftledger.metrics.exact import exact_mean
 from driftledger.reports.charts import figures_of, series_of
 from driftledger.reports.scores import blocks_of
 from driftledger.reports.tables import misplaced
 from driftledger.reports.tables import tables_of as table_list
+from driftledger.scoring.score import RepeatRow, Row, Score
 from tests.reports.test_tables import control
 from tests.support.cases import cases, each_case
 from tests.support.ledgers import (

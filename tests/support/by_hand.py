@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from driftledger.benchmarks.score import Row, Score
+from driftledger.scoring.score import Row, Score
 
 
 def assert_holds(found: Any, expected: Any, place: str = "score") -> None:

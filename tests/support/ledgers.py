@@ -18,7 +18,6 @@ from driftledger.benchmarks.records import (
     RecordedResult,
 )
 from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import Scored, write_score
 from driftledger.benchmarks.usage import RoleUsage, ScoreUsage
 from driftledger.components.base import ComponentCard
@@ -26,6 +25,7 @@ from driftledger.core.files import write_json, write_jsonl
 from driftledger.core.media import png_bytes
 from driftledger.core.types import Outcome
 from driftledger.project.project import Combination
+from driftledger.scoring.score import Row, Score
 from tests.support.cases import CASES
 
 COMBINATION = Combination("seer", "brush", "eye")

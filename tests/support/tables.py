@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from markdown_it import MarkdownIt
 
 from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.score import Score
 from driftledger.reports import tables
 from driftledger.reports.cells import ReportTable, markdown
 from driftledger.reports.scores import RowsOf, blocks_of
+from driftledger.scoring.score import Score
 
 HOSTILE = "=cmd()|<img src=x>[a](http://x)`\x1b[31m\n# `*"
 

@@ -3,10 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from driftledger.benchmarks.base import Input, Metric, Rule
+from driftledger.benchmarks.base import Rule
 from driftledger.benchmarks.one_call import OneCallPerSample
 from driftledger.benchmarks.settings import Section
 from driftledger.core.types import Sample
+from driftledger.scoring.means import mean_over_samples
+from driftledger.scoring.metric import Input, Metric, MetricTable
 
 
 class WordsSettings(Section):
@@ -22,9 +24,10 @@ class Words(OneCallPerSample):
     title = "Words"
     settings = WordsSettings
     asked = ("prompt",)
-    metrics = (
+    metrics = MetricTable(
         Metric("words", "words", "the mean number of words of a description", "exact.exact_mean",
-               frozenset({Input.DESCRIPTIONS}), digits=1, headline=True, row="words"),
+               needs=frozenset({Input.DESCRIPTIONS}), estimate=mean_over_samples, digits=1,
+               in_rows=True, shown=frozenset({"headline", "compared", "table"})),
     )  # fmt: skip
     unfair = (Rule("prompt", "another prompt asks for another description"),)
 

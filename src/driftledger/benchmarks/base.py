@@ -6,13 +6,11 @@ adds. A new benchmark is a folder and a line in :mod:`driftledger.benchmarks.reg
 and what scores is imported when it is used: the command line starts without it.
 """
 
-import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
-from functools import cached_property, lru_cache, partial
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,18 +23,6 @@ from driftledger.benchmarks.records import (
     Folders,
     Records,
 )
-from driftledger.benchmarks.score import (
-    ALARM,
-    Answer,
-    Numbers,
-    RepeatRow,
-    Row,
-    Rows,
-    Score,
-    Scores,
-    answer_as,
-    base_key,
-)
 from driftledger.benchmarks.settings import Section, recorded
 from driftledger.collect.call import Planned, RunSteps, Steps
 from driftledger.components.base import Component
@@ -46,9 +32,21 @@ from driftledger.core.media import Kind as MediumKind
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.base import QuestionRules
 from driftledger.metrics.exact import exact_mean
+from driftledger.scoring.metric import COVERAGE, Input, Metric, MetricTable
+from driftledger.scoring.score import (
+    ALARM,
+    Answer,
+    Numbers,
+    Row,
+    Rows,
+    Score,
+    Scores,
+    answer_as,
+    base_key,
+)
 
 if TYPE_CHECKING:
-    from driftledger.benchmarks.scoring import Scored, ToScore
+    from driftledger.benchmarks.scoring import Scored, Scoring
     from driftledger.benchmarks.traces import Trace
     from driftledger.collect.store import CallStore
 
@@ -57,22 +55,6 @@ Recording: TypeAlias = Steps[Records]
 """A unit's protocol, which yields calls, is sent their results, and returns records."""
 Protocols: TypeAlias = Iterator[Planned[Records]]
 """The protocols of units, each with the calls that it makes at most."""
-
-
-class Input(StrEnum):
-    """A thing that a number may depend on."""
-
-    DATA = "data"
-    DESCRIPTIONS = "descriptions"
-    DRAWN = "drawn"
-    """Images drawn from descriptions."""
-    ENCODER = "encoder"
-    """What images are seen through."""
-    TEXT_ENCODER = "text_encoder"
-    ANSWERS = "answers"
-    """Answers, and what was read in them or how a judge graded them."""
-    RATINGS = "ratings"
-    """What people said of descriptions."""
 
 
 Kind = Literal["model", "generator", "encoder", "judge"]
@@ -107,113 +89,6 @@ NEEDED_FOR: Mapping[str, frozenset[Input]] = {
     "example_model": frozenset({Input.DESCRIPTIONS}),
 }
 """Role → the inputs of a number that it had a part in."""
-
-
-_PLACES = {"{t}": "[0-9]+", "{frechet}": "fid|frechet_[a-z0-9_]+"}
-"""What may stand in a place of a family's key, as a regular expression; in others any name."""
-
-
-@dataclass(frozen=True)
-class Metric:
-    """A row of a benchmark's table of metrics, which score files, MLflow, the leaderboard,
-    ``compare``, ``audit`` and plots read. One row may stand for a family: ``{t}`` in a key is a
-    number, ``{name}`` a word."""
-
-    key: str
-    """As score files and MLflow spell it: ``gc_at_{t}``."""
-    title: str
-    """For people: ``GC@{t}``."""
-    formula: str
-    """In words or symbols, in one line."""
-    source: str
-    """The function that computes it, as a dotted name below ``driftledger.metrics``, and where it
-    is published."""
-    needs: frozenset[Input]
-    unit: str = ""
-    higher_is_better: bool | None = True
-    """None where neither direction is better: a count, a rate that is read with others."""
-    digits: int = 2
-    headline: bool = False
-    """Whether it sums up the benchmark: at a glance, in ``compare`` and first in MLflow."""
-    compared: bool = False
-    """Whether ``compare`` ranks by it although it is not a headline."""
-    row: str = ""
-    """The key of its values in a :class:`Row`; empty where rows do not hold it, so that ``compare``
-    cannot pair it."""
-    span: float = 0.0
-    """How far the best value of a sample is from the worst, in the metric's unit; 0 if unknown."""
-    pairing: Literal["mean", "ratio"] = "mean"
-    """How rows make the score: the mean over groups of the mean over units; or, over orders or
-    gradings, 100 times the mean over units of sum / count, resampled by cluster."""
-    tracked: str = ""
-    """Name in MLflow and DVC; empty for a metric that they do not show.
-
-    A family over t whose name has ``{t}`` is shown at the last t and as a curve; one without it is
-    a curve in MLflow alone."""
-
-    @property
-    def is_higher(self) -> bool:
-        """True if tables put high values first."""
-        return self.higher_is_better is not False
-
-    @property
-    def function(self) -> str:
-        """The dotted name of the function that computes it."""
-        return f"driftledger.metrics.{self.source.partition(';')[0]}"
-
-    @property
-    def published(self) -> str:
-        """The place of its publication; empty if it is our own."""
-        return self.source.partition(";")[2].strip()
-
-    @cached_property
-    def _pattern(self) -> re.Pattern[str]:
-        pattern = ""
-        for part in re.split(r"(\{\w+\})", self.key):
-            if part.startswith("{"):
-                pattern += f"(?P<{part[1:-1]}>{_PLACES.get(part, '[a-z0-9_]+?')})"
-            else:
-                pattern += re.escape(part)
-        return re.compile(pattern)
-
-    def match(self, key: str) -> dict[str, str] | None:
-        """Return the words in the key's places if ``key`` is of this metric, else None.
-
-        >>> Metric("gc_at_{t}", "GC@{t}", "", "", frozenset()).match("gc_at_5")
-        {'t': '5'}
-        """
-        match = self._pattern.fullmatch(key)
-        return match and match.groupdict()
-
-    def named(self, key: str) -> str:
-        """Return the title of one member of the family.
-
-        >>> Metric("gc_at_{t}", "GC@{t}", "", "", frozenset()).named("gc_at_5")
-        'GC@5'
-        """
-        return self.title.format(**(self.match(key) or {}))
-
-    def values_in(self, row: Row | RepeatRow, key: str) -> list[float | None]:
-        """Return the values of ``key`` of a row, or of one of its repeats.
-
-        They are one at step t of a family over t, all orders or gradings of a ratio, else one.
-        """
-        values = row.values.get(self.row, []) if self.row else []
-        t = (self.match(key) or {}).get("t")
-        if t is None:
-            return list(values)
-        return [values[int(t) - 1]] if len(values) >= int(t) else [None]
-
-
-COVERAGE = Metric(
-    "coverage",
-    "coverage",
-    "scored / total",
-    "exact.exact_mean",
-    frozenset({Input.DATA, Input.DESCRIPTIONS, Input.DRAWN, Input.ANSWERS}),
-    digits=3,
-)
-"""The metric that every score has."""
 
 
 @dataclass(frozen=True)
@@ -319,14 +194,14 @@ NOTHING = "–"
 """The text of a cell without a value."""
 
 
-class Value(NamedTuple):
+class ShownValue(NamedTuple):
     """A number in a table that only one benchmark has."""
 
     value: float | None
     score: Score | None = None
     """The score that has it; None where several scores went in."""
     number: str = ""
-    """Its name, as in :meth:`~driftledger.benchmarks.score.Score.numbers`; empty for what only
+    """Its name, as in :meth:`~driftledger.scoring.score.Score.numbers`; empty for what only
     ``details`` hold."""
     digits: int = 2
     more: str = ""
@@ -341,7 +216,7 @@ class BenchmarkTable(NamedTuple):
     title: str
     """What it shows, and which table or figure of a paper it follows."""
     head: Sequence[str]
-    rows: Sequence[Sequence[Value | str]]
+    rows: Sequence[Sequence[ShownValue | str]]
     name: str
     """Its place on the site; no other table of the same data and components has it."""
     notes: Sequence[str] = ()
@@ -388,7 +263,7 @@ class Layout:
     it is empty."""
     tables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Title of a table with a row per model → head of a column → its number, as in
-    :meth:`~driftledger.benchmarks.score.Score.numbers`. The first table also gets a column for each
+    :meth:`~driftledger.scoring.score.Score.numbers`. The first table also gets a column for each
     metric that no table names. Empty: one table with a column per metric. Of a family over t the
     first table has the last, and a further one of such families alone each t."""
     left_out: tuple[str, ...] = ()
@@ -426,7 +301,7 @@ class Benchmark(ABC):
     collects: ClassVar[Stage]
     """The one stage that asks components."""
     scores: ClassVar[Stage]
-    metrics: ClassVar[tuple[Metric, ...]]
+    metrics: ClassVar[MetricTable]
     """Headlines first, in the order in which a reader wants them."""
     settings: ClassVar[type[Section]]
     """Its section of ``params.yaml``."""
@@ -528,7 +403,7 @@ class Benchmark(ABC):
         return FailedCalls(phrases, len(records), "records")
 
     @abstractmethod
-    def score(self, given: "ToScore") -> "Scored":
+    def score(self, given: "Scoring") -> "Scored":
         """Compute a score from records.
 
         Raises:
@@ -600,7 +475,7 @@ class Benchmark(ABC):
     @property
     def glanced(self) -> tuple[str, ...]:
         """The keys of the metrics that the leaderboard shows at a glance."""
-        return self.layout.glance or (self.metrics[0].key,)
+        return self.layout.glance or (self.metrics.first.key,)
 
     def tracked(self, score: Score) -> Iterator["Tracked"]:
         """Yield the numbers that MLflow and DVC show of a score, in the order of the table.
@@ -642,7 +517,7 @@ class Benchmark(ABC):
 
     def headline(self, score: Score) -> tuple[str, float | None]:
         """Return the first headline of a score; the key of the first metric if it has none."""
-        return next(iter(self.headlines(score).items()), (self.metrics[0].key, None))
+        return next(iter(self.headlines(score).items()), (self.metrics.first.key, None))
 
     def roles_of(self, score: Score, key: str) -> list[str]:
         """Return who had a part in a number; in one that no table has, everybody."""
@@ -703,7 +578,7 @@ class Benchmark(ABC):
     def worths(self, row: Row) -> Sequence[float | None]:
         """Return what each answer behind a row is worth, from 0 to 1: its values of the first
         metric."""
-        return row.values.get(self.metrics[0].row, [])
+        return row.values.get(self.metrics.first.row, [])
 
     def answers(self, row: Row) -> Iterator[Answer]:
         """Yield the answers behind a row, each with its reading; a failed call gave none.
@@ -712,7 +587,7 @@ class Benchmark(ABC):
         ``questions``, the ``outcomes`` and what was ``read``. The gradings of one answer are
         averaged.
         """
-        if Input.ANSWERS not in self.metrics[0].needs:
+        if Input.ANSWERS not in self.metrics.first.needs:
             return
         worths = self.worths(row)
         units = row.extra.get("questions", [row.unit] * len(worths))
@@ -770,8 +645,8 @@ Selected: TypeAlias = Sequence[tuple[Benchmark, Mapping[str, str]]]
 """Scores in the order of the selection: the benchmark of each, and the keys that name it."""
 
 
-@lru_cache(maxsize=10_000)  # asked of every row of every score
 def _metric_of(spec: Benchmark, key: str) -> Metric | None:
+    metric: Metric
     for metric in (*spec.metrics, COVERAGE):
         if metric.match(key) is not None:
             return metric

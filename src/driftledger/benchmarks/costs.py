@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from driftledger.benchmarks.base import Metric
-from driftledger.benchmarks.score import Score
 from driftledger.benchmarks.usage import ScoreUsage
+from driftledger.scoring.metric import Metric
+from driftledger.scoring.score import Score
 
 _TABLE = (
     ("usd_per_1000", "$ / 1,000 samples", "price", 3),
@@ -18,7 +18,7 @@ COSTS: Mapping[str, Metric] = {
         formula,
         source="",
         needs=frozenset(),
-        higher_is_better=None,
+        direction="neither",
         digits=digits,
     )
     for key, title, formula, digits in _TABLE

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from driftledger.benchmarks._names import named_score
 from driftledger.benchmarks.base import (
     DATASET,
     RECORDS_OF,
@@ -21,11 +22,10 @@ from driftledger.benchmarks.base import (
 )
 from driftledger.benchmarks.collecting import Collecting
 from driftledger.benchmarks.records import CollectedRecord, RecordedResult, Records
-from driftledger.benchmarks.score import Row, Score
 from driftledger.benchmarks.scoring import (
     FromDataset,
     Scored,
-    ToScore,
+    Scoring,
     clusters_of,
     interval_ends,
     interval_of_known,
@@ -35,6 +35,7 @@ from driftledger.collect.call import Ask, Planned, Steps
 from driftledger.core.canonical import Json
 from driftledger.core.types import Conversation, Outcome, Sample, Subject
 from driftledger.data.records import ONE_CATEGORY
+from driftledger.scoring.score import Row
 
 
 class OneCall(Benchmark):
@@ -96,10 +97,10 @@ class OneCallPerSample(OneCall):
             asked = Conversation.ask(prompt, sample.medium, subject)
             yield Ask(collecting.model(), "answer", asked, subject), {}
 
-    def score(self, given: ToScore) -> Scored:
+    def score(self, given: Scoring) -> Scored:
         """Average the worth of the replies, with an interval over samples."""
         data = FromDataset(given, self)
-        key = self.metrics[0].key
+        key = self.metrics.first.key
         samples = {sample.id: sample for sample in data.samples}
         clusters = clusters_of(data.samples)
         rows = []
@@ -138,7 +139,8 @@ class OneCallPerSample(OneCall):
             clusters=[row.cluster for row in rows],
         )
         ends = interval_ends({key: estimate})
-        score = Score(
+        score = named_score(
+            self,
             **data.origin(scored, total, flags),
             metrics={key: estimate.value} | ends.metrics,
             outcomes=outcome_counts(row.outcome for row in rows),

@@ -9,7 +9,6 @@ from typing import Annotated, Any, Self, TypeAlias
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 
 from driftledger.benchmarks._questions.parsing.refusal import says_none_arrived
-from driftledger.benchmarks.score import ALARM
 from driftledger.collect.call import Call
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import Json
@@ -19,6 +18,7 @@ from driftledger.core.media import Kind
 from driftledger.core.strict import Id, Name, RelativePath
 from driftledger.core.text import shortened
 from driftledger.core.types import Medium, Outcome, PromptUsage, Result, Split
+from driftledger.scoring.score import ALARM
 
 RECORDS = "records.jsonl"
 CARD = "components.json"

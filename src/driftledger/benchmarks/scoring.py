@@ -27,7 +27,28 @@ from driftledger.benchmarks.records import (
     changed_versions,
     stream_records,
 )
-from driftledger.benchmarks.score import (
+from driftledger.benchmarks.usage import USAGE, ScoreUsage
+from driftledger.components.base import ComponentCard
+from driftledger.core.canonical import Json, sha256_file
+from driftledger.core.errors import CoverageError, StoreError, first_few
+from driftledger.core.files import new_folder, read_json, write_json, write_jsonl
+from driftledger.core.media import Kind
+from driftledger.core.types import Float64, Outcome, Sample
+from driftledger.data.records import (
+    DATASET_CARD,
+    QUESTION_SET_CARD,
+    DatasetCard,
+    QuestionEntry,
+    QuestionSetCard,
+    loss_notes,
+    notes_of,
+    read_questions,
+    read_samples,
+)
+from driftledger.metrics.exact import round_significant
+from driftledger.metrics.intervals import DIGITS, Estimate, mean_interval
+from driftledger.scoring.number import Number
+from driftledger.scoring.score import (
     HIGH,
     LOW,
     ROWS,
@@ -37,16 +58,6 @@ from driftledger.benchmarks.score import (
     Row,
     Score,
 )
-from driftledger.benchmarks.usage import USAGE, ScoreUsage
-from driftledger.components.base import ComponentCard
-from driftledger.core.canonical import Json, sha256_file
-from driftledger.core.errors import CoverageError, StoreError, first_few
-from driftledger.core.files import new_folder, read_json, write_json, write_jsonl
-from driftledger.core.media import Kind
-from driftledger.core.types import Float64, Outcome, Sample
-from driftledger.data.records import DatasetCard, loss_notes, read_samples
-from driftledger.metrics.exact import round_significant
-from driftledger.metrics.intervals import DIGITS, Estimate, mean_interval
 
 if TYPE_CHECKING:
     from driftledger.benchmarks.base import Benchmark
@@ -56,25 +67,6 @@ if TYPE_CHECKING:
 PERCENT = 100.0
 
 M = TypeVar("M", bound=BaseModel)
-
-
-@dataclass(frozen=True)
-class ToScore:
-    """The inputs that a score is computed from."""
-
-    keys: Mapping[str, str]
-    folders: Folders
-    """Stage → the folder that it wrote, the data's and every collect stage's."""
-    section: Any
-    """The benchmark's section of ``params.yaml``; what a score was made with, where it is made
-    again."""
-    seed: int
-    encoders: "Mapping[str, Encoder]" = field(default_factory=dict)
-    """Role, ``encoder`` or ``text_encoder`` → who plays it, where the benchmark has one."""
-    beside: Folders = field(default_factory=dict)
-    """Setting → the user's file, of those that the benchmark names in ``beside`` and the settings
-    give."""
-    features: "FeatureStore | None" = None
 
 
 class Scored(NamedTuple):
@@ -101,40 +93,79 @@ def write_score(
             write_json(folder / USAGE, usage)
 
 
-class FromRecords:
-    """The records of a benchmark, and what a score of them says of its origin."""
+@dataclass
+class Scoring:
+    """A folder of records that is scored, and all that the score is computed with."""
 
-    digest: str
-    """Of the dataset or question set, as it says itself."""
-    kind: Kind = "image"
-    """What its samples are."""
+    spec: "Benchmark"
+    keys: Mapping[str, str]
+    folders: Folders
+    """Stage → the folder that it wrote, the data's and every collect stage's."""
+    section: Any
+    """The benchmark's section of ``params.yaml``; what a score was made with, where it is made
+    again."""
+    seed: int
+    encoders: "Mapping[str, Encoder]" = field(default_factory=dict)
+    """Role, ``encoder`` or ``text_encoder`` → who plays it, where the benchmark has one."""
+    beside: Folders = field(default_factory=dict)
+    """Setting → the user's file, of those that the benchmark names in ``beside`` and the settings
+    give."""
+    features: "FeatureStore | None" = None
+    facts: CallFacts = field(default_factory=CallFacts)
+    """What :meth:`read` has noted of the calls."""
+    _places: set[tuple[str, int, int]] = field(default_factory=set)
 
-    def __init__(self, given: ToScore, spec: "Benchmark") -> None:
-        self.data = given.folders[spec.data.name]
-        self.folder = given.folders[spec.collects.name]
-        self.card = read_json(self.folder / CARD, CollectedCard)
-        self.confidence: float = given.section.confidence
-        self.facts = CallFacts()
-        self._places = set[tuple[str, int, int]]()
-        self.data_notes: list[str] = []
-        """What a reader must know of the data."""
-        self._given = given
-        self._spec = spec
+    @property
+    def data(self) -> Path:
+        """The folder of the dataset or question set."""
+        return self.folders[self.spec.data.name]
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the records."""
+        return self.folders[self.spec.collects.name]
+
+    @cached_property
+    def card(self) -> CollectedCard:
+        """The card beside the records."""
+        return read_json(self.folder / CARD, CollectedCard)
+
+    @cached_property
+    def dataset(self) -> DatasetCard:
+        """The card of the dataset."""
+        return read_json(self.data / DATASET_CARD, DatasetCard)
+
+    @cached_property
+    def samples(self) -> Sequence[Sample]:
+        """The samples of the dataset."""
+        return read_samples(self.data)
+
+    @cached_property
+    def question_set(self) -> QuestionSetCard:
+        """The card of the question set."""
+        return read_json(self.data / QUESTION_SET_CARD, QuestionSetCard)
+
+    @cached_property
+    def questions(self) -> Sequence[QuestionEntry]:
+        """The questions of the question set."""
+        return read_questions(self.data)
+
+    @property
+    def kind(self) -> Kind:
+        """The medium of the samples."""
+        if "dataset" not in self.keys:
+            return "image"
+        return self.samples[0].medium.kind
 
     def read(self) -> Iterator[CollectedRecord]:
         """Yield the records, one at a time, and note what the score says of their calls.
 
-        They are gone through once, before :meth:`origin`.
+        They are gone through once, before :meth:`score`.
         """
-        for record in stream_records(self.folder, self._spec.collects.holds):
+        for record in stream_records(self.folder, self.spec.collects.holds):
             self.facts.add(record)
             self._places.add((intern(record.unit), record.step, record.repeat))
             yield record
-
-    @cached_property
-    def records(self) -> Records:
-        """All records at once, where there are few: their objects take five times their bytes."""
-        return [*self.read()]
 
     def require(self, places: Iterable[tuple[str, int, int]]) -> None:
         """Check that each of these units has a record of this step and repeat, after they are read.
@@ -148,10 +179,6 @@ class FromRecords:
                 raise StoreError(
                     f"{self.folder / RECORDS} {lacks}; run 'dvc repro' to make it again"
                 )
-
-    def protocol(self, kind: type[M]) -> M:
-        """Return how the model was asked."""
-        return kind.model_validate(self.card.protocol)
 
     def too_little(
         self, scored: int, total: int, what: str, lost: Sequence[str], counted: int = 0
@@ -171,7 +198,7 @@ class FromRecords:
             raise CoverageError(
                 f"none of {total} {what} ({first_few(lost)}): there is nothing to score"
             )
-        least = self._given.section.min_coverage
+        least = self.section.min_coverage
         if scored / total >= least:
             return []
         asked = f"{self.card.benchmark}.min_coverage asks for {least:.0%}"
@@ -179,65 +206,101 @@ class FromRecords:
             f"only {scored} of {total} {what} ({first_few(lost)}), and {asked}: no rank"
         ]
 
-    def origin(
-        self, scored: int, total: int, flags: Iterable[str] = (), **parser: str
-    ) -> Json:
-        """Return the fields of a score that name it, say what it was computed from, and how much.
+    def score(
+        self,
+        numbers: Sequence[Number],
+        *,
+        scored: int,
+        counted: int,
+        total: int,
+        outcomes: Iterable[Outcome],
+        flags: Iterable[str] = (),
+        details: Json | None = None,
+        **parser: str,
+    ) -> Score:
+        """Return the score that has these numbers, with all that it was computed from.
 
         Args:
+            scored: how many units, answers or gradings could be scored by what they hold.
+            counted: how many are in the denominators.
+            outcomes: of the units, answers or gradings.
             flags: what else a reader must know, besides what all benchmarks say.
             parser: what the protocol says beside the card, of what reads the answers.
         """
-        given = self._given
+        origin = self.origin(scored, total, flags, **parser)
+        return Score(
+            **origin,
+            numbers=[*numbers],
+            counted=counted,
+            outcomes=dict(Counter(map(str, outcomes))),
+            details=details or {},
+        )
+
+    def origin(
+        self, scored: int, total: int, flags: Iterable[str] = (), **parser: str
+    ) -> Json:
+        """Return the fields of a score that name it and say what it was computed from."""
         components = dict(self.card.components)
-        model = components["model"]
-        served = self.facts.served()
-        notes = [] if model.control else self.facts.alarms(self.kind)
-        generator = components.get("generator")
-        if generator is not None and generator.fingerprint == model.fingerprint:
-            notes.append(
-                f"{model.name} describes and draws, so the drift is that of both roles"
-            )
-        for role, encoder in given.encoders.items():
-            name = given.keys.get(role) or getattr(given.section, role, None) or ""
+        for role, encoder in self.encoders.items():
+            name = self.keys.get(role) or getattr(self.section, role, None) or ""
             components[role] = ComponentCard.of(name, encoder)
+        card = self.dataset if "dataset" in self.keys else self.question_set
         inputs = Inputs(
-            data_digest=self.digest,
-            records={self._spec.collects.name: sha256_file(self.folder / RECORDS)},
+            data_digest=card.digest,
+            records={self.spec.collects.name: sha256_file(self.folder / RECORDS)},
             protocol=self.card.protocol | parser,
-            settings=self._spec.scored_with(given.section, given.seed),
+            settings=self.spec.scored_with(self.section, self.seed),
             beside={
-                setting: sha256_file(file) for setting, file in given.beside.items()
+                setting: sha256_file(file) for setting, file in self.beside.items()
             },
         )
-        notes += changed_versions(served)
-        notes += self.data_notes
-        notes += self.facts.reasoned()
         return {
             "benchmark": self.card.benchmark,
-            "keys": dict(given.keys),
+            "keys": dict(self.keys),
             "components": components,
             "scored": scored,
             "total": total,
-            "coverage": scored / total,
-            "served": served,
-            "flags": [*notes, *flags],
+            "served": self.facts.served(),
+            "flags": [*self._notes(), *flags],
             "inputs": inputs,
         }
 
+    def _notes(self) -> Iterator[str]:
+        """Yield what a reader must know of the calls and of the data."""
+        model = self.card.components["model"]
+        generator = self.card.components.get("generator")
+        if not model.control:
+            yield from self.facts.alarms(self.kind)
+        if generator is not None and generator.fingerprint == model.fingerprint:
+            yield f"{model.name} describes and draws, so the drift is that of both roles"
+        yield from changed_versions(self.facts.served())
+        if "dataset" in self.keys:
+            yield from loss_notes(self.dataset, self.dataset.samples, f"{self.kind}s")
+        else:
+            yield from notes_of(
+                self.question_set, self.question_set.questions, "questions' images"
+            )
+        yield from self.facts.reasoned()
 
-class FromDataset(FromRecords):
-    """The records of a benchmark over a dataset, with the dataset."""
 
-    def __init__(self, given: ToScore, spec: "Benchmark") -> None:
-        super().__init__(given, spec)
-        self.dataset = read_json(self.data / "dataset.json", DatasetCard)
-        self.samples = read_samples(self.data)
-        self.digest = self.dataset.digest
-        self.kind = self.samples[0].medium.kind
-        self.data_notes = loss_notes(
-            self.dataset, self.dataset.samples, f"{self.kind}s"
-        )
+class FromRecords(Scoring):
+    """The former carrier, for the scorers that still go by names."""
+
+    def __init__(self, given: Scoring, spec: "Benchmark") -> None:
+        self.__dict__.update(vars(given))
+        self.confidence: float = given.section.confidence
+        self._given = given
+        self._spec = spec
+
+    @cached_property
+    def records(self) -> Records:
+        return [*self.read()]
+
+    def protocol(self, kind: type[M]) -> M:
+        return kind.model_validate(self.card.protocol)
+
+
+FromDataset = FromRecords
 
 
 class Ends(NamedTuple):

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from driftledger.benchmarks.base import Benchmark
-from driftledger.benchmarks.score import Numbers, Row, Rows, Score
 from driftledger.core.media import Medium, kind_of
 from driftledger.core.types import Outcome
 from driftledger.metrics.exact import exact_mean
+from driftledger.scoring.score import Numbers, Row, Rows, Score
 
 
 @dataclass(frozen=True)

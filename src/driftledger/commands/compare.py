@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from rich.console import Group, RenderableType
 
-from driftledger.benchmarks.base import Metric
 from driftledger.commands.terminal import HEAD, line, lines, table
 from driftledger.core.errors import LedgerError
 from driftledger.core.text import figure, for_cell, shortened
@@ -27,6 +26,7 @@ from driftledger.ledger.sources import Sources, find_source
 from driftledger.metrics.paired import POWER
 from driftledger.project.project import Project
 from driftledger.reports.cells import ReportTable, markdown
+from driftledger.scoring.metric import Metric
 
 _UNFAIR = "not comparable: not all of this may be ranked; see 'unfair', or use --anyway"
 _FAIR = "comparable: nothing but what is compared differs that would move these numbers"

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from driftledger.benchmarks.base import COVERAGE
 from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.score import ALARM
 from driftledger.commands.terminal import HEAD, QUIET, line, show, table
 from driftledger.core.errors import DriftledgerError, first_few
 from driftledger.core.text import for_line
 from driftledger.ledger.lineage import place_of
 from driftledger.project.project import Project
 from driftledger.reports.cells import Cell, ReportTable, interval
+from driftledger.scoring.metric import COVERAGE
+from driftledger.scoring.score import ALARM
 
 if TYPE_CHECKING:
     from driftledger.reports.scores import Parts

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from driftledger.benchmarks.registry import benchmark, benchmark_names
-from driftledger.benchmarks.score import Score
 from driftledger.collect.features import release_all
 from driftledger.commands.collect import collect, restore, tasks_of
 from driftledger.commands.stages import data, score
@@ -32,6 +31,7 @@ from driftledger.project.project import Project
 from driftledger.project.resolve import resolved
 from driftledger.project.settings import PARAMS, Settings
 from driftledger.reports.scores import rows_reader, selected_score
+from driftledger.scoring.score import Score
 
 FIRST = 32
 """Images before the first look."""
@@ -100,7 +100,7 @@ def race(project: Project) -> None:
         models = tuple(score.model for score in scores)
         rows_of = rows_reader(there)
         rows = {score.model: rows_of(score) for score in scores}
-        key = spec.shown_key(spec.metrics[0], scores) or ""
+        key = spec.shown_key(spec.metrics.first, scores) or ""
         course = course.model_copy(update={"metric": key})
         course = course.look(rows, card.sample_seed)
         if not course.undecided:

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from driftledger.benchmarks.base import SCORES
-from driftledger.benchmarks.score import SCORE, base_key
 from driftledger.core.canonical import Json
 from driftledger.core.errors import LedgerError
 from driftledger.ledger.images import ImageTarget, find_image, named_file
@@ -22,6 +21,7 @@ from driftledger.ledger.sources import (
     Sources,
     find_number,
 )
+from driftledger.scoring.score import SCORE, base_key
 
 _VALUE = re.compile(r"(-?[0-9]*[.,]?[0-9]+) ?%?")
 _PROOF = {
@@ -51,7 +51,9 @@ class Candidate(NamedTuple):
         """The argument of ``driftledger audit`` that asks for it."""
         key = self.number.key
         owners = [
-            each for each in self.run.lineages if key in dict(each.score.numbers())
+            each
+            for each in self.run.lineages
+            if key in dict(each.score.named_numbers())
         ]
         run = self.run.combination.path if self.selected else self.run.fingerprint[:12]
         return f"{run}:{key if len(owners) == 1 else self.number.name}"
@@ -130,7 +132,7 @@ def candidates_for(sources: Sources, text: str) -> list[Candidate]:
         scores += [(False, run, lineage) for run, lineage in sources.former()]
     candidates = []
     for selected, run, lineage in scores:
-        for key, number in lineage.score.numbers():
+        for key, number in lineage.score.named_numbers():
             candidates.append(Candidate(Number(key, number, lineage), run, selected))
     candidates.sort(key=lambda candidate: candidate.unlikely)
     if value:

@@ -13,7 +13,6 @@ from typing import TypeAlias, cast
 import numpy as np
 
 from driftledger.benchmarks.records import RECORDS, CollectedRecord, RecordedResult
-from driftledger.benchmarks.score import Answer, answer_as
 from driftledger.collect.features import encode_texts
 from driftledger.components.base import Component, ComponentCard, Encoder
 from driftledger.core.errors import DriftledgerError, LedgerError
@@ -40,6 +39,7 @@ from driftledger.metrics.groups import holm
 from driftledger.metrics.intervals import share_interval
 from driftledger.metrics.paired import DECIMALS
 from driftledger.project.project import Project
+from driftledger.scoring.score import Answer, answer_as
 
 Asking: TypeAlias = dict[tuple[str, str, int], tuple[Answer, str]]
 """Cluster, question or sample, and step → the answer or the description, with its text."""

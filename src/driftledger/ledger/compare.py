@@ -13,10 +13,9 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from driftledger.benchmarks.base import UNREAD_COUNTS, Benchmark, Input, Metric, Rule
+from driftledger.benchmarks.base import UNREAD_COUNTS, Benchmark, Rule
 from driftledger.benchmarks.costs import COSTS
 from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.score import ROWS, Numbers, Row, Score
 from driftledger.core.canonical import Json
 from driftledger.core.errors import LedgerError, StoreError, first_few
 from driftledger.core.files import read_jsonl
@@ -37,6 +36,8 @@ from driftledger.metrics.paired import (
     paired_interval,
 )
 from driftledger.project.project import Combination
+from driftledger.scoring.metric import Input, Metric
+from driftledger.scoring.score import ROWS, Numbers, Row, Score
 
 Units = Mapping[str, tuple[float, str, str]]
 """Unit → its value, the category that it is averaged in, and the cluster that it is drawn with."""

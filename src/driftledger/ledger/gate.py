@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from typing import Literal, NamedTuple, TypeAlias
 
-from driftledger.benchmarks.base import Metric
 from driftledger.core.errors import LedgerError, unknown_name
 from driftledger.core.text import figure
 from driftledger.ledger.compare import (
@@ -17,6 +16,7 @@ from driftledger.ledger.compare import (
 )
 from driftledger.metrics.changes import non_inferiority
 from driftledger.metrics.intervals import fewest
+from driftledger.scoring.metric import Metric
 
 FailIf: TypeAlias = Literal["worse", "not-as-good", "changed"]
 """What makes a comparison fail."""

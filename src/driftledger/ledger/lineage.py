@@ -10,7 +10,6 @@ from pydantic import Field
 from driftledger.benchmarks.base import Benchmark, Selected, Stage
 from driftledger.benchmarks.costs import with_costs
 from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.score import ROWS, SCORE, Score
 from driftledger.benchmarks.usage import USAGE, ScoreUsage
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import sha256_of
@@ -43,6 +42,7 @@ from driftledger.project.project import (
     Combination,
     folder_in,
 )
+from driftledger.scoring.score import ROWS, SCORE, Score
 
 PUBLISHED = "ledger"
 """The folder of the published runs' files, below a project's top folder."""

@@ -10,7 +10,6 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from typing import Any
 
 from driftledger.benchmarks.records import CARD, RECORDS
-from driftledger.benchmarks.score import ROWS, SCORE
 from driftledger.benchmarks.usage import CALLS
 from driftledger.core.canonical import canonical_json, sha256_of
 from driftledger.ledger.bundles.reading import (
@@ -30,6 +29,7 @@ from driftledger.ledger.bundles.reading import (
     noted_of,
 )
 from driftledger.ledger.findings import Line
+from driftledger.scoring.score import ROWS, SCORE
 
 Lines = Iterator[Line]
 

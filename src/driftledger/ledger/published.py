@@ -13,7 +13,6 @@ from pathlib import Path
 from pydantic import Field
 
 from driftledger import __version__
-from driftledger.benchmarks.score import ROWS, SCORE
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import LedgerError, StoreError
 from driftledger.core.files import Record, parse_json, write_json
@@ -29,6 +28,7 @@ from driftledger.ledger.lineage import (
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.files import Workspace
 from driftledger.ledger.objects.git import Git, why_unread
+from driftledger.scoring.score import ROWS, SCORE
 
 MLFLOW = f"{STATE}/mlflow.json"
 """Relative to a project's top folder."""

@@ -15,7 +15,6 @@ from typing import Self
 from pydantic import Field, FiniteFloat
 
 from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.score import Row
 from driftledger.core.errors import DriftledgerError, LedgerError, StoreError
 from driftledger.core.files import Record, parse_json, read_json
 from driftledger.core.strict import Name, Strict
@@ -26,6 +25,7 @@ from driftledger.ledger.findings import VerifyResult
 from driftledger.ledger.lineage import Lineage
 from driftledger.ledger.objects.contents import Contents
 from driftledger.metrics.sequential import mean_sequence
+from driftledger.scoring.score import Row
 
 BENCHMARK = "genception"
 """The benchmark that decides."""

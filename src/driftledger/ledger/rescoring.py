@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from driftledger import __version__
-from driftledger.benchmarks.base import Benchmark, Metric
+from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.collecting import Replay
 from driftledger.benchmarks.records import (
     CARD,
@@ -22,8 +22,7 @@ from driftledger.benchmarks.records import (
     Folders,
     stream_records,
 )
-from driftledger.benchmarks.score import ROWS, SCORE, Row, Score, base_key
-from driftledger.benchmarks.scoring import Scored, ToScore
+from driftledger.benchmarks.scoring import Scored, Scoring
 from driftledger.benchmarks.settings import recorded
 from driftledger.benchmarks.usage import USAGE, usage_behind
 from driftledger.collect.features import FeatureStore
@@ -37,6 +36,8 @@ from driftledger.core.files import (
     stream_jsonl,
 )
 from driftledger.ledger.findings import Line, Status
+from driftledger.scoring.metric import Metric
+from driftledger.scoring.score import ROWS, SCORE, Row, Score, base_key
 
 Place = tuple[str, ...]
 """The way to a value: ``("metrics", "gc_at_5")``, ``("rows", "cat", "values", "gc", "0")``."""
@@ -95,7 +96,8 @@ def rescore(
     """
     settings = stored.inputs.settings
     return spec.score(
-        ToScore(
+        Scoring(
+            spec=spec,
             keys=stored.keys,
             folders=folders,
             section=recorded(spec.settings, settings, spec.scores.settings),

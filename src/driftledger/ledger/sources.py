@@ -7,9 +7,8 @@ from difflib import get_close_matches
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-from driftledger.benchmarks.base import SCORES, Metric
+from driftledger.benchmarks.base import SCORES
 from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.score import ROWS, SCORE, interval_of
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import DriftledgerError, LedgerError, first_few
 from driftledger.ledger.lineage import Lineage, Published, Run, published_in, read_runs
@@ -18,6 +17,8 @@ from driftledger.ledger.objects.git import CommitTree
 from driftledger.ledger.published import mlflow_state, read_published
 from driftledger.metrics.intervals import ConfidenceInterval
 from driftledger.project.project import Combination, Project
+from driftledger.scoring.metric import Metric
+from driftledger.scoring.score import ROWS, SCORE, interval_of
 
 RUN_OF_MLFLOW = re.compile("[0-9a-f]{32}")
 
@@ -264,7 +265,7 @@ def find_number(lineages: Sequence[Lineage], name: str) -> Number:
         in_mlflow = {
             tracked.key: tracked.name for tracked in lineage.spec.tracked(score)
         }
-        for key, value in score.numbers():
+        for key, value in score.named_numbers():
             number = Number(key, value, lineage)
             for alias in {key, f"{in_mlflow.get(key, key)}/{score.on}", number.name}:
                 numbers.setdefault(alias, []).append(number)

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 from driftledger.benchmarks.base import ROLES, SCORES
 from driftledger.benchmarks.registry import benchmark, find_score
-from driftledger.benchmarks.score import SCORE, Score
 from driftledger.core.canonical import Json, canonical_json, md5_bytes
 from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError
 from driftledger.core.files import parse_json
 from driftledger.ledger.objects.git import Commit
 from driftledger.ledger.sources import Sources, nearest
+from driftledger.scoring.score import SCORE, Score
 
 
 class Part(NamedTuple):

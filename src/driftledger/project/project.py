@@ -14,7 +14,7 @@ from platformdirs import user_cache_path
 from driftledger.benchmarks.base import Benchmark, Selected, Stage
 from driftledger.benchmarks.collecting import StageInputs
 from driftledger.benchmarks.registry import benchmarks
-from driftledger.benchmarks.scoring import ToScore
+from driftledger.benchmarks.scoring import Scoring
 from driftledger.collect.features import FeatureStore
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Component
@@ -160,7 +160,7 @@ class Project:
         noted: Json = self.noted_settings(digest).get(folder_in(stage, keys), {})
         return noted
 
-    def to_score(self, spec: Benchmark, keys: Keys) -> ToScore:
+    def to_score(self, spec: Benchmark, keys: Keys) -> Scoring:
         """Return what a score is computed from; errors as of :meth:`component`."""
         section = self.settings.section(spec.name)
         encoders = {}
@@ -168,7 +168,8 @@ class Project:
             name = keys.get(role) or getattr(section, role, None)
             if name is not None:
                 encoders[role] = self.component("encoders", name)
-        return ToScore(
+        return Scoring(
+            spec=spec,
             keys=keys,
             folders=self._folders(spec, keys),
             section=section,

@@ -4,9 +4,10 @@ is escaped where it is written."""
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
-from driftledger.benchmarks.base import COVERAGE, NOTHING, BenchmarkTable, Value
-from driftledger.benchmarks.score import Score, interval_of
+from driftledger.benchmarks.base import NOTHING, BenchmarkTable, ShownValue
 from driftledger.core.text import for_cell
+from driftledger.scoring.metric import COVERAGE
+from driftledger.scoring.score import Score, interval_of
 
 
 class Cell(NamedTuple):
@@ -55,7 +56,7 @@ def cell(
     more: str = "",
     signed: bool = False,
 ) -> Cell:
-    """Write a number; the arguments are the fields of a :class:`Value`.
+    """Write a number; the arguments are the fields of a :class:`ShownValue`.
 
     >>> print(cell(27.204, more="24.1–30.3"), cell(27.204, digits=1), cell(None))
     27.20 (24.1–30.3) 27.2 –
@@ -122,7 +123,7 @@ def report_table(table: BenchmarkTable) -> ReportTable:
     for name, *values in table.rows:
         row: list[Cell | str] = [Cell(str(name), bold=name in table.sums)]
         for value in values:
-            row.append(cell(*value) if isinstance(value, Value) else value)
+            row.append(cell(*value) if isinstance(value, ShownValue) else value)
         rows.append(row)
     return ReportTable(
         table.title, table.head, rows=rows, notes=table.notes, name=table.name

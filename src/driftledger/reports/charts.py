@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from driftledger.benchmarks.base import Metric, Scatter
+from driftledger.benchmarks.base import Scatter
 from driftledger.benchmarks.costs import COSTS
-from driftledger.benchmarks.score import HIGH, LOW, Score, base_key
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.text import for_line
 from driftledger.reports.scores import Block
 from driftledger.reports.tables import direction, title_of
+from driftledger.scoring.metric import Metric
+from driftledger.scoring.score import HIGH, LOW, Score, base_key
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -78,7 +78,7 @@ def our_columns(blocks: Sequence[Block]) -> Iterator[tuple[str, dict[str, float]
             if not metric.headline:
                 continue
             keys = block.spec.keys_of(metric, *block.scores)
-            first = keys[:1] if metric is block.spec.metrics[0] else []
+            first = keys[:1] if metric is block.spec.metrics.first else []
             for key in dict.fromkeys([*first, *keys[-1:]]):
                 values = block.values(key)
                 ranked = {model: values[model] for model in block.ranked(key)}

@@ -5,9 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple, TypeVar
 
-from driftledger.benchmarks.base import COVERAGE, Benchmark, Metric
+from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.costs import COSTS, notes_on_costs
-from driftledger.benchmarks.score import ALARM, Score, base_key, marks_of
 from driftledger.core.grouping import grouped
 from driftledger.core.text import csv_text, for_cell, for_csv
 from driftledger.reports.cells import (
@@ -26,6 +25,8 @@ from driftledger.reports.tables import (
     tables_of,
     title_of,
 )
+from driftledger.scoring.metric import COVERAGE, Metric
+from driftledger.scoring.score import ALARM, Score, base_key, marks_of
 
 T = TypeVar("T")
 
@@ -344,11 +345,11 @@ def _csv_rows(block: Block) -> Iterator[Sequence[str]]:
             keys.get("description", ""),
         ]
         apart = block.apart.get(score.model, "")
-        for number, value in chain(score.numbers(), score.costs.items()):
+        for number, value in chain(score.named_numbers(), score.costs.items()):
             group, _, key = number.rpartition("/")
             kind, _, name = group.partition("/")
             ranked = Cell()
-            if spec.metric(key) in spec.metrics and base_key(key) == key:
+            if spec.metric(key) is not None and base_key(key) == key:
                 ranked = block.cells(number)[score.model]
             yield [
                 *data,

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from driftledger.benchmarks.base import Input
-from driftledger.benchmarks.score import Score
 from driftledger.metrics.intervals import ConfidenceInterval
 from driftledger.metrics.ratings import agreement, corrected_mean, rated_correlation
 from driftledger.reports.cells import Cell, Cells, ReportTable, cell, name_cell
 from driftledger.reports.scores import Block
+from driftledger.scoring.metric import Input
+from driftledger.scoring.score import Score
 
 _HEAD = ("", "metric", "rated", "r with ratings", "smallest r", "the metric", "mean")
 

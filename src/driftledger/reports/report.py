@@ -6,7 +6,6 @@ from itertools import chain, zip_longest
 from pathlib import Path
 
 from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.score import Score, base_key
 from driftledger.core.canonical import Json, md5_bytes, pretty_json
 from driftledger.core.errors import ConfigError, DriftledgerError
 from driftledger.core.files import (
@@ -38,6 +37,7 @@ from driftledger.reports.scores import (
     what_is_lacking,
 )
 from driftledger.reports.site.build import STYLE, Context, site_files
+from driftledger.scoring.score import Score, base_key
 
 SITE = "reports/site"
 """The report as pages."""

@@ -11,10 +11,9 @@ from functools import cache, lru_cache
 from itertools import combinations, product
 from typing import NamedTuple, TypeAlias
 
-from driftledger.benchmarks.base import Benchmark, Metric
+from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.costs import COSTS, with_costs
 from driftledger.benchmarks.registry import benchmark, benchmarks
-from driftledger.benchmarks.score import ROWS, SCORE, SPREAD, STD, Row, Score
 from driftledger.benchmarks.usage import read_usage
 from driftledger.core.errors import StoreError
 from driftledger.core.files import read_json, read_jsonl
@@ -32,6 +31,8 @@ from driftledger.metrics.intervals import ConfidenceInterval
 from driftledger.metrics.ranks import competition_ranks
 from driftledger.project.project import Project
 from driftledger.reports.cells import Cell, cell, interval
+from driftledger.scoring.metric import Metric
+from driftledger.scoring.score import ROWS, SCORE, SPREAD, STD, Row, Score
 
 RowsOf = Callable[[Score], Sequence[Row]]
 """The rows behind a score; none where they are missing."""
@@ -144,7 +145,7 @@ class Block:
 
     def metric(self, number: str) -> Metric | None:
         """Return the metric of a cost, or of a number by its name in
-        :meth:`~driftledger.benchmarks.score.Score.numbers`."""
+        :meth:`~driftledger.scoring.score.Score.numbers`."""
         return COSTS.get(number) or self.spec.metric(number.rpartition("/")[2])
 
     def values(self, number: str) -> dict[str, float]:

@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 
-from driftledger.benchmarks.base import COVERAGE, Benchmark, Metric
+from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.costs import COSTS, notes_on_costs
-from driftledger.benchmarks.score import Score, base_key
 from driftledger.metrics.ranks import DECIMALS
 from driftledger.reports.cells import (
     Cell,
@@ -22,6 +21,8 @@ from driftledger.reports.cells import (
     report_table,
 )
 from driftledger.reports.scores import Block, alike
+from driftledger.scoring.metric import COVERAGE, Metric
+from driftledger.scoring.score import Score, base_key
 
 BY_VALUE = "rank by value"
 """1 + how many have a better value, as in the papers."""
@@ -105,7 +106,7 @@ def _model_tables(block: Block) -> Iterator[ReportTable]:
     spec = block.spec
     layout = spec.layout
     scores = block.order()
-    first_metric = spec.metrics[0]
+    first_metric = spec.metrics.first
     first = spec.shown_key(first_metric, scores)
     tables = layout.tables or {f"{spec.title}; in brackets the interval": {}}
     named = {*layout.left_out}
@@ -186,7 +187,7 @@ def _group_tables(block: Block) -> Iterator[ReportTable]:
         for metric in spec.metrics:
             keys = sorted(key for key in in_groups if spec.metric(key) is metric)
             keys.sort(key=lambda key: -int((metric.match(key) or {}).get("t", 0)))
-            if "{t}" in metric.key and metric is not spec.metrics[0]:
+            if "{t}" in metric.key and metric is not spec.metrics.first:
                 keys = keys[:1]
             for key in keys:
                 is_main = (
@@ -286,10 +287,10 @@ def generators_tables(
                 scores.append(score)
             for model, why in block.apart.items():
                 notes.append(f"{model} on {block.on} has no rank: {why}.")
-        key = spec.keys_of(spec.metrics[0], *scores)[-1]
+        key = spec.keys_of(spec.metrics.first, *scores)[-1]
         kind = next(iter(spec.layout.groups))
         title = (
-            f"{spec.metrics[0].named(key)} by {kind} under several generators on "
+            f"{spec.metrics.first.named(key)} by {kind} under several generators on "
             f"{' · '.join(names)}, each ranked by itself, as in Table 4"
         )
         table = _group_table([*chain.from_iterable(by_model.values())], kind, key)
@@ -315,7 +316,7 @@ def _rank_over_groups(block: Block) -> Iterator[ReportTable]:
     ranks_by_group = []
     for group, members in groups.items():
         numbers = [
-            f"{kind}/{group}/{key}" for key in spec.keys_of(spec.metrics[0], *scores)
+            f"{kind}/{group}/{key}" for key in spec.keys_of(spec.metrics.first, *scores)
         ]
         ranks_by_group.append(
             [block.ranks_by_value(n) for n in numbers if block.values(n)]

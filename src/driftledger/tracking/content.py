@@ -8,12 +8,12 @@ from typing import Any
 from driftledger.benchmarks.base import ROLES, Tracked
 from driftledger.benchmarks.costs import COSTS
 from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.score import Row, Score
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import canonical_json
 from driftledger.core.paths import Keys
 from driftledger.core.text import csv_text, for_csv, for_line
 from driftledger.ledger.lineage import Lineage, Run, place_of
+from driftledger.scoring.score import Row, Score
 from driftledger.tracking.view import MAX_TAG
 
 FINGERPRINT = "driftledger.fingerprint"

@@ -10,7 +10,6 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal
 
 from driftledger.benchmarks._chains.spec import ChainBenchmark
-from driftledger.benchmarks.score import Row
 from driftledger.benchmarks.traces import Shot, Shown, Step, Trace, worth_showing
 from driftledger.core.canonical import Json
 from driftledger.core.errors import LedgerError
@@ -18,6 +17,7 @@ from driftledger.core.media import MEDIA, kind_of
 from driftledger.core.types import Outcome
 from driftledger.ledger.lineage import Lineage
 from driftledger.reports.site.thumbnails import thumbnail
+from driftledger.scoring.score import Row
 from driftledger.tracking.store import all_pages
 
 if TYPE_CHECKING:

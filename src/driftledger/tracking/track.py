@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from driftledger.benchmarks.base import ROLES, Kind, Tracked
-from driftledger.benchmarks.score import Row
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import canonical_json, md5_file, pretty_json
 from driftledger.core.errors import LedgerError, first_few
@@ -30,6 +29,7 @@ from driftledger.ledger.objects.files import Workspace
 from driftledger.ledger.published import mlflow_state, note_mlflow
 from driftledger.reports.charts import colour_of
 from driftledger.reports.site.thumbnails import shrunk
+from driftledger.scoring.score import Row
 from driftledger.tracking.content import (
     EVALUATION,
     FINGERPRINT,

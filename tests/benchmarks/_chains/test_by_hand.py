@@ -17,7 +17,7 @@ from driftledger.benchmarks._chains.records import ChainRequest
 from driftledger.benchmarks.fidelity.ratings import COLUMNS
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.scoring import ToScore
+from driftledger.benchmarks.scoring import Scoring
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import CoverageError
@@ -197,8 +197,8 @@ def to_score(folder, spec, case):
         beside["ratings"].write_text(
             csv_text(COLUMNS, case["ratings"]), encoding="utf-8"
         )
-    return ToScore(
-        KEYS | {"encoder": "e"}, folders, section, 1, encoders, beside=beside
+    return Scoring(
+        spec, KEYS | {"encoder": "e"}, folders, section, 1, encoders, beside=beside
     )
 
 

@@ -13,7 +13,7 @@ from PIL import Image
 
 from driftledger.benchmarks.collecting import write_collected
 from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.scoring import ToScore
+from driftledger.benchmarks.scoring import Scoring
 from driftledger.components.base import Generator, Model
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import StoreError
@@ -101,7 +101,7 @@ def scored(folder, name, replies, samples=2, lost=None, **settings):
     folders = {"dataset": data, spec.collects.name: folder / "c"}
     keys = {"dataset": "d", "model": "m", "generator": "g", "encoder": "e"}
     section = spec.settings.model_construct(**fields)
-    score, rows = spec.score(ToScore(keys, folders, section, 1, encoders))
+    score, rows = spec.score(Scoring(spec, keys, folders, section, 1, encoders))
     return score, {row.unit: row for row in rows}
 
 

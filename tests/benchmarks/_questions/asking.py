@@ -18,7 +18,7 @@ from driftledger.benchmarks.records import (
     read_records,
 )
 from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.scoring import ToScore, write_score
+from driftledger.benchmarks.scoring import Scoring, write_score
 from driftledger.benchmarks.settings import Section
 from driftledger.collect.run import Collector
 from driftledger.collect.store import CallStore
@@ -242,7 +242,7 @@ class Exam:
         """Score what is collected, and write it."""
         spec = benchmark(self.benchmark)
         folders = {stage.name: self.folder(stage) for stage in spec.stages[:-1]}
-        scored = spec.score(ToScore(KEYS, folders, self.section, seed=3))
+        scored = spec.score(Scoring(spec, KEYS, folders, self.section, seed=3))
         write_score(self.folder(spec.scores), spec, scored)
         return scored
 

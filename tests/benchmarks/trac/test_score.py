@@ -3,7 +3,7 @@
 import pytest
 
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
-from driftledger.benchmarks.scoring import ToScore
+from driftledger.benchmarks.scoring import Scoring
 from driftledger.benchmarks.trac.collect import TracProtocol
 from driftledger.benchmarks.trac.score import retrieve
 from driftledger.benchmarks.trac.spec import Trac, TracSettings
@@ -83,7 +83,8 @@ def write_descriptions(folder, records, **changes):
 
 
 def scored(folder, case):
-    given = ToScore(
+    given = Scoring(
+        spec=Trac(),
         keys={
             "dataset": "birds",
             "model": "colour",

@@ -7,10 +7,10 @@ import pytest
 from PIL import Image
 
 from driftledger.benchmarks.records import CollectedRecord
-from driftledger.benchmarks.score import Score
 from driftledger.benchmarks.usage import read_usage
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.data.records import read_samples
+from driftledger.scoring.score import Score
 from lab.validity.faultless import shown_in
 from tests.conftest import REPOSITORY, make_checkout
 from tests.support.checkpoints.inception import build_inception

@@ -10,10 +10,9 @@ import numpy as np
 
 from driftledger.benchmarks._chains.records import ChainRequest, ChainStep
 from driftledger.benchmarks._chains.spec import ChainBenchmark
-from driftledger.benchmarks.score import REPEAT, STD, Numbers, RepeatRow, Row, Values
 from driftledger.benchmarks.scoring import (
     FromDataset,
-    ToScore,
+    Scoring,
     clusters_of,
     copies,
     interval_ends,
@@ -26,6 +25,7 @@ from driftledger.data.records import ONE_CATEGORY
 from driftledger.metrics._checks import members
 from driftledger.metrics.exact import exact_mean
 from driftledger.metrics.repeats import deviations, mean_over_repeats
+from driftledger.scoring.score import STD, Numbers, RepeatRow, Row, Values
 
 ALL = ""
 """The name of all categories together."""
@@ -137,7 +137,7 @@ class ScoredChains(FromDataset):
 
     def __init__(
         self,
-        given: ToScore,
+        given: Scoring,
         spec: ChainBenchmark,
         by_group: Mapping[str, int] | None = None,
         *,
@@ -264,7 +264,7 @@ class ScoredChains(FromDataset):
         intervals = interval_ends(estimates)
         groups = {}
         if by_repeat:
-            groups[REPEAT] = {
+            groups["repeat"] = {
                 str(repeat): each for repeat, each in enumerate(by_repeat)
             }
         flags = [

@@ -17,8 +17,6 @@ from driftledger.benchmarks.base import (
     DATASET,
     RECORDS_OF,
     Benchmark,
-    Input,
-    Metric,
     Protocols,
     Recording,
     Rule,
@@ -33,13 +31,15 @@ from driftledger.benchmarks.records import (
     Records,
     stream_records,
 )
-from driftledger.benchmarks.score import Rows, Score
 from driftledger.benchmarks.traces import Shown, Step, Trace, shot, values_of
 from driftledger.collect.call import Ask, Draw, NotStoredError, Planned, RunSteps
 from driftledger.components.base import Component, Model, longest_reply
 from driftledger.core.canonical import derive_seed
 from driftledger.core.types import Conversation, Medium, Sample, Subject
 from driftledger.data.records import DatasetCard, read_samples
+from driftledger.scoring.means import mean_over_samples
+from driftledger.scoring.metric import Input, Metric, ShownIn
+from driftledger.scoring.score import Rows, Score
 
 KEYS = ("dataset", "model", "generator")
 """What names a folder of chains."""
@@ -54,23 +54,19 @@ BEGUN = Rule("prefix", "a reply that is begun for a model goes on otherwise")
 LONGER = Rule("max_tokens", "longer descriptions tell more")
 
 
+EVERYWHERE: frozenset[ShownIn] = frozenset(
+    {"headline", "compared", "glance", "across", "table", "bars", "last", "curve"}
+)
+NOWHERE: frozenset[ShownIn] = frozenset()
 WORDS = Metric(
     "words",
     "words",
     "mean number of words of the descriptions",
     "exact.exact_mean",
-    frozenset({Input.DESCRIPTIONS}),
-    higher_is_better=None,
+    needs=frozenset({Input.DESCRIPTIONS}),
+    estimate=mean_over_samples,
+    direction="neither",
     digits=1,
-)
-SAMPLES = Metric(
-    "samples",
-    "N",
-    "how many samples stand behind the Fréchet distance over all of them",
-    "frechet.frechet_distance",
-    SEEN - {Input.ENCODER},
-    higher_is_better=None,
-    digits=0,
 )
 
 

@@ -9,11 +9,11 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from driftledger.benchmarks._names import named_score
 from driftledger.benchmarks._questions.parsing.reply import Parsed
 from driftledger.benchmarks.base import (
     QUESTION_SET,
     RECORDS_OF,
-    Input,
     Rule,
     Stage,
     score_stage,
@@ -26,8 +26,7 @@ from driftledger.benchmarks.records import (
     RecordedResult,
     read_records,
 )
-from driftledger.benchmarks.score import Groups, Numbers, Row, Rows, Score, Values
-from driftledger.benchmarks.scoring import PERCENT, FromRecords, ToScore, outcome_counts
+from driftledger.benchmarks.scoring import PERCENT, FromRecords, Scoring, outcome_counts
 from driftledger.benchmarks.settings import Section, holding
 from driftledger.benchmarks.traces import Option, Shot, Shown, Step, Trace, values_of
 from driftledger.collect.call import Ask
@@ -44,6 +43,8 @@ from driftledger.data.records import (
     notes_of,
     read_questions,
 )
+from driftledger.scoring.metric import Input
+from driftledger.scoring.score import Groups, Numbers, Row, Rows, Score, Values
 
 READ = frozenset({Input.ANSWERS, Input.DATA})
 """The inputs of every number of a question benchmark."""
@@ -131,7 +132,7 @@ class QuestionBenchmark(OneCall):
                         self.read(entry, each, parser) for each in by_question[key]
                     ]
                     answers.append((entry, grades))
-            verdicts = row.values.get(self.metrics[0].row, [])
+            verdicts = row.values.get(self.metrics.first.row, [])
             if self.collects.judged or len(verdicts) != len(answers):
                 verdicts = [None] * len(answers)
             steps: list[Step] = []
@@ -183,7 +184,7 @@ class GradedAnswers(FromRecords):
         StoreError: an answer or grading has no record.
     """
 
-    def __init__(self, given: ToScore, spec: QuestionBenchmark) -> None:
+    def __init__(self, given: Scoring, spec: QuestionBenchmark) -> None:
         super().__init__(given, spec)
         self._parser = spec.selected_parser(given.section)
         self.questions = read_questions(self.data)
@@ -224,7 +225,7 @@ class GradedAnswers(FromRecords):
         self.refused = PERCENT * ended.count(Outcome.REFUSED) / len(ended)
         """The answers that decline, in percent; a failed call gave none."""
 
-    def score(
+    def score(  # type: ignore[override]
         self,
         metrics: Numbers,
         groups: Groups,
@@ -239,7 +240,8 @@ class GradedAnswers(FromRecords):
         Args:
             read: for each answer, whether it could be read.
         """
-        return Score(
+        return named_score(
+            self._spec,
             **self.origin(
                 int(read.sum()), read.size, [*self._flags, *flags], parser=self._parser
             ),

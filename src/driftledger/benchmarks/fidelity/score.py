@@ -16,13 +16,13 @@ from driftledger.benchmarks._chains.scoring import (
     means_of,
 )
 from driftledger.benchmarks._chains.spec import ChainBenchmark
+from driftledger.benchmarks._names import named_score
 from driftledger.benchmarks.fidelity.ratings import (
     mean_ratings,
     read_ratings,
     weighted,
 )
-from driftledger.benchmarks.score import Numbers, Score
-from driftledger.benchmarks.scoring import PERCENT, Scored, ToScore, outcome_counts
+from driftledger.benchmarks.scoring import PERCENT, Scored, Scoring, outcome_counts
 from driftledger.collect.features import encode_media, encode_texts, read_texts
 from driftledger.components.base import Encoder
 from driftledger.core.canonical import Json
@@ -31,9 +31,10 @@ from driftledger.metrics.drift import cosine_similarity
 from driftledger.metrics.exact import exact_mean, round_significant
 from driftledger.metrics.frechet import frechet_distance
 from driftledger.metrics.structural import comparable, structural_similarity
+from driftledger.scoring.score import Numbers
 
 
-def score_redrawings(given: ToScore, spec: ChainBenchmark) -> Scored:
+def score_redrawings(given: Scoring, spec: ChainBenchmark) -> Scored:
     """Score a folder of redrawings, with people's ratings if there is a sheet of them.
 
     Ratings are about the first repeat alone.
@@ -93,7 +94,8 @@ def score_redrawings(given: ToScore, spec: ChainBenchmark) -> Scored:
             "human ratings are of samples chosen where models differ; the page on correlation "
             "has the mean of all"
         )
-    score = Score(
+    score = named_score(
+        spec,
         **fields,
         outcomes=outcome_counts(step.outcome for step in chain(*data.steps.values())),
         details={"ratings": counts},
@@ -101,7 +103,7 @@ def score_redrawings(given: ToScore, spec: ChainBenchmark) -> Scored:
     return Scored(score, data.rows(whole.values, [each.values for each in alone]))
 
 
-def _measured(data: ScoredChains, repeat: int, given: ToScore) -> Measured:
+def _measured(data: ScoredChains, repeat: int, given: Scoring) -> Measured:
     """Measure the redrawings of one repeat."""
     encoder = given.encoders["encoder"]
     records = [ended[repeat] for ended in data.last.values()]

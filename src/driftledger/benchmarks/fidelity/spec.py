@@ -17,7 +17,6 @@ from driftledger.benchmarks._chains.spec import (
     BEGUN,
     KEYS,
     LONGER,
-    SAMPLES,
     SEEN,
     WORDS,
     ChainBenchmark,
@@ -25,19 +24,16 @@ from driftledger.benchmarks._chains.spec import (
 )
 from driftledger.benchmarks.base import (
     BenchmarkTable,
-    Input,
     Layout,
-    Metric,
     Rule,
     score_stage,
 )
 from driftledger.benchmarks.collecting import StageInputs
 from driftledger.benchmarks.descriptions import filled
 from driftledger.benchmarks.fidelity.ratings import RUBRIC
-from driftledger.benchmarks.score import Scores
 from driftledger.benchmarks.scoring import (
     Scored,
-    ToScore,
+    Scoring,
 )
 from driftledger.benchmarks.settings import (
     DrawingPrompt,
@@ -48,6 +44,9 @@ from driftledger.benchmarks.settings import (
 from driftledger.core.strict import Name, is_none
 from driftledger.core.types import Sample
 from driftledger.data.records import DatasetCard
+from driftledger.scoring.means import mean_over_samples
+from driftledger.scoring.metric import Input, Metric, MetricTable, ShownIn
+from driftledger.scoring.score import Scores
 
 _IMAGES = (
     "100 · the cosine between image and redrawing, mean over a sample's repeats, then "
@@ -61,8 +60,7 @@ _SIMILARITIES = ("image_similarity", "clap_score", "sound_similarity")
 _TABLE = (
     "clip_s",
     "ssim",
-    "fid",
-    "frechet_{name}",
+    "frechet",
     "clip_s_i",
     *_SIMILARITIES,
     "human",
@@ -77,29 +75,18 @@ SSIM_NOTE = (
 )
 """Measured in the tests of the metric."""
 
-_distance = partial(Metric, needs=SEEN, higher_is_better=False)
-
-
-def _per_sample(
-    key: str,
-    title: str,
-    formula: str,
-    source: str,
-    needs: frozenset[Input],
-    tracked: str = "",
-) -> Metric:
-    return Metric(
-        key,
-        title,
-        formula,
-        source,
-        needs,
-        "0–100",
-        headline=True,
-        row=key,
-        span=100.0,
-        tracked=tracked,
-    )
+_percent = partial(
+    Metric,
+    estimate=mean_over_samples,
+    unit="0–100",
+    range=(-100, 100),
+    span=100.0,
+    in_rows=True,
+)
+_SHOWN: frozenset[ShownIn] = frozenset(
+    {"headline", "compared", "across", "table", "bars"}
+)
+_FIRST: frozenset[ShownIn] = _SHOWN | {"glance", "last"}
 
 
 class FidelitySettings(RepeatedSection):
@@ -126,75 +113,86 @@ class FidelityBenchmark(ChainBenchmark):
     scores = score_stage(
         "fidelity", (*KEYS, "encoder"), "ssim_side", beside=("ratings",), version=8
     )
-    metrics = (
-        _per_sample(
+    metrics = MetricTable(
+        _percent(
             "ssim",
             "SSIM",
             "100 · the structural similarity of image and redrawing, mean over a sample's "
             "repeats, then over samples",
             f"structural.structural_similarity; {_PAPER}",
-            SEEN - {Input.ENCODER},
-            "ssim",
+            needs=SEEN - {Input.ENCODER},
+            shown=_FIRST,
         ),
-        _per_sample(
+        _percent(
             "clip_s",
             "CLIP-S",
             "100 · the cosine between image and description, mean over a sample's repeats, then "
             "over samples",
             f"drift.cosine_similarity; {_PAPER}",
-            SEEN - {Input.DRAWN},
-            "clip_score",
+            needs=SEEN - {Input.DRAWN},
+            shown=_FIRST,
+            alias="clip_score",
         ),
-        _per_sample(
-            "clip_s_i", "CLIP-S-I", _IMAGES, f"drift.cosine_similarity; {_PAPER}", SEEN
+        _percent(
+            "clip_s_i",
+            "CLIP-S-I",
+            _IMAGES,
+            f"drift.cosine_similarity; {_PAPER}",
+            needs=SEEN,
+            shown=_SHOWN,
         ),
-        _per_sample(
+        _percent(
             "image_similarity",
             "image similarity",
             f"{_IMAGES}; with an encoder that is not a CLIP",
             "drift.cosine_similarity",
-            SEEN,
+            needs=SEEN,
+            shown=_SHOWN,
         ),
-        _per_sample(
+        _percent(
             "clap_score",
             "CLAP score",
             "100 · the cosine between sound and description, mean over a sample's repeats, then "
             "over samples",
             "drift.cosine_similarity; Huang et al., Make-An-Audio",
-            SEEN - {Input.DRAWN},
-            "clap_score",
+            needs=SEEN - {Input.DRAWN},
+            shown=_FIRST,
         ),
-        _per_sample(
+        _percent(
             "sound_similarity",
             "sound similarity",
             _IMAGES.replace("image and redrawing", "a sound and that made again"),
             "drift.cosine_similarity",
-            SEEN,
-            "sound_similarity",
+            needs=SEEN,
+            shown=_SHOWN | {"last"},
         ),
-        _distance("fid", "FID", _DISTANCE, f"frechet.frechet_distance; {_PAPER}"),
-        _distance(
-            "frechet_{name}",
-            "frechet_{name}",
-            f"{_DISTANCE}; through an encoder that is not Inception",
-            "frechet.frechet_distance",
+        Metric(
+            "frechet",
+            "Fréchet distance",
+            f"{_DISTANCE}; seen through clean-fid's Inception it is FID",
+            f"frechet.frechet_distance; {_PAPER}",
+            needs=SEEN,
+            estimate=mean_over_samples,
+            direction="lower",
+            shown=frozenset({"across", "table", "bars"}),
         ),
         Metric(
             "human",
             "human rating",
             "the mean rating by people, 1 to 5, of these descriptions, mean over samples",
             f"exact.exact_mean; {_PAPER}, Table 6",
-            frozenset({Input.RATINGS, Input.DESCRIPTIONS}),
-            "1–5",
-            row="human",
+            needs=frozenset({Input.RATINGS, Input.DESCRIPTIONS}),
+            estimate=mean_over_samples,
+            unit="1–5",
+            in_rows=True,
+            shown=frozenset({"table", "bars"}),
         ),
         WORDS,
-        SAMPLES,
     )
     settings = FidelitySettings
     layout = Layout(
         glance=("ssim", "clip_s", "clap_score"),
-        across=("ssim", "clip_s", "clip_s_i", *_SIMILARITIES, "fid", "frechet_{name}"),
+        across=("ssim", "clip_s", "clip_s_i", *_SIMILARITIES, "frechet"),
         tables={
             "as in the paper's Tables 1 and 2; in brackets the interval": {
                 name: name for name in _TABLE
@@ -205,13 +203,12 @@ class FidelityBenchmark(ChainBenchmark):
             "clip_s",
             "clip_s_i",
             *_SIMILARITIES,
-            "fid",
-            "frechet_{name}",
+            "frechet",
             "human",
         ),
     )
     flagged: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "Fréchet distance is over": ("fid", "frechet_{name}"),
+        "Fréchet distance is over": ("frechet",),
         "CLIP-S's text tower": ("clip_s",),
         "human ratings are of": ("human",),
     }
@@ -255,7 +252,7 @@ class FidelityBenchmark(ChainBenchmark):
         """Return the test set, or all samples of a dataset without one."""
         return [sample for sample in samples if sample.split == "test"] or list(samples)
 
-    def score(self, given: ToScore) -> Scored:
+    def score(self, given: Scoring) -> Scored:
         from driftledger.benchmarks.fidelity.score import (
             score_redrawings,
         )  # slow to import

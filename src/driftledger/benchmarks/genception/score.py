@@ -22,8 +22,8 @@ from driftledger.benchmarks._chains.scoring import (
     means_of,
 )
 from driftledger.benchmarks._chains.spec import ChainBenchmark
-from driftledger.benchmarks.score import HIGH, LOW, STD, Numbers, Point, Score
-from driftledger.benchmarks.scoring import Scored, ToScore, outcome_counts
+from driftledger.benchmarks._names import named_score
+from driftledger.benchmarks.scoring import Scored, Scoring, outcome_counts
 from driftledger.collect.features import (
     FeatureStore,
     encode_media,
@@ -35,11 +35,12 @@ from driftledger.core.types import Float32, Float64
 from driftledger.metrics.drift import cosine_similarity, gc_at
 from driftledger.metrics.exact import exact_mean, round_significant
 from driftledger.metrics.frechet import frechet_distance
+from driftledger.scoring.score import HIGH, LOW, STD, Numbers, Point
 
 TEXT_MEAN = "text_similarity_mean"
 
 
-def score_chains(given: ToScore, spec: ChainBenchmark) -> Scored:
+def score_chains(given: Scoring, spec: ChainBenchmark) -> Scored:
     """Score a folder of chains.
 
     Of several repeats each is measured as if it were the only one. A sample is worth the mean over
@@ -79,7 +80,8 @@ def score_chains(given: ToScore, spec: ChainBenchmark) -> Scored:
                 texts.append(step.text or "")
         cut = [each.cut for each in read_texts(encoder, texts)]
         fields["flags"] += cut_texts(whole._replace(cut=cut), "the encoder")
-    score = Score(
+    score = named_score(
+        spec,
         **fields,
         curves=dict(_curves(fields["metrics"], data.iterations, frechet)),
         outcomes=outcome_counts(record.outcome for record in data.lost),
@@ -98,7 +100,7 @@ def _by_step(measured: Measured) -> Columns:
     return tables
 
 
-def _measured(data: ScoredChains, repeat: int, given: ToScore) -> Measured:
+def _measured(data: ScoredChains, repeat: int, given: Scoring) -> Measured:
     """Measure the chains of one repeat: each quantity is first a table of samples × iterations."""
     chain_steps = data.steps[repeat]
     came = {(step.unit, step.step): step for step in chain_steps if data.has_come(step)}
@@ -171,7 +173,7 @@ def _at_steps(measured: Measured, key: str) -> Columns:
 
 
 def _encoded(
-    data: ScoredChains, given: ToScore
+    data: ScoredChains, given: Scoring
 ) -> tuple[Float32, Callable[[Sequence[Any]], Float32]]:
     """Return the features of all samples, and the function that encodes what came of them.
 

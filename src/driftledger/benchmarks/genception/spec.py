@@ -13,9 +13,10 @@ from pydantic import Field, model_validator
 from driftledger.benchmarks._chains.records import ChainRequest
 from driftledger.benchmarks._chains.spec import (
     ANOTHER_DESCRIPTION,
+    EVERYWHERE,
     KEYS,
     LONGER,
-    SAMPLES,
+    NOWHERE,
     SEEN,
     WORDS,
     ChainBenchmark,
@@ -25,16 +26,13 @@ from driftledger.benchmarks.base import (
     NOTHING,
     Benchmark,
     BenchmarkTable,
-    Input,
     Layout,
-    Metric,
     Rule,
-    Value,
+    ShownValue,
     score_stage,
 )
 from driftledger.benchmarks.collecting import StageInputs
-from driftledger.benchmarks.score import Rows, Score, Scores
-from driftledger.benchmarks.scoring import Scored, ToScore
+from driftledger.benchmarks.scoring import Scored, Scoring
 from driftledger.benchmarks.settings import (
     DrawingPrompt,
     EntryOf,
@@ -46,14 +44,25 @@ from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.media import ANY_MEDIUM
 from driftledger.core.strict import Name
 from driftledger.data.records import DatasetCard
+from driftledger.scoring.means import mean_over_categories
+from driftledger.scoring.metric import Input, Metric, MetricTable, ShownIn
+from driftledger.scoring.score import Rows, Score, Scores
 
 _OVER_CATEGORIES = (
     "averaged over a sample's repeats, over a category's samples, then over categories"
 )
 _PAPER = "Cao et al., GenCeption"
+_SAID = frozenset({Input.TEXT_ENCODER, Input.DESCRIPTIONS, Input.DRAWN, Input.DATA})
+_mean = partial(Metric, estimate=mean_over_categories, digits=3)
+_cosine = partial(_mean, unit="0–1", range=(-1, 1))
+_seen = partial(_cosine, needs=SEEN)
+_said = partial(_cosine, needs=_SAID)
+_distance = partial(_mean, needs=SEEN, direction="lower", over_t=True)
+_ON_CURVES: frozenset[ShownIn] = frozenset({"headline", "compared", "table", "curve"})
+_COMPARED: frozenset[ShownIn] = frozenset({"compared", "table"})
+
+
 _BY_T = {"gc_at_{t}": "gc_at_{t}", "similarity_at_{t}": "similarity_at_{t}"}
-_metric = partial(Metric, needs=SEEN, digits=3)
-_SAID = frozenset({Input.TEXT_ENCODER, Input.DESCRIPTIONS, Input.DATA})
 
 
 class GenCeptionSettings(RepeatedSection):
@@ -101,80 +110,77 @@ class GenCeption(ChainBenchmark):
         "text_encoder",
         version=5,
     )
-    metrics = (
-        _metric(
-            "gc_at_{t}",
+    metrics = MetricTable(
+        _seen(
+            "gc",
             "GC@{t}",
             f"Σ t·s(t) / Σ t over the iterations; {_OVER_CATEGORIES}",
             f"drift.gc_at; {_PAPER}, equation 3",
-            unit="0–1",
-            headline=True,
-            row="gc",
+            over_t=True,
+            in_rows=True,
             span=1.0,
-            tracked="gc_at_{t}",
+            shown=EVERYWHERE,
         ),
-        _metric(
-            "similarity_at_{t}",
+        _seen(
+            "similarity",
             "s({t})",
             "s(t), the cosine between the encoder's view of the original and of iteration t; "
             f"{_OVER_CATEGORIES}",
             f"drift.cosine_similarity; {_PAPER}, Algorithm 1",
-            headline=True,
-            row="similarity",
+            over_t=True,
+            in_rows=True,
             span=1.0,
-            tracked="similarity",
+            shown=_ON_CURVES,
         ),
-        _metric(
+        _seen(
             "similarity_mean",
             "mean s(t)",
             f"the mean of s(1) … s(T); {_OVER_CATEGORIES}",
             f"drift.cosine_similarity; {_PAPER}, section 2.2",
+            shown=NOWHERE,
         ),
-        _metric(
-            "gc_samples_at_{t}",
+        _seen(
+            "gc_samples",
             "GC@{t} over samples",
             "as GC@t, averaged over all samples alike; where every category has a chain that "
             "reached t",
             f"drift.gc_at; {_PAPER}, Algorithm 1",
+            over_t=True,
+            shown=NOWHERE,
         ),
-        _metric(
-            "{frechet}_at_{t}",
-            "GC_{frechet}@{t}",
+        _distance(
+            "frechet",
+            "GC_Fréchet@{t}",
             "the Fréchet distance between the originals' features and those of iteration t, "
             "weighted over t as GC@T is; per category, then averaged over categories",
             f"frechet.frechet_distance; {_PAPER}, equation 4",
-            higher_is_better=False,
         ),
-        _metric(
-            "whole_{frechet}_at_{t}",
-            "GC_{frechet}@{t} over the whole set",
+        _distance(
+            "whole_frechet",
+            "GC_Fréchet@{t} over the whole set",
             "as the distance per category, between all originals and all that came of them; "
             "where every category has a chain that reached t",
             f"frechet.frechet_distance; {_PAPER}, section 2.2",
-            higher_is_better=False,
         ),
-        Metric(
-            "text_similarity_at_{t}",
+        _said(
+            "text_similarity",
             "text s({t})",
             "the cosine between the text encoder's view of the first description and of that of "
             f"iteration t, t > 1; {_OVER_CATEGORIES}",
             f"drift.cosine_similarity; {_PAPER}, version 1, section 4 (6), as a wish",
-            _SAID | {Input.DRAWN},
-            digits=3,
-            compared=True,
-            row="text_similarity",
+            over_t=True,
+            in_rows=True,
             span=1.0,
+            shown=_COMPARED,
         ),
-        Metric(
+        _said(
             "text_similarity_mean",
             "mean text s(t)",
             f"the mean of text s(2) … s(T); {_OVER_CATEGORIES}",
             "drift.cosine_similarity",
-            _SAID | {Input.DRAWN},
-            digits=3,
+            shown=NOWHERE,
         ),
         WORDS,
-        SAMPLES,
     )
     settings = GenCeptionSettings
     layout = Layout(
@@ -186,7 +192,6 @@ class GenCeption(ChainBenchmark):
             "similarity_mean",
             "gc_samples_at_{t}",
             "text_similarity_mean",
-            "samples",
         ),
         means_of_groups="group",
         group_bars={"category": "gc_at_{t}"},
@@ -195,7 +200,7 @@ class GenCeption(ChainBenchmark):
     first_look: ClassVar[Mapping[str, object]] = {"text_encoder": None}
     human_models = True
     flagged: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "Fréchet distance is over": ("{frechet}_at_{t}", "whole_{frechet}_at_{t}")
+        "Fréchet distance is over": ("frechet_at_{t}", "whole_frechet_at_{t}")
     }
     unfair = (
         ANOTHER_DESCRIPTION,
@@ -236,7 +241,7 @@ class GenCeption(ChainBenchmark):
             repeats=settings.repeats,
         )
 
-    def score(self, given: ToScore) -> Scored:
+    def score(self, given: Scoring) -> Scored:
         from driftledger.benchmarks.genception.score import (
             score_chains,
         )  # slow to import
@@ -278,7 +283,7 @@ PEOPLE = "human"
 
 def people(spec: Benchmark, scores: Scores) -> Iterator[BenchmarkTable]:
     """Compare each person with the best model, category by category, as in the paper's Table 5."""
-    gc = spec.metrics[0]
+    gc = spec.metrics.first
     persons = []
     models = []
     categories: dict[str, None] = {}
@@ -320,20 +325,20 @@ def people(spec: Benchmark, scores: Scores) -> Iterator[BenchmarkTable]:
 
 def _against(
     spec: Benchmark, person: Score, models: Scores, place: str
-) -> list[Value | str]:
+) -> list[ShownValue | str]:
     """Compare a number of a person with that of the best model: values, its name, difference."""
-    digits = spec.metrics[0].digits
+    digits = spec.metrics.first.digits
     own = spec.value_of(person, place)
-    first = Value(own, person, number=place, digits=digits)
+    first = ShownValue(own, person, number=place, digits=digits)
     values = {}
     for score in models:
         value = spec.value_of(score, place)
         if value is not None:
             values[-value, score.model] = score
     if not values:
-        return [first, Value(None), NOTHING, Value(None)]
+        return [first, ShownValue(None), NOTHING, ShownValue(None)]
     best = values[min(values)]
     value = spec.value_of(best, place)
     ahead = None if own is None or not value else 100 * (own / value - 1)
-    second = Value(value, best, number=place, digits=digits)
-    return [first, second, best.model, Value(ahead, digits=1, signed=True)]
+    second = ShownValue(value, best, number=place, digits=digits)
+    return [first, second, best.model, ShownValue(ahead, digits=1, signed=True)]

@@ -23,10 +23,9 @@ from driftledger.benchmarks._questions.spec import (
     question_row,
     question_stages,
 )
-from driftledger.benchmarks.base import Layout, Metric, Rule, Scatter
+from driftledger.benchmarks.base import Layout, Rule, Scatter
 from driftledger.benchmarks.records import CollectedRecord
-from driftledger.benchmarks.score import STD, Numbers, Rows, Score, Scores
-from driftledger.benchmarks.scoring import PERCENT, Scored, ToScore, interval_ends
+from driftledger.benchmarks.scoring import PERCENT, Scored, Scoring, interval_ends
 from driftledger.benchmarks.settings import holding
 from driftledger.core.errors import CoverageError, unknown_name
 from driftledger.core.types import Outcome
@@ -40,6 +39,9 @@ from driftledger.metrics.self_awareness import (
     over_permutations,
     ratios,
 )
+from driftledger.scoring.means import ratio
+from driftledger.scoring.metric import Metric, MetricTable, ShownIn
+from driftledger.scoring.score import STD, Numbers, Rows, Score, Scores
 
 OPTIONS = 5
 """Options of a question, the refusal included."""
@@ -134,7 +136,10 @@ class MMSAPQuestions(QuestionRules):
 
 _OVER_ORDERS = "mean over the stored orders of the options"
 _MEASURE = "self_awareness.score; Wang et al., MM-SAP, equation"
-_percent = partial(Metric, needs=READ, unit="%")
+_percent = partial(
+    Metric, needs=READ, estimate=ratio, is_ratio=True, unit="%", scale=PERCENT
+)
+_HEADLINE: frozenset[ShownIn] = frozenset({"headline", "compared", "table"})
 
 
 class MMSAP(QuestionBenchmark):
@@ -146,27 +151,25 @@ class MMSAP(QuestionBenchmark):
     collects, scores = question_stages(
         "mm_sap", "permutations", scored=("count_free_refusals",), version=8
     )
-    metrics = (
+    metrics = MetricTable(
         _percent(
             "score",
             "self-awareness score",
             "100 · accepted choices / all: the right option in basic, it or the refusal in know, "
             f"the refusal in beyond; {_OVER_ORDERS}",
             f"{_MEASURE} 2",
-            headline=True,
-            row="score",
+            in_rows=True,
             span=100.0,
-            pairing="ratio",
-            tracked="self_awareness",
+            shown=_HEADLINE | {"glance", "across", "bars", "last"},
+            alias="self_awareness",
         ),
         _percent(
             "answer_rate",
             "answer rate",
             f"100 · all but refusals, so also what could not be read / all; {_OVER_ORDERS}",
             f"{_MEASURE} 6",
-            headline=True,
-            higher_is_better=None,
-            tracked="answer_rate",
+            direction="neither",
+            shown=_HEADLINE | {"last"},
         ),
         _percent(
             "answer_accuracy",
@@ -174,29 +177,28 @@ class MMSAP(QuestionBenchmark):
             "100 · right choices / all but refusals, so also what could not be read; "
             f"{_OVER_ORDERS}",
             f"{_MEASURE} 5",
-            headline=True,
-            tracked="answer_accuracy",
+            shown=_HEADLINE | {"last"},
         ),
         _percent(
             "known_knowns",
             "known knowns",
             f"100 · right choices / all, in basic and know; {_OVER_ORDERS}",
             f"{_MEASURE} 3",
-            headline=True,
+            shown=_HEADLINE,
         ),
         _percent(
             "known_unknowns",
             "known unknowns",
             f"100 · refusals / all, in know and beyond; {_OVER_ORDERS}",
             f"{_MEASURE} 4",
-            headline=True,
+            shown=_HEADLINE,
         ),
         _percent(
             "read_rate",
             "read rate",
             f"100 · choices that could be read, other than the refusal / all; {_OVER_ORDERS}",
             "self_awareness.score",
-            higher_is_better=None,
+            direction="neither",
         ),
         _percent(
             "read_accuracy",
@@ -210,7 +212,7 @@ class MMSAP(QuestionBenchmark):
             "refused in free text",
             "100 · answers that decline in free text / answers",
             "self_awareness.score",
-            higher_is_better=None,
+            direction="neither",
         ),
     )
     settings = MMSAPSettings
@@ -268,7 +270,7 @@ class MMSAP(QuestionBenchmark):
         read = choice.parse_choice(answer.text or "", shown, refusal, cut=cut)
         return read._replace(value=None if read.value is None else order[read.value])
 
-    def score(self, given: ToScore) -> Scored:
+    def score(self, given: Scoring) -> Scored:
         """Score choices by subset, subtask and in total, section 4.1 of the paper.
 
         Each measure has its mean and deviation over permutations of the options, and an interval

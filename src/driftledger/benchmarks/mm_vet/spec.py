@@ -36,11 +36,15 @@ from driftledger.benchmarks._questions.spec import (
     question_row,
     question_stages,
 )
-from driftledger.benchmarks.base import Layout, Metric, Protocols, Recording, Rule
+from driftledger.benchmarks.base import (
+    Layout,
+    Protocols,
+    Recording,
+    Rule,
+)
 from driftledger.benchmarks.collecting import Collecting
 from driftledger.benchmarks.records import CollectedRecord, RecordedResult
-from driftledger.benchmarks.score import STD, Numbers
-from driftledger.benchmarks.scoring import PERCENT, Scored, ToScore, interval_ends
+from driftledger.benchmarks.scoring import PERCENT, Scored, Scoring, interval_ends
 from driftledger.benchmarks.settings import holding
 from driftledger.collect.call import Ask, Planned
 from driftledger.components.base import Component, longest_reply
@@ -54,6 +58,9 @@ from driftledger.metrics import capabilities
 from driftledger.metrics.capabilities import CAPABILITIES, CapabilityScores
 from driftledger.metrics.exact import decimal
 from driftledger.metrics.intervals import share_interval
+from driftledger.scoring.means import ratio
+from driftledger.scoring.metric import Metric, MetricTable
+from driftledger.scoring.score import STD, Numbers
 
 STEPS = 10**6
 """Of a grade, so that sums are of whole numbers."""
@@ -323,11 +330,6 @@ def judge_flags(calibration: Sequence[Mapping[str, Any]]) -> list[str]:
     return flags
 
 
-_grade = partial(
-    Metric, source="capabilities.score; Yu et al., MM-Vet, section 3", needs=READ
-)
-
-
 class MMVet(QuestionBenchmark):
     """Grades of open answers, by the capabilities that their questions take."""
 
@@ -345,23 +347,27 @@ class MMVet(QuestionBenchmark):
         asking=4,
         version=7,
     )
-    metrics = (
-        _grade(
+    metrics = MetricTable(
+        Metric(
             "total",
             "total grade",
-            "100 · the mean of the judge's grades, mean over the gradings",
+            "100 · the mean of the judge's grades, mean over the gradings; of the questions that "
+            "take a capability, or a combination of them, in its group",
+            "capabilities.score; Yu et al., MM-Vet, section 3",
+            needs=READ,
+            estimate=ratio,
+            is_ratio=True,
             unit="0–100",
-            headline=True,
-            row="total",
+            scale=PERCENT,
+            in_rows=True,
             span=100.0,
-            pairing="ratio",
-            tracked="mm_vet_total",
-        ),
-        _grade(
-            "grade",
-            "grade",
-            "as the total grade, over the questions that take a capability, or a combination of "
-            "them",
+            shown=frozenset(
+                {
+                    *("headline", "compared", "glance", "across"),
+                    *("table", "bars", "last"),
+                }
+            ),
+            alias="mm_vet_total",
         ),
     )
     settings = MMVetSettings
@@ -380,11 +386,11 @@ class MMVet(QuestionBenchmark):
     layout = Layout(
         tables={
             "grade by capability, as in the paper's Table 2": {
-                name: f"capability/{name}/grade" for name in CAPABILITIES
+                name: f"capability/{name}/total" for name in CAPABILITIES
             }
             | {"total": "total"}
         },
-        group_bars={"capability": "grade"},
+        group_bars={"capability": "total"},
         groups={"combination": ", as in the paper's Table 3"},
     )
 
@@ -418,7 +424,7 @@ class MMVet(QuestionBenchmark):
         """Read the grade in what the judge said of an answer."""
         return graded(record, strict=parser == grade.STRICT)
 
-    def score(self, given: ToScore) -> Scored:
+    def score(self, given: Scoring) -> Scored:
         """Score grades by capability, combination and in total.
 
         Each has its mean and deviation over the gradings, the total an interval over questions.
@@ -472,7 +478,7 @@ class MMVet(QuestionBenchmark):
             ("combination", by_combination),
         ):
             groups[kind] = {
-                name: _values("grade", each) for name, each in measured.items()
+                name: _values("total", each) for name, each in measured.items()
             }
         score = answers.score(
             _values("total", total) | ends.metrics,

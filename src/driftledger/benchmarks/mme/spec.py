@@ -6,6 +6,7 @@ Fu et al., "MME: A Comprehensive Evaluation Benchmark for Multimodal Large Langu
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from math import inf
 from typing import Any, Literal
 
 import numpy as np
@@ -22,10 +23,9 @@ from driftledger.benchmarks._questions.spec import (
     question_stages,
     readings_of,
 )
-from driftledger.benchmarks.base import Layout, Metric
+from driftledger.benchmarks.base import Layout
 from driftledger.benchmarks.records import CollectedRecord
-from driftledger.benchmarks.score import Numbers, Row, Rows
-from driftledger.benchmarks.scoring import PERCENT, Ends, Scored, ToScore, interval_ends
+from driftledger.benchmarks.scoring import PERCENT, Ends, Scored, Scoring, interval_ends
 from driftledger.core.grouping import grouped
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.base import QuestionRules, SourceQuestion, folded
@@ -38,6 +38,14 @@ from driftledger.metrics.intervals import (
     proportion_interval,
     share_interval,
 )
+from driftledger.scoring.means import (
+    mean_over_categories,
+    proportion,
+    ratio,
+    sum_over_categories,
+)
+from driftledger.scoring.metric import Metric, MetricTable, ShownIn
+from driftledger.scoring.score import Numbers, Row, Rows
 
 PER_IMAGE = 2
 """Questions about each image; accuracy+ counts the images with both answered right."""
@@ -108,8 +116,19 @@ class MMEQuestions(QuestionRules):
 
 
 _PAPER = "Fu et al., MME, section 2.2"
-_score = partial(Metric, source=f"yes_no.total; {_PAPER}", needs=READ)
-_share = partial(Metric, source=f"yes_no.score; {_PAPER}", needs=READ, unit="%")
+_score = partial(Metric, source=f"yes_no.total; {_PAPER}", needs=READ, range=(0, 200))
+_share = partial(
+    Metric,
+    source=f"yes_no.score; {_PAPER}",
+    needs=READ,
+    estimate=ratio,
+    is_ratio=True,
+    unit="%",
+    scale=PERCENT,
+)
+_FIRST: frozenset[ShownIn] = frozenset(
+    {"headline", "compared", "glance", "across", "table", "bars", "last"}
+)
 
 
 class MME(QuestionBenchmark):
@@ -119,53 +138,48 @@ class MME(QuestionBenchmark):
     title = "MME"
     questions = MMEQuestions()
     collects, scores = question_stages("mme", scored=("read",))
-    metrics = (
+    metrics = MetricTable(
         _score(
             "score",
             "score",
             "100 · (accuracy + accuracy+) of a category, mean over categories; 0 to 200",
+            estimate=mean_over_categories,
             unit="0–200",
-            headline=True,
-            row="score",
+            in_rows=True,
             span=200.0,
-            tracked="mme_score",
+            shown=_FIRST,
+            alias="mme_score",
         ),
         _share(
             "accuracy",
             "accuracy",
             "100 · questions answered right / questions; in total over the questions of all "
             "categories",
-            tracked="mme_accuracy",
+            shown=frozenset({"table", "last"}),
+            alias="mme_accuracy",
         ),
         _share(
             "accuracy_plus",
             "accuracy+",
             "100 · images with both questions answered right / images; in total over the images "
             "of all categories",
-        ),
-        _score(
-            "perception",
-            "perception",
-            "the sum of the scores of MME's ten subtasks of perception, where the set has all "
-            "ten; 0 to 2000",
-        ),
-        _score(
-            "cognition",
-            "cognition",
-            "the sum of the scores of MME's four subtasks of cognition, where the set has all "
-            "four; 0 to 800",
+            estimate=proportion,
         ),
         _score(
             "score_sum",
             "sum of scores",
-            "the sum of the categories' scores; 0 to 200 times the number of categories",
+            "the sum of the categories' scores: 0 to 200 times their number; of perception 0 to "
+            "2000, of cognition 0 to 800",
+            estimate=sum_over_categories,
+            range=(0, inf),
+            shown=frozenset(),
         ),
         _share(
             "refused",
             "refused",
             "100 · answers that decline, which counts as wrong / answers",
             source="yes_no.score",
-            higher_is_better=None,
+            direction="neither",
         ),
     )
     layout = Layout(
@@ -202,7 +216,7 @@ class MME(QuestionBenchmark):
         """Return whether each answer about an image is right; its score is of both together."""
         return row.values.get("correct", [])
 
-    def score(self, given: ToScore) -> Scored:
+    def score(self, given: Scoring) -> Scored:
         """Score answers per category, their sum and mean, and accuracies over all questions.
 
         To decline is a wrong answer here, where everything can be known from the image.

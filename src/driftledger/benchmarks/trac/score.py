@@ -9,14 +9,14 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from driftledger.benchmarks._names import named_score
 from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.records import CollectedRecord
-from driftledger.benchmarks.score import LOW, Numbers, Point, Row, Score
 from driftledger.benchmarks.scoring import (
     PERCENT,
     FromDataset,
     Scored,
-    ToScore,
+    Scoring,
     clusters_of,
     copies,
     interval_ends,
@@ -39,6 +39,7 @@ from driftledger.metrics.intervals import proportion_interval, share_interval
 from driftledger.metrics.neighbours import Int64
 from driftledger.metrics.retrieval import class_mean
 from driftledger.metrics.retrieval import hits as expected_hits
+from driftledger.scoring.score import LOW, Numbers, Point, Row
 
 FEW = 100
 """Below so many support descriptions, another support set would often order two equal models
@@ -84,7 +85,7 @@ class Retrieval(NamedTuple):
     """How many descriptions, of both sets, are longer than the encoder reads."""
 
 
-def score_descriptions(given: ToScore, spec: Benchmark) -> Scored:
+def score_descriptions(given: Scoring, spec: Benchmark) -> Scored:
     """Score a folder of descriptions.
 
     Raises:
@@ -161,7 +162,8 @@ def score_descriptions(given: ToScore, spec: Benchmark) -> Scored:
         *_flags(card, data.kind, records, retrieved),
         *data.facts.noted(),
     ]
-    score = Score(
+    score = named_score(
+        spec,
         **data.origin(len(retrieved.scored), len(tested), flags),
         counted=len(retrieved.queries),
         metrics=metrics[headline],

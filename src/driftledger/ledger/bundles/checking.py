@@ -21,7 +21,7 @@ import numpy as np
 from PIL import Image
 
 from driftledger import __version__
-from driftledger.benchmarks.base import NEEDED_FOR, ROLES, Benchmark, Input, Metric
+from driftledger.benchmarks.base import NEEDED_FOR, ROLES, Benchmark
 from driftledger.benchmarks.records import (
     CARD,
     RECORDS,
@@ -31,7 +31,6 @@ from driftledger.benchmarks.records import (
     stream_records,
 )
 from driftledger.benchmarks.registry import benchmark, benchmark_names
-from driftledger.benchmarks.score import ALARM, ROWS, SCORE, Row, Score
 from driftledger.benchmarks.scoring import Scored
 from driftledger.collect.features import OF_FILES, FeatureStore
 from driftledger.components.base import ComponentCard, Encoder, frechet_name_of
@@ -67,6 +66,8 @@ from driftledger.ledger.rescoring import (
     usage_lines,
     version_key,
 )
+from driftledger.scoring.metric import Input, Metric
+from driftledger.scoring.score import ALARM, ROWS, SCORE, Row, Score
 
 _CHECKS = {
     "files": check_files,

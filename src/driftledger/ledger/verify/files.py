@@ -8,7 +8,6 @@ was written belongs together, and hold for files that were handed on without DVC
 from collections.abc import Iterable, Sequence
 from functools import cache, partial
 
-from driftledger.benchmarks.score import SCORE
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import ConfigError, LedgerError, StoreError
 from driftledger.core.files import INPUTS, Made, parse_json, read_regular
@@ -22,6 +21,7 @@ from driftledger.ledger.lock import Lock, locked_now
 from driftledger.ledger.objects.contents import FETCH, Contents
 from driftledger.ledger.objects.files import Listing, listing_md5
 from driftledger.project.project import LOCK, NOTED_SETTINGS, Project
+from driftledger.scoring.score import SCORE
 
 
 def check_hashes(runs: Sequence[Run], contents: Contents) -> VerifyResult:

@@ -10,9 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from driftledger.benchmarks.base import COVERAGE, Metric
 from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.score import SCORE, Score
 from driftledger.benchmarks.traces import Trace, values_of, worth_showing
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.files import Files
@@ -42,6 +40,8 @@ from driftledger.reports.scores import Block, Parts
 from driftledger.reports.site.templating import environment, path_of, section_of
 from driftledger.reports.site.thumbnails import ShownImage, thumbnails_of
 from driftledger.reports.site.units import files_of, number_of
+from driftledger.scoring.metric import COVERAGE, Metric
+from driftledger.scoring.score import SCORE, Score
 
 HERE = Path(__file__).parent
 STYLE = "assets/site.css"

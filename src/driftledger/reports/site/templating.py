@@ -7,7 +7,6 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.score import Score
 from driftledger.core.text import for_terminal
 from driftledger.reports.cells import Cell, Cells, ReportTable, interval
 from driftledger.reports.leaderboard import by_kind
@@ -21,6 +20,7 @@ from driftledger.reports.site.units import (
     texts_of,
 )
 from driftledger.reports.tables import title_of
+from driftledger.scoring.score import Score
 
 TEMPLATES = Path(__file__).parent / "templates"
 KINDS = {

@@ -1,12 +1,14 @@
 """The one record of a score, and the rows behind it, whatever the benchmark.
 
 All that reads scores reads these two; what a metric means is in its benchmark's table
-(:class:`driftledger.benchmarks.base.Metric`), and what only one benchmark's own tables read stands
+(:class:`driftledger.scoring.metric.Metric`), and what only one benchmark's own tables read stands
 in ``details``.
 """
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import cached_property
 from operator import not_
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
@@ -16,6 +18,7 @@ from pydantic import (
     Field,
     FiniteFloat,
     ValidationInfo,
+    field_serializer,
     field_validator,
 )
 
@@ -25,6 +28,8 @@ from driftledger.core.files import Record
 from driftledger.core.strict import Name, Version, Words
 from driftledger.core.types import Outcome
 from driftledger.metrics.intervals import ConfidenceInterval
+from driftledger.scoring.metric import COVERAGE
+from driftledger.scoring.number import Number, NumberName, Place
 
 SCORE = "score.json"
 ROWS = "rows.jsonl"
@@ -40,17 +45,12 @@ SPREAD = (LOW, HIGH, STD)
 ALARM = "alarm: "
 """The beginning of a flag that puts the whole score in doubt."""
 
-REPEAT = "repeat"
-"""The kind of groups that has the metrics of each repeat alone, by its number."""
 
-
-class Point(BaseModel):
-    """A value of a curve: at iteration t, among the k nearest, at a length."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class Point(NamedTuple):
+    """A value of a curve."""
 
     step: int
-    value: FiniteFloat
+    value: float
 
 
 class Inputs(Record):
@@ -76,6 +76,8 @@ class Score(Record):
     """``score.json`` of a score's folder: numbers, how much is behind them, and what went in."""
 
     KIND: ClassVar[str] = "score"
+    SCHEMA: ClassVar[int] = 3
+    schema_: int = Field(default=3, alias="schema", ge=3, le=3)
 
     driftledger: Version = Field(default="", exclude_if=not_)
     """The version of driftledger that computed it; empty before 1.0.0."""
@@ -86,11 +88,8 @@ class Score(Record):
     components: dict[str, ComponentCard]
     """Role → the version at work: ``model``, ``generator``, ``encoder``, ``text_encoder``,
     ``judge``, …"""
-    metrics: dict[str, FiniteFloat]
-    groups: dict[str, dict[str, dict[str, FiniteFloat]]] = Field(default_factory=dict)
-    """Kind of group, ``category`` for instance → its name → metrics."""
-    curves: dict[str, list[Point]] = Field(default_factory=dict)
-    """Metric → its values over steps."""
+    numbers: list[Number]
+    """All numbers, each found by its metric, t, and kind and name of group."""
     outcomes: dict[str, int] = Field(default_factory=dict)
     """Outcome → how many units, answers or gradings it ended."""
     scored: int
@@ -99,10 +98,6 @@ class Score(Record):
     """Those in the denominators: ``scored``, and what could not be read where that counts as
     wrong."""
     total: int
-    coverage: FiniteFloat
-    """``scored / total``."""
-    absent: dict[str, str] = Field(default_factory=dict)
-    """What could not be computed, and why."""
     served: dict[str, dict[str, int]] = Field(default_factory=dict)
     """Role → what its service said it was → how many calls that version answered; local components
     are absent."""
@@ -122,6 +117,48 @@ class Score(Record):
     @classmethod
     def _with_marks(cls, flags: list[str], info: ValidationInfo) -> list[str]:
         return list(dict.fromkeys([*marks_of(info.data.get("components", {})), *flags]))
+
+    @field_serializer("numbers")
+    def _without_empty_columns(self, numbers: list[Number]) -> list[Json]:
+        return [number.model_dump(exclude_none=True) for number in numbers]
+
+    @cached_property
+    def by_place(self) -> dict[Place, Number]:
+        """The numbers, by the columns that find them; coverage is one of them."""
+        places = {number.place: number for number in self.numbers}
+        coverage = Number(metric=COVERAGE.name, value=self.coverage, n=self.total)
+        places[coverage.place] = coverage
+        return places
+
+    def find(
+        self,
+        metric: str,
+        t: int | None = None,
+        group_kind: str | None = None,
+        group: str | None = None,
+    ) -> Number | None:
+        """Return a number that has a value; None where there is none."""
+        number = self.by_place.get(Place(metric, t, group_kind, group))
+        return None if number is None or number.value is None else number
+
+    def last(self, metric: str) -> Number | None:
+        """Return the number of all samples at the last t that has a value."""
+        known = [number for number in self.over_t(metric) if number.value is not None]
+        return known[-1] if known else None
+
+    def over_t(self, metric: str) -> list[Number]:
+        """Return the numbers of all samples in a metric, t by t; one where it has no t."""
+        own = [
+            number
+            for number in self.by_place.values()
+            if number.metric == metric and number.is_whole
+        ]
+        return sorted(own, key=lambda number: number.t or 0)
+
+    @property
+    def coverage(self) -> float:
+        """``scored / total``."""
+        return self.scored / self.total
 
     @property
     def on(self) -> str:
@@ -165,18 +202,68 @@ class Score(Record):
         counted = "" if self.counted == self.scored else f" ({self.counted} counted)"
         return f"{self.scored}/{self.total}{counted}"
 
+    # --- What follows finds numbers by their names, for readers that still do. ---
+
     def interval(self, key: str) -> ConfidenceInterval | None:
-        """Return the interval of a metric, if it has one."""
         return interval_of(self.metrics, key)
 
-    def numbers(self) -> Iterator[tuple[str, float]]:
-        """Yield every number by its name: metrics, coverage, ``<kind>/<name>/<metric>``."""
+    @cached_property
+    def metrics(self) -> "Numbers":
+        return _named(number for number in self.numbers if number.is_whole)
+
+    @cached_property
+    def groups(self) -> "Groups":
+        kinds: Groups = {}
+        for number in self.numbers:
+            if number.group_kind is not None and number.group is not None:
+                kind = kinds.setdefault(number.group_kind, {})
+                alone = number.model_copy(update={"group_kind": None, "group": None})
+                kind.setdefault(number.group, {}).update(_named([alone]))
+        return kinds
+
+    @cached_property
+    def curves(self) -> dict[str, list[Point]]:
+        curves = defaultdict[str, list[Point]](list)
+        for number in self.numbers:
+            if number.is_whole and number.t is not None:
+                ends = _named([number.model_copy(update={"t": None})])
+                for name, value in ends.items():
+                    curves[name].append(Point(number.t, value))
+        return dict(curves)
+
+    @cached_property
+    def absent(self) -> dict[str, str]:
+        absent = {}
+        for number in self.numbers:
+            if number.why is not None:
+                place = number.place._replace(group_kind=None, group=None)
+                name = str(NumberName(*place))
+                if number.value is not None:
+                    name += " interval"
+                if number.group is None or number.value is None:
+                    absent[f"{number.group}: {name}" if number.group else name] = (
+                        number.why
+                    )
+        return absent
+
+    def named_numbers(self) -> Iterator[tuple[str, float]]:
         yield from self.metrics.items()
         yield "coverage", self.coverage
         for kind, rows in self.groups.items():
             for name, values in rows.items():
                 for key, value in values.items():
                     yield f"{kind}/{name}/{key}", value
+
+
+def _named(numbers: "Iterator[Number] | list[Number]") -> "Numbers":
+    values = {}
+    for number in numbers:
+        for end in ("value", "low", "high", "std"):
+            value = getattr(number, end)
+            if value is not None:
+                name = NumberName(*number.place, end="" if end == "value" else end)
+                values[str(name)] = value
+    return values
 
 
 Numbers: TypeAlias = dict[str, float]

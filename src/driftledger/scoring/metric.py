@@ -1,0 +1,237 @@
+"""Metrics: a benchmark's numbers, each a row that says all that a reader asks about it."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
+from enum import StrEnum
+from math import inf
+from typing import Any, Literal, NamedTuple
+
+from driftledger.metrics.intervals import Estimate
+from driftledger.scoring.number import NumberName
+
+Direction = Literal["higher", "lower", "neither"]
+"""Which values are better; of counts, and of rates that are read with others, neither are."""
+
+ShownIn = Literal[
+    "headline", "compared", "glance", "across", "table", "bars", "last", "curve"
+]
+"""Where a metric is shown.
+
+``headline``: it sums up the benchmark, in ``compare``, gates, and first in MLflow; ``compared``:
+``compare`` ranks by it; ``glance``: in the leaderboard's first table; ``across``: in the table of
+all data and components; ``table``: in the benchmark's table; ``bars``: in a figure of bars;
+``last``, ``curve``: in MLflow and DVC, at the last t and over t."""
+
+
+class Input(StrEnum):
+    """A thing that a number may depend on."""
+
+    DATA = "data"
+    DESCRIPTIONS = "descriptions"
+    DRAWN = "drawn"
+    """Images drawn from descriptions."""
+    ENCODER = "encoder"
+    """What images are seen through."""
+    TEXT_ENCODER = "text_encoder"
+    ANSWERS = "answers"
+    """Answers, and what was read in them or how a judge graded them."""
+    RATINGS = "ratings"
+    """What people said of descriptions."""
+
+
+class Value(NamedTuple):
+    """What one sample is worth in a metric: the rows that become a number."""
+
+    metric: str
+    t: int | None
+    category: str
+    """In which it is averaged before categories are; what groups are made of."""
+    sample: str
+    cluster: str
+    """What is resampled as a whole: the image that several samples share."""
+    repeat: int
+    """Which of several repeats, orders or gradings."""
+    value: float
+    n: int = 1
+    """How many samples stand behind it."""
+
+
+Estimator = Callable[[Sequence[Value], float], Estimate]
+"""Values of one metric and t, a confidence → their number and its interval."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A row of a benchmark's table of metrics."""
+
+    name: str
+    title: str
+    """For people; ``{t}`` stands for the iteration."""
+    formula: str
+    """In words or symbols, in one line."""
+    source: str
+    """The function that computes it, as a dotted name below ``driftledger.metrics``, and where it
+    is published."""
+    _: KW_ONLY
+    needs: frozenset[Input]
+    estimate: Estimator | None = None
+    """How values become a number with its interval; None for one that its benchmark computes."""
+    unit: str = ""
+    scale: float = 1.0
+    """A number is so many times its estimate: 100 for per cent."""
+    range: tuple[float, float] = (-inf, inf)
+    """In the unit; no end of an interval lies outside."""
+    span: float = 0.0
+    """How far the best value of a sample is from the worst, in the unit; 0 if unknown."""
+    direction: Direction = "higher"
+    digits: int = 2
+    over_t: bool = False
+    """Whether it has a value for each t."""
+    in_rows: bool = False
+    """Whether :class:`~driftledger.scoring.score.Row` holds its values, under its name, so that
+    ``compare`` can pair them."""
+    is_ratio: bool = False
+    """Whether it is Σ values / Σ those that count over orders or gradings, resampled by cluster;
+    else the mean over categories of the mean over samples."""
+    shown: frozenset[ShownIn] = frozenset({"table"})
+    alias: str = ""
+    """Its name in MLflow and DVC, where benchmarks meet; empty is ``name``."""
+
+    @property
+    def function(self) -> str:
+        """The dotted name of the function that computes it."""
+        return f"driftledger.metrics.{self.source.partition(';')[0]}"
+
+    @property
+    def published(self) -> str:
+        """The place of its publication; empty if it is our own."""
+        return self.source.partition(";")[2].strip()
+
+    @property
+    def has_direction(self) -> bool:
+        """True if some values are better than others."""
+        return self.direction != "neither"
+
+    def titled(self, t: int | None) -> str:
+        """Return the title at an iteration: ``GC@5``."""
+        return self.title.format(t=t)
+
+    # --- What follows is for readers that still go by names. ---
+
+    @property
+    def key(self) -> str:
+        return f"{self.name}_at_{{t}}" if self.over_t else self.name
+
+    def match(self, key: str) -> dict[str, str] | None:
+        name = _read(key)
+        if name.metric != self.name or name.end or name.group:
+            return None
+        if (name.t is not None) != self.over_t:
+            return None
+        return {} if name.t is None else {"t": str(name.t)}
+
+    def named(self, key: str) -> str:
+        return self.titled(_read(key).t)
+
+    @property
+    def row(self) -> str:
+        return self.name if self.in_rows else ""
+
+    def values_in(self, row: Any, key: str) -> list[float | None]:
+        values = row.values.get(self.row, []) if self.row else []
+        t = _read(key).t
+        if t is None:
+            return list(values)
+        return [values[t - 1]] if len(values) >= t else [None]
+
+    @property
+    def headline(self) -> bool:
+        return "headline" in self.shown
+
+    @property
+    def compared(self) -> bool:
+        return "compared" in self.shown
+
+    @property
+    def tracked(self) -> str:
+        if "last" not in self.shown and "curve" not in self.shown:
+            return ""
+        name = self.alias or self.name
+        return name + "_at_{t}" if self.over_t and "last" in self.shown else name
+
+    @property
+    def higher_is_better(self) -> bool | None:
+        return {"higher": True, "lower": False}.get(self.direction)
+
+    @property
+    def is_higher(self) -> bool:
+        return self.direction != "lower"
+
+    @property
+    def pairing(self) -> str:
+        return "ratio" if self.is_ratio else "mean"
+
+
+COVERAGE = Metric(
+    "coverage",
+    "coverage",
+    "scored / total",
+    "exact.exact_mean",
+    needs=frozenset({Input.DATA, Input.DESCRIPTIONS, Input.DRAWN, Input.ANSWERS}),
+    digits=3,
+    shown=frozenset(),
+)
+"""The metric that every score has."""
+
+
+class MetricTable:
+    """The metrics of a benchmark, in the order in which tables show them."""
+
+    def __init__(self, *metrics: Metric) -> None:
+        self.rows = metrics
+        self.by_name = {metric.name: metric for metric in (*metrics, COVERAGE)}
+        for name in self.by_name:
+            if NumberName.read(name) != NumberName(name):
+                raise ValueError(
+                    f"a metric cannot be named {name!r}, which reads as another"
+                )
+
+    def __iter__(self) -> Iterator[Metric]:
+        return iter(self.rows)
+
+    def __getitem__(self, name: str) -> Metric:
+        if name not in self.by_name:
+            raise KeyError(
+                f"no metric is named {name!r}; there are {', '.join(self.by_name)}"
+            )
+        return self.by_name[name]
+
+    def get(self, name: str) -> Metric | None:
+        """Return a metric, or None where no row has this name."""
+        return self.by_name.get(name)
+
+    @property
+    def first(self) -> Metric:
+        """The first metric, by which models are put in order."""
+        return self.rows[0]
+
+    def shown(self, *places: ShownIn) -> list[Metric]:
+        """Return the metrics that are shown in one of these places."""
+        return [metric for metric in self if not metric.shown.isdisjoint(places)]
+
+    @property
+    def glanced(self) -> list[Metric]:
+        """The metrics that the leaderboard shows at a glance: by default the first."""
+        return self.shown("glance") or [self.first]
+
+    @property
+    def tracked(self) -> list[Metric]:
+        """The metrics that MLflow and DVC show: by default the headlines."""
+        return self.shown("last", "curve") or self.shown("headline")
+
+
+def _read(key: str) -> NumberName:
+    try:
+        return NumberName.read(key)
+    except ValueError:
+        return NumberName(key)
