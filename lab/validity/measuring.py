@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 from driftledger.benchmarks._chains.records import ChainRequest
-from driftledger.benchmarks.collecting import write_collected
+from driftledger.benchmarks.collecting import Collecting, write_collected
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.scoring import Scoring
 from driftledger.collect.features import encode_media, encode_texts
@@ -174,8 +174,12 @@ class Bench:
                 "model": ("faultless", Faultless()),
                 "generator": ("generator", generator),
             }
-            collecting = benchmark("genception").asking(
-                keys, drawn, asks, asked.model_dump(mode="json")
+            collecting = Collecting(
+                spec=benchmark("genception"),
+                keys=keys,
+                data=drawn,
+                components=asks,
+                protocol=asked.model_dump(mode="json"),
             )
             with (
                 CallStore(self.folder / "calls") as store,

@@ -265,7 +265,7 @@ class OpenedProject:
             units |= dict.fromkeys(row.unit for row in rows)
             if mine := [row for row in rows if row.unit == sample]:
                 score = selected_score(self._project, spec, keys)
-                folders = self._project.stage_inputs(spec, keys).folders
+                folders = self._project.folders(spec, keys)
                 for trace in spec.traces(folders, score, mine):
                     steps += chain_steps(score, trace)
         if not steps:

@@ -1,7 +1,6 @@
 """Chains over a few images, collected as a stage does it."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,6 @@ from driftledger.benchmarks._chains.records import ChainRequest
 from driftledger.benchmarks.collecting import Collecting
 from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.registry import benchmark
-from driftledger.collect.call import NotStoredError, Planned
 from driftledger.collect.run import Collector
 from driftledger.collect.store import CallStore
 from driftledger.commands.collect import ask
@@ -68,8 +66,12 @@ def chains(
         "model": ("echo", model),
         "generator": ("size", generator),
     }
-    return benchmark("genception").asking(
-        keys, folder, components, request.model_dump(mode="json")
+    return Collecting(
+        spec=benchmark("genception"),
+        keys=keys,
+        data=folder,
+        components=components,
+        protocol=request.model_dump(mode="json"),
     )
 
 
@@ -77,16 +79,3 @@ def collected(collecting: Collecting, store: Path) -> list[CollectedRecord]:
     """What came of a stage, asked through the call store in a folder."""
     with CallStore(store) as calls, Collector(calls) as collector:
         return ask(collecting, collector)
-
-
-def all_planned(collecting: Collecting) -> list[Planned[Any]]:
-    """The protocols with which a stage begins."""
-    planned = list[Planned[Any]]()
-
-    def note(some: Sequence[Planned[Any]]) -> list[Any]:
-        planned.extend(some)
-        raise NotStoredError
-
-    with suppress(NotStoredError):
-        collecting.run(note)
-    return planned

@@ -10,22 +10,17 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import chain
-from pathlib import Path
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
-from driftledger.benchmarks.collecting import Collecting, FailedCalls, StageInputs
+from driftledger.benchmarks.collecting import Collecting, FailedCalls
 from driftledger.benchmarks.records import (
-    CollectedCard,
     CollectedRecord,
     Folders,
     Records,
 )
-from driftledger.benchmarks.settings import Section, recorded
-from driftledger.collect.call import Planned, RunSteps, Steps
-from driftledger.components.base import Component
+from driftledger.benchmarks.settings import Section
+from driftledger.collect.call import RunSteps, Steps
 from driftledger.core.canonical import Json
 from driftledger.core.media import ANY_MEDIUM
 from driftledger.core.media import Kind as MediumKind
@@ -53,8 +48,6 @@ if TYPE_CHECKING:
 
 Recording: TypeAlias = Steps[Records]
 """A unit's protocol, which yields calls, is sent their results, and returns records."""
-Protocols: TypeAlias = Iterator[Planned[Records]]
-"""The protocols of units, each with the calls that it makes at most."""
 
 
 Kind = Literal["model", "generator", "encoder", "judge"]
@@ -319,80 +312,24 @@ class Benchmark(ABC):
         """The stages from the data to the score."""
         return (self.data, self.collects, self.scores)
 
-    def collecting(self, given: StageInputs) -> Collecting:
-        """Return what a folder of records is made from.
+    def protocol(self, given: Collecting) -> Mapping[str, Any]:
+        """Return how components are asked, as the card holds it.
 
-        By default these are the components that its keys name, the judge if it is judged, and as
-        protocol the settings of its stage and the seed.
-
-        Raises:
-            StoreError: the data's stage has not run.
-        """
-        components: Json = {}
-        for role, make in (("model", given.model), ("generator", given.generator)):
-            if role in given.keys:
-                components[role] = (given.keys[role], make(given.keys[role]))
-        if self.collects.judged:
-            components["judge"] = (given.judge, given.model(given.judge or ""))
-        protocol = {
-            name: getattr(given.section, name) for name in self.collects.settings
-        }
-        protocol["seed"] = given.seed
-        return self.asking(given.keys, given.data(), components, protocol)
-
-    def asking(
-        self,
-        keys: Mapping[str, str],
-        data: Path,
-        components: Mapping[str, tuple[str, Component]],
-        protocol: Mapping[str, Any],
-    ) -> Collecting:
-        """Return what a folder of records of this benchmark is made from, given its parts."""
-        return Collecting(
-            benchmark=self.name,
-            stage=self.collects.name,
-            title=" · ".join([self.title, *keys.values()]),
-            collect=self.collect,
-            keys=keys,
-            data=data,
-            components=components,
-            protocol=protocol,
-        )
-
-    def as_recorded(
-        self, card: CollectedCard, data: Path, components: Mapping[str, Component]
-    ) -> Collecting:
-        """Return what a folder was made from, by its card.
+        By default this is the settings of the stage and the seed.
 
         Args:
-            components: role → the recorded version, of those that are here. Others are known by
-                their fingerprints, and cannot be asked.
-
-        Raises:
-            ValueError: the protocol has a number that no settings may have.
+            given: what the project has, without a protocol.
         """
-        recorded(self.settings, card.protocol)
-        named = {}
-        for role, each in card.components.items():
-            component = components.get(role)
-            if component is None:
-                absent = SimpleNamespace(
-                    fingerprint=each.fingerprint, spec={}, longest=0
-                )
-                absent.model_dump = partial(dict[str, Any], each.settings)
-                component = cast(Component, absent)
-            named[role] = each.name, component
-        return self.asking(card.keys, data, named, card.protocol)
+        settings = {
+            name: getattr(given.section, name) for name in self.collects.settings
+        }
+        return settings | {"seed": given.seed}
 
-    def steps(self, collecting: Collecting) -> Protocols:
-        """Yield the protocol of each unit."""
-        raise NotImplementedError(f"{self.name} has no steps")
-
+    @abstractmethod
     def collect(
         self, collecting: Collecting, run: RunSteps
     ) -> Iterable[CollectedRecord]:
-        """Drive the protocols by ``run``, by default all at once; errors as of it."""
-        return chain.from_iterable(run(self.steps(collecting)))
+        """Drive the protocols of all units by ``run``; errors as of it."""
 
     def failures(self, records: Sequence[CollectedRecord]) -> FailedCalls:
         """Return which failed calls there were."""
@@ -624,7 +561,7 @@ class Benchmark(ABC):
         """Yield figures beside bars and lines, of scores on the same data."""
         return iter(())
 
-    def write_human_sheet(self, given: StageInputs, store: "CallStore") -> str:
+    def write_human_sheet(self, given: Collecting, store: "CallStore") -> str:
         """Write the sheet for people who are its models, and say how much there is to fill in.
 
         Raises:

@@ -4,20 +4,18 @@ Collecting, ``plan`` and ``verify`` drive the same protocols, so that none of th
 benchmark goes.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
-from driftledger.benchmarks.descriptions import Description
 from driftledger.benchmarks.records import (
     CARD,
     RECORDS,
     CollectedCard,
     CollectedRecord,
-    Folders,
     RecordedResult,
     Records,
     results_of,
@@ -28,12 +26,10 @@ from driftledger.collect.call import Call, NotStoredError, Planned, RunSteps, wa
 from driftledger.components.base import (
     Component,
     ComponentCard,
-    Encoder,
     Generator,
     Model,
 )
 from driftledger.core.canonical import open_regular
-from driftledger.core.errors import StoreError
 from driftledger.core.files import (
     link_file,
     new_folder,
@@ -51,44 +47,10 @@ from driftledger.data.records import (
     read_samples,
 )
 
+if TYPE_CHECKING:
+    from driftledger.benchmarks.base import Benchmark
+
 R = TypeVar("R")
-
-
-@dataclass(frozen=True)
-class StageInputs:
-    """The parts of a project that a benchmark collects with."""
-
-    keys: Mapping[str, str]
-    """The words that name the folder of records: dataset or question set, model, generator, …"""
-    section: Any
-    """The benchmark's section of ``params.yaml``."""
-    seed: int
-    folders: Folders
-    """Stage → the folder that it writes: the data's and the records'."""
-    model: Callable[[str], Model]
-    generator: Callable[[str], Generator]
-    encoder: Callable[[str], Encoder]
-    """Catalogue name → component, as ``resolve`` noted it; raises StoreError if it has changed
-    since."""
-    description: Callable[[str], Description]
-    """Catalogue name → a way to ask for a description."""
-    judge: str | None = None
-    """The catalogue's name of the model that grades answers."""
-
-    def data(self) -> Path:
-        """Return the folder of the dataset or question set.
-
-        Raises:
-            StoreError: its stage has not run.
-        """
-        kind = "dataset" if "dataset" in self.keys else "question_set"
-        folder = self.folders[kind]
-        if not folder.is_dir():
-            raise StoreError(
-                f"{kind.replace('_', ' ')} {self.keys[kind]} is not built yet; run 'dvc repro "
-                "data', which asks no model, or 'dvc pull'"
-            )
-        return folder
 
 
 class FailedCalls(NamedTuple):
@@ -108,19 +70,22 @@ class Collecting:
     It is made from a project, or from the card of a folder that was made before.
     """
 
-    benchmark: str
-    stage: str
-    title: str
-    """The label of a bar of progress: ``GenCeption · photos · blind · painter``."""
-    collect: "Callable[[Collecting, RunSteps], Iterable[CollectedRecord]]"
-    """The benchmark's way to drive its protocols."""
+    spec: "Benchmark"
     keys: Mapping[str, str]
+    """The words that name the folder: dataset or question set, model, generator, …"""
     data: Path
     """The folder of the dataset or question set."""
     components: Mapping[str, tuple[str, Component]]
     """Role → catalogue name and component."""
-    protocol: Mapping[str, Any]
-    """The requests, as the card holds them."""
+    section: Any = None
+    """The benchmark's section of ``params.yaml``; not of a card, which has the protocol."""
+    seed: int = 0
+    """The project's."""
+    description: Any = None
+    """The project's :class:`~driftledger.benchmarks.descriptions.Description`, where the keys or
+    the section name one."""
+    protocol: Mapping[str, Any] = field(default_factory=dict)
+    """The requests, as the card holds them and :meth:`Benchmark.protocol` returns them."""
 
     def model(self, role: str = "model") -> Model:
         """Return the model that plays a role."""
@@ -148,25 +113,34 @@ class Collecting:
     @property
     def on(self) -> str:
         """The name of the dataset or question set."""
-        return self.keys["dataset" if "dataset" in self.keys else "question_set"]
+        return self.keys[self.spec.data.name]
+
+    @property
+    def title(self) -> str:
+        """The label of a bar of progress: ``GenCeption · photos · blind · painter``."""
+        return " · ".join([self.spec.title, *self.keys.values()])
+
+    def run(self, run: RunSteps) -> Records:
+        """Drive the benchmark's protocols by ``run``; errors as in :class:`RunSteps`."""
+        return [*self.spec.collect(self, run)]
+
+    @property
+    def planned(self) -> list[Planned[Any]]:
+        """The protocols that depend on no result of others, not started."""
+        planned = list[Planned[Any]]()
+
+        def note(some: Iterable[Planned[Any]]) -> list[Any]:
+            planned.extend(some)
+            raise NotStoredError
+
+        with suppress(NotStoredError):
+            self.run(note)
+        return planned
 
     @property
     def calls(self) -> int:
         """The largest number of calls that can be made."""
-        count = 0
-
-        def counting(planned: Iterable[Planned[R]]) -> list[R]:
-            nonlocal count
-            count += sum(len(each.calls) + len(each.after) for each in planned)
-            raise NotStoredError
-
-        with suppress(NotStoredError):
-            self.run(counting)
-        return count
-
-    def run(self, run: RunSteps) -> Records:
-        """Drive the benchmark's protocols by ``run``; errors as in :class:`RunSteps`."""
-        return [*self.collect(self, run)]
+        return sum(len(each.calls) + len(each.after) for each in self.planned)
 
     def card(self) -> CollectedCard:
         """Return the card that stands beside the records."""
@@ -175,15 +149,15 @@ class Collecting:
             data = self.dataset
         else:
             data = read_json(self.data / QUESTION_SET_CARD, QuestionSetCard)
+        cards = {}
+        for role, named in self.components.items():
+            cards[role] = ComponentCard.of(*named)
         return CollectedCard(
-            benchmark=self.benchmark,
-            stage=self.stage,
+            benchmark=self.spec.name,
+            stage=self.spec.collects.name,
             keys=dict(self.keys),
             data_digest=data.digest,
-            components={
-                role: ComponentCard.of(*named)
-                for role, named in self.components.items()
-            },
+            components=cards,
             protocol=dict(self.protocol),
         )
 
@@ -247,7 +221,7 @@ class Replay:
             LookupError: no record holds the result of a call.
         """
         for each in planned:
-            walked = walk(each.steps(), self._answer)
+            walked = walk(each.steps, self._answer)
             call = walked.pending
             if call is not None:
                 raise LookupError(

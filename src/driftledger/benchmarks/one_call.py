@@ -5,8 +5,8 @@ The shortest benchmark is a class derived from :class:`OneCallPerSample`.
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +16,6 @@ from driftledger.benchmarks.base import (
     DATASET,
     RECORDS_OF,
     Benchmark,
-    Protocols,
     Stage,
     score_stage,
 )
@@ -31,7 +30,7 @@ from driftledger.benchmarks.scoring import (
     interval_of_known,
     outcome_counts,
 )
-from driftledger.collect.call import Ask, Planned, Steps
+from driftledger.collect.call import Ask, Planned, RunSteps, Steps
 from driftledger.core.canonical import Json
 from driftledger.core.types import Conversation, Outcome, Sample, Subject
 from driftledger.data.records import ONE_CATEGORY
@@ -45,11 +44,14 @@ class OneCall(Benchmark):
     def asks(self, collecting: Collecting) -> Iterator[tuple[Ask, Json]]:
         """Yield the calls, each with the ``extra`` of its record."""
 
-    def steps(self, collecting: Collecting) -> Protocols:
-        for ask, extra in self.asks(collecting):
-            yield Planned(
-                partial(_answered, ask, extra), [(ask.component, ask.conversation)]
-            )
+    def collect(
+        self, collecting: Collecting, run: RunSteps
+    ) -> Iterable[CollectedRecord]:
+        planned = (
+            Planned(_answered(ask, extra), [(ask.component, ask.conversation)])
+            for ask, extra in self.asks(collecting)
+        )
+        return chain.from_iterable(run(planned))
 
 
 def _answered(ask: Ask, extra: Json) -> Steps[Records]:

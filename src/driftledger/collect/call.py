@@ -104,7 +104,8 @@ class Planned(Generic[R]):
     Stand-ins take the place of inputs that are not known yet.
     """
 
-    steps: Callable[[], Steps[R]]
+    steps: Steps[R]
+    """Not started."""
     calls: Sequence[tuple[Component, Conversation | str]]
     after: Sequence[tuple[Component, Conversation | str]] = ()
     """The most calls of later protocols, which depend on all that run together with this one."""

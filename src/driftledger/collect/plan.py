@@ -98,7 +98,7 @@ class Plan:
         complete = True
         for each in planned:
             after += each.after
-            walked = walk(each.steps(), self._stored)
+            walked = walk(each.steps, self._stored)
             returned.append(walked.returned)
             if walked.pending is not None:
                 complete = False

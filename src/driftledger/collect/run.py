@@ -505,13 +505,11 @@ def part_of(
         for position in positions
         if position // block % shard.of == shard.number
     ]
-    results = collector.run(
-        (units[position].steps() for position in own), progress, own
-    )
+    results = collector.run((units[position].steps for position in own), progress, own)
     returned: dict[int, Any] = dict(zip(own, results, strict=True))
     for position, unit in enumerate(units):
         if position not in returned:
-            walked = walk(unit.steps(), collector.store.answer)
+            walked = walk(unit.steps, collector.store.answer)
             if walked.pending is not None:
                 raise NotStoredError
             returned[position] = walked.returned

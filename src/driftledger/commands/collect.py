@@ -10,7 +10,7 @@ shard is one of several processes that each make a part of the calls, into a sto
 import math
 import shlex
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, redirect_stdout, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -22,7 +22,7 @@ from typing import Any
 from filelock import Timeout
 from rich.table import Table
 
-from driftledger.benchmarks.base import RECORDS_OF, Benchmark
+from driftledger.benchmarks.base import RECORDS_OF, ROLES, SECTIONS, Benchmark
 from driftledger.benchmarks.collecting import Collecting, FailedCalls, write_collected
 from driftledger.benchmarks.records import (
     CARD,
@@ -33,7 +33,7 @@ from driftledger.benchmarks.records import (
     stream_records,
 )
 from driftledger.benchmarks.usage import CallUsage, read_calls
-from driftledger.collect.call import NotStoredError, Planned, walk
+from driftledger.collect.call import NotStoredError, walk
 from driftledger.collect.plan import Plan, PlannedCalls
 from driftledger.collect.progress import COUNTS, Progress
 from driftledger.collect.run import Collector, Shard, part_of
@@ -43,7 +43,7 @@ from driftledger.commands.folders import new_files
 from driftledger.commands.lock import hold, holder
 from driftledger.commands.stages import Begins, data, raise_all, unsaid
 from driftledger.commands.terminal import line, table
-from driftledger.components.base import Component, Generator
+from driftledger.components.base import Generator
 from driftledger.components.service import RemoteComponent
 from driftledger.core.errors import (
     ConfigError,
@@ -99,20 +99,9 @@ class Task:
 
     @property
     def asks(self) -> set[tuple[str, str]]:
-        """Role and name of each component that is asked."""
-        names = {("model", self.keys["model"])}
-        if "generator" in self.keys:
-            names.add(("generator", self.keys["generator"]))
-        if self.spec.collects.judged and (judge := self.project.settings.judge):
-            names.add(("model", judge))
-        return names
-
-    @property
-    def components(self) -> list[Component]:
-        """The components that are asked; errors as of :meth:`Project.component`."""
-        return [
-            self.project.component(f"{role}s", name) for role, name in sorted(self.asks)
-        ]
+        """Section and name of each component that is asked."""
+        roles = self.project.asked(self.spec, self.keys)
+        return {(SECTIONS[ROLES[role]], name) for role, name in roles.items()}
 
     @property
     def stage(self) -> str:
@@ -156,7 +145,7 @@ class Task:
 
     def collecting(self) -> Collecting:
         """Return the calls behind its records."""
-        return self.spec.collecting(self.project.stage_inputs(self.spec, self.keys))
+        return self.project.collecting(self.spec, self.keys)
 
 
 def ask(
@@ -165,7 +154,7 @@ def ask(
     """Make every call that is not stored yet, show the progress, and add to a file of counts."""
     with Progress(collecting.title, collecting.calls, counts=counts) as progress:
         return collecting.run(
-            lambda planned: collector.run((each.steps() for each in planned), progress)
+            lambda planned: collector.run((each.steps for each in planned), progress)
         )
 
 
@@ -251,8 +240,8 @@ def collect(
             failed.setdefault(task.keys["model"], error)
         with lock:
             left.remove(task)
-            for role, name in _last_asked(task, left):
-                component = project.components.get((f"{role}s", name))
+            for place in _last_asked(task, left):
+                component = project.components.get(place)
                 # else nothing was asked of it, and it may not be on this machine
                 if component is not None:
                     collector.release(component)
@@ -320,25 +309,21 @@ def _refuse_at_once(tasks: Sequence[Task], collector: Collector) -> None:
     """
     asked = {}
 
-    def first_one(planned: Iterable[Planned[Any]]) -> list[Any]:
-        for each in planned:
-            walked = walk(each.steps(), collector.store.answer)
-            if walked.pending is not None:
-                for component, _ in (*each.calls[walked.answered :], *each.after):
-                    asked[component.entry_name] = component
-            break
-        raise NotStoredError
-
     for task in tasks:
         if not task.is_made():
             # of what cannot be begun, its own error tells
-            with suppress(NotStoredError, DriftledgerError):
-                task.collecting().run(first_one)
+            with suppress(DriftledgerError):
+                for each in task.collecting().planned[:1]:
+                    walked = walk(each.steps, collector.store.answer)
+                    if walked.pending is not None:
+                        following = (*each.calls[walked.answered :], *each.after)
+                        for component, _ in following:
+                            asked[component.entry_name] = component
     missing = []
     waiting = set()
     for name, component in asked.items():
-        for each in collector.lacking(component):
-            missing.append(f"{name}: {each}")
+        for lack in collector.lacking(component):
+            missing.append(f"{name}: {lack}")
             waiting.add(name)
     models = {f"models.{task.keys['model']}" for task in tasks}
     models.discard(f"models.{tasks[0].project.settings.judge}" if tasks else "")
@@ -347,7 +332,7 @@ def _refuse_at_once(tasks: Sequence[Task], collector: Collector) -> None:
 
 
 def _last_asked(task: Task, later: Sequence[Task]) -> set[tuple[str, str]]:
-    """Return role and name of the components that a task asks and no later one."""
+    """Return section and name of the components that a task asks and no later one."""
     needed = set()
     for each in later:
         needed |= each.asks
@@ -525,8 +510,8 @@ def _preview(project: Project, missing: dict[str, str]) -> Preview:
                         plan.recorded |= _results(each, store)
             kind = task.spec.data.name
             if f"{kind}s.{task.keys[kind]}" in missing:
-                for role, name in task.asks:
-                    asked[f"{role}s.{name}"] = project.component(f"{role}s", name)
+                for section, name in task.asks:
+                    asked[f"{section}.{name}"] = project.component(section, name)
                 continue
             collecting = task.collecting()
             if task.is_made():
@@ -721,7 +706,8 @@ def collect_shard(
     tasks = tasks_of(project, models)
     block = 1
     for task in tasks:
-        for component in task.components:
+        for section, name in sorted(task.asks):
+            component = project.component(section, name)
             block = math.lcm(block, component.batch_window)
             if isinstance(component, RemoteComponent) and component.batch:
                 advice = "collect its calls without --shard, or take `batch` out"
@@ -750,8 +736,8 @@ def collect_shard(
                         collecting.run(own)
                 except NotStoredError:
                     left_out += 1
-            for role, name in _last_asked(task, tasks[number + 1 :]):
-                collector.release(project.component(f"{role}s", name))
+            for section, name in _last_asked(task, tasks[number + 1 :]):
+                collector.release(project.component(section, name))
         new = store.count() - before
     calls = (
         f"{new} calls were made, and are in {folder}"

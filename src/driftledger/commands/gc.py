@@ -39,7 +39,7 @@ def remove_unused(project: Project, *, yes: bool = False) -> str:
             )
 
         def walk_all(planned: Iterable[Planned[Any]]) -> list[Any]:
-            return [walk(each.steps(), answer).returned for each in planned]
+            return [walk(each.steps, answer).returned for each in planned]
 
         for root in checkouts(project.root):
             if not (root / PARAMS).is_file():

@@ -1,7 +1,6 @@
 """``driftledger people``: sheets in which people describe images and rate descriptions."""
 
 from collections.abc import Collection
-from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Annotated
 
@@ -43,11 +42,11 @@ def descriptions(
     if not folder.is_dir():
         build(dataset, project.settings.build("datasets", dataset), folder)
     spec = next(spec for spec in benchmarks() if spec.human_models)
-    inputs = project.stage_inputs(spec, keys)
-    given = replace(inputs, model=lambda name: project.settings.build("models", name))
     # a person who has no sheet yet has no fingerprint to be resolved
+    project.components["models", model] = project.settings.build("models", model)
+    collecting = project.collecting(spec, keys)
     with project.store(writes=False) as store:
-        typer.echo(for_terminal(spec.write_human_sheet(given, store)))
+        typer.echo(for_terminal(spec.write_human_sheet(collecting, store)))
 
 
 @app.command()

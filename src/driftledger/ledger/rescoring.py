@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from types import SimpleNamespace
+from typing import Any, NamedTuple, TypeVar, cast
 
 from driftledger import __version__
 from driftledger.benchmarks.base import Benchmark
-from driftledger.benchmarks.collecting import Replay
+from driftledger.benchmarks.collecting import Collecting, Replay
 from driftledger.benchmarks.records import (
     CARD,
     CollectedCard,
@@ -26,7 +27,7 @@ from driftledger.benchmarks.scoring import Scored, Scoring
 from driftledger.benchmarks.settings import recorded
 from driftledger.benchmarks.usage import USAGE, usage_behind
 from driftledger.collect.features import FeatureStore
-from driftledger.components.base import Component, Encoder
+from driftledger.components.base import Component, ComponentCard, Encoder
 from driftledger.core.canonical import Json, canonical_json
 from driftledger.core.files import (
     Record,
@@ -71,12 +72,29 @@ def play(
     """Drive the protocol behind a folder of records once more; nothing is called.
 
     Args:
-        components: role → the recorded version, of those that are here.
+        components: role → the recorded version, of those that are here. Others are known by their
+            fingerprints.
+
+    Raises:
+        ValueError: the protocol has a number that no settings may have.
     """
     replay = Replay(folder, keeps_calls=keeps_calls)
     card = read_json(folder / CARD, CollectedCard)
-    collecting = spec.as_recorded(card, data, components)
-    return Played(replay, collecting.collect(collecting, replay))
+    recorded(spec.settings, card.protocol)
+    named = {}
+    for role, known in card.components.items():
+        named[role] = known.name, components.get(role) or _absent(known)
+    collecting = Collecting(
+        spec=spec, keys=card.keys, data=data, components=named, protocol=card.protocol
+    )
+    return Played(replay, spec.collect(collecting, replay))
+
+
+def _absent(card: ComponentCard) -> Component:
+    """Return what stands for a component that is not here, and is never called."""
+    absent = SimpleNamespace(fingerprint=card.fingerprint, spec={}, longest=0)
+    absent.model_dump = lambda: dict(card.settings)
+    return cast(Component, absent)
 
 
 def rescore(

@@ -3,21 +3,22 @@ get of it."""
 
 import os
 from collections.abc import Collection
-from dataclasses import dataclass, field
-from functools import cached_property, partial
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from platformdirs import user_cache_path
 
-from driftledger.benchmarks.base import Benchmark, Selected, Stage
-from driftledger.benchmarks.collecting import StageInputs
+from driftledger.benchmarks.base import ROLES, SECTIONS, Benchmark, Selected, Stage
+from driftledger.benchmarks.collecting import Collecting
+from driftledger.benchmarks.descriptions import check_prefix
 from driftledger.benchmarks.registry import benchmarks
 from driftledger.benchmarks.scoring import Scoring
 from driftledger.collect.features import FeatureStore
 from driftledger.collect.store import CallStore
-from driftledger.components.base import Component
+from driftledger.components.base import Component, Model
 from driftledger.core.canonical import Json
 from driftledger.core.errors import ConfigError, MissingSourceError, StoreError
 from driftledger.core.files import LARGEST_JSON, load_json, read_regular
@@ -139,19 +140,59 @@ class Project:
             self.components[section, name] = next(same, component)
         return self.components[section, name]
 
-    def stage_inputs(self, spec: Benchmark, keys: Keys) -> StageInputs:
-        """Return what the collect stages of a benchmark are made from."""
-        return StageInputs(
+    def asked(self, spec: Benchmark, keys: Keys) -> dict[str, str]:
+        """Return role → name of each component that a folder of records asks for replies.
+
+        A model that describes examples is not among them.
+        """
+        names = {role: keys[role] for role in ("model", "generator") if role in keys}
+        if spec.collects.judged and self.settings.judge:
+            names["judge"] = self.settings.judge
+        return names
+
+    def collecting(self, spec: Benchmark, keys: Keys) -> Collecting:
+        """Return what a folder of records is made from, with every name looked up.
+
+        Raises:
+            StoreError: the data are not built, or a component has changed since it was resolved.
+            ConfigError: a component is not on this machine, or cannot do what is asked of it.
+            DataError: the benchmark cannot ask about this dataset.
+        """
+        section = self.settings.section(spec.name)
+        names = self.asked(spec, keys)
+        description = None
+        way = keys.get("description") or getattr(section, "description", None)
+        if way is not None:
+            description = self.settings.description(way)
+            if shown := description.demonstrations:
+                examples = {"example_encoder": shown.encoder, "example_model": shown.by}
+                names |= {role: name for role, name in examples.items() if name}
+        components = {}
+        for role, name in names.items():
+            component = self.component(SECTIONS[ROLES[role]], name)
+            if description is not None and isinstance(component, Model):
+                check_prefix(description.prefix, name, component)
+            components[role] = name, component
+        given = Collecting(
+            spec=spec,
             keys=keys,
-            section=self.settings.section(spec.name),
+            data=self._built(spec.data, keys),
+            components=components,
+            section=section,
             seed=self.settings.run.seed,
-            folders=self._folders(spec, keys),
-            model=partial(self.component, "models"),
-            generator=partial(self.component, "generators"),
-            encoder=partial(self.component, "encoders"),
-            description=self.settings.description,
-            judge=self.settings.judge if spec.collects.judged else None,
+            description=description,
         )
+        return replace(given, protocol=spec.protocol(given))
+
+    def _built(self, stage: Stage, keys: Keys) -> Path:
+        """Return the folder of a dataset or question set, which is there."""
+        folder = self.root / stage.at(keys)
+        if not folder.is_dir():
+            raise StoreError(
+                f"{stage.name.replace('_', ' ')} {keys[stage.name]} is not built yet; run 'dvc "
+                "repro data', which asks no model, or 'dvc pull'"
+            )
+        return folder
 
     def noted_of(self, stage: Stage, keys: Keys) -> Json:
         """Return what ``resolve`` noted of a folder that collects or scores; empty if nothing."""
@@ -171,7 +212,7 @@ class Project:
         return Scoring(
             spec=spec,
             keys=keys,
-            folders=self._folders(spec, keys),
+            folders=self.folders(spec, keys),
             section=section,
             seed=self.settings.run.seed,
             encoders=encoders,
@@ -200,7 +241,8 @@ class Project:
                     raise error(f"{what}; correct it or set null")
         return files
 
-    def _folders(self, spec: Benchmark, keys: Keys) -> dict[str, Path]:
+    def folders(self, spec: Benchmark, keys: Keys) -> dict[str, Path]:
+        """Return stage → the folder that it writes: the data's and the records'."""
         folders = {}
         for stage in spec.stages[:-1]:
             if keys.keys() >= {*stage.keys}:

@@ -28,7 +28,7 @@ from driftledger.core.types import (
 )
 from tests.conftest import draw
 from tests.support.chains import CARD as CHAIN_CARD
-from tests.support.chains import all_planned, chains, collected
+from tests.support.chains import chains, collected
 from tests.support.fakes import SEEN, EchoModel, SizeGenerator
 from tests.support.records import facts
 
@@ -235,8 +235,8 @@ def test_failed_calls_are_told_with_their_reasons_and_tried_again(samples, tmp_p
 
 
 def test_what_the_calls_said_is_in_the_record(samples, tmp_path):
-    [planned, *_] = all_planned(chains(samples, EchoModel(), SizeGenerator(), 1))
-    steps = planned.steps()
+    [planned, *_] = chains(samples, EchoModel(), SizeGenerator(), 1).planned
+    steps = planned.steps
     asked = next(steps)
     assert asked.conversation.subject == ("s0", 1, "d")  # type: ignore[union-attr]
     steps.send(Result(text="a disc", system_fingerprint="fp_a", note="halved"))
@@ -277,7 +277,7 @@ def test_few_failed_calls_are_kept_as_outcomes():
 def test_a_description_cannot_reach_into_the_prompt(samples, tmp_path):
     drawn = "{description} {0} {x}"
     asked = chains(samples, EchoModel(), SizeGenerator(), 1, drawn)
-    steps = all_planned(asked)[0].steps()
+    steps = asked.planned[0].steps
     next(steps)
     draw_call = steps.send(Result(text="{description.__class__}"))
     assert draw_call.prompt == "{description.__class__} {0} {x}"  # type: ignore[union-attr]
@@ -287,7 +287,7 @@ def test_a_text_is_drawn_first_and_then_described(tmp_path):
     file = tmp_path / "s.txt"
     file.write_text("20x30 to begin with")
     sample = Sample("s", Medium(file, sha256_file(file)))
-    [planned] = all_planned(chains([sample], EchoModel(), SizeGenerator()))
+    [planned] = chains([sample], EchoModel(), SizeGenerator()).planned
     assert [each.kind for each, _ in planned.calls] == ["generator", "model"] * 3
     assert planned.calls[0][1] == "Draw: 20x30 to begin with"
     records = run([sample], tmp_path, EchoModel(), SizeGenerator())

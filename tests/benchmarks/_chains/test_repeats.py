@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from driftledger.benchmarks._chains.records import asked_again
-from driftledger.benchmarks.collecting import Replay, write_collected
+from driftledger.benchmarks.collecting import write_collected
 from driftledger.benchmarks.genception.spec import GenCeption
 from driftledger.benchmarks.records import (
     CARD,
@@ -22,6 +22,7 @@ from driftledger.components.base import Model
 from driftledger.core.canonical import derive_seed, sha256_file
 from driftledger.core.files import read_json, write_jsonl
 from driftledger.core.types import Medium, Result, Sample
+from driftledger.ledger.rescoring import play
 from tests.conftest import draw
 from tests.support.chains import chains, collected
 from tests.support.fakes import SEEN, EchoModel, SizeGenerator
@@ -146,10 +147,9 @@ def test_which_models_draw_lots_is_told_by_their_settings():
 def followed(folder, *components):
     """The records that the protocols make of the results in a folder, and what was replayed."""
     known = dict(zip(("model", "generator"), components, strict=False))
-    card, replay = read_json(folder / CARD, CollectedCard), Replay(folder)
-    return GenCeption().as_recorded(card, folder.parent / "d", known).run(
-        replay
-    ), replay
+    data = folder.parent / "d"
+    played = play(GenCeption(), folder, data, known, keeps_calls=True)
+    return [*played.records], played.replay
 
 
 def test_records_follow_from_their_results_and_every_call_is_stored(samples, tmp_path):

@@ -5,6 +5,7 @@ The original has the features (100, 0), and a description says which features it
 two images have the same width, so that each is asked about by a call of its own.
 """
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -80,7 +81,7 @@ def scored(folder, name, replies, samples=2, lost=None, **settings):
     iterations = T if name == "genception" else 1
     spec = benchmark(name)
     of = chains(several, telling(replies), Draws(), iterations, "{description}")
-    collecting = spec.asking(of.keys, of.data, of.components, of.protocol)
+    collecting = replace(of, spec=spec)
     write_collected(folder / "c", collecting, collected(collecting, folder / "store"))
     if lost is not None:
         without(folder / "c", lost)

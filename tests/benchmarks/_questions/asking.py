@@ -7,14 +7,11 @@ from string import ascii_uppercase
 from typing import Any, ClassVar
 
 from driftledger.benchmarks.collecting import (
-    Replay,
-    StageInputs,
+    Collecting,
     write_collected,
 )
 from driftledger.benchmarks.records import (
-    CARD,
     RECORDS,
-    CollectedCard,
     read_records,
 )
 from driftledger.benchmarks.registry import benchmark
@@ -25,9 +22,10 @@ from driftledger.collect.store import CallStore
 from driftledger.commands.collect import ask
 from driftledger.components.base import Model
 from driftledger.core.canonical import sha256_file
-from driftledger.core.files import read_json, write_json, write_jsonl
+from driftledger.core.files import write_json, write_jsonl
 from driftledger.core.types import Outcome, Result
 from driftledger.data.records import QuestionEntry
+from driftledger.ledger.rescoring import play
 from tests.conftest import draw
 
 OPTIONS = ["red", "blue", "green", "yellow", "It cannot be determined."]
@@ -132,10 +130,6 @@ class Grades(Model):
         return f"{max(0.0, min(1.0, share + self.shift / 10)):.1f}"
 
 
-def unused(name):
-    raise AssertionError(f"no question benchmark uses {name}")
-
-
 @dataclass(frozen=True)
 class Exam:
     """A folder with a question set, and who answers it."""
@@ -145,23 +139,6 @@ class Exam:
     model: Model
     judge: Model | None
     section: Section
-
-    @property
-    def given(self):
-        """What the runner gets of a project."""
-
-        def model(name):
-            component = self.judge if name == "umpire" else self.model
-            assert component is not None
-            return component
-
-        folders = {
-            stage.name: self.folder(stage) for stage in benchmark(self.benchmark).stages
-        }
-        judge = "umpire" if self.judge else None
-        return StageInputs(
-            KEYS, self.section, 3, folders, model, unused, unused, unused, judge
-        )
 
     @property
     def variants(self):
@@ -220,7 +197,19 @@ class Exam:
 
     def collecting(self):
         """What its records are made from."""
-        return benchmark(self.benchmark).collecting(self.given)
+        spec = benchmark(self.benchmark)
+        components = {"model": (KEYS["model"], self.model)}
+        if self.judge is not None:
+            components["judge"] = ("umpire", self.judge)
+        given = Collecting(
+            spec=spec,
+            keys=KEYS,
+            data=self.folder(spec.data),
+            components=components,
+            section=self.section,
+            seed=3,
+        )
+        return replace(given, protocol=spec.protocol(given))
 
     def collect(self):
         """Ask everything, and write the records."""
@@ -231,12 +220,10 @@ class Exam:
 
     def follow(self):
         """The records that follow from the results in the records, and what was replayed."""
-        spec, card, replay = (
-            benchmark(self.benchmark),
-            read_json(self.answers / CARD, CollectedCard),
-            Replay(self.answers),
-        )
-        return spec.as_recorded(card, self.folder(spec.data), {}).run(replay), replay
+        spec = benchmark(self.benchmark)
+        data = self.folder(spec.data)
+        played = play(spec, self.answers, data, {}, keeps_calls=True)
+        return [*played.records], played.replay
 
     def score(self):
         """Score what is collected, and write it."""

@@ -1,11 +1,10 @@
 """Which samples fidelity asks about, and how."""
 
-from driftledger.benchmarks.collecting import StageInputs
+from driftledger.benchmarks.collecting import Collecting
 from driftledger.benchmarks.descriptions import Description
 from driftledger.benchmarks.fidelity.spec import FidelityBenchmark, FidelitySettings
 from driftledger.core.types import Sample
 from driftledger.data.records import read_samples
-from tests.support.fakes import ColourModel, SizeGenerator, TableEncoder
 from tests.support.labelled import Item, write_labelled
 from tests.support.params import default_params
 
@@ -20,7 +19,7 @@ def test_the_test_set_is_redrawn_or_everything_where_there_is_none(tmp_path):
 
 
 def test_a_redrawing_is_a_chain_of_one_iteration_with_the_filled_prompt(tmp_path):
-    card = write_labelled(tmp_path / "d", [Item("a", "x", "test", (1, 2, 3))])
+    write_labelled(tmp_path / "d", [Item("a", "x", "test", (1, 2, 3))])
     way = Description(
         prompt="Tell me of the {category}.", max_tokens=(40,), prefix="It has"
     )
@@ -28,25 +27,21 @@ def test_a_redrawing_is_a_chain_of_one_iteration_with_the_filled_prompt(tmp_path
         "generate_prompt": "{description}",
         "repeats": 2,
     }
-    given = StageInputs(
+    given = Collecting(
+        spec=FidelityBenchmark(),
         keys={"dataset": "d"},
+        data=tmp_path / "d",
+        components={},
         section=FidelitySettings.model_validate(section),
         seed=3,
-        folders={},
-        model=lambda name: ColourModel(),
-        generator=lambda name: SizeGenerator(),
-        encoder=lambda name: TableEncoder(),
-        description=lambda name: way,
+        description=way,
     )
-    asked = FidelityBenchmark().request(given, card)
-    assert (asked.iterations, asked.describe_prompt, asked.max_tokens) == (
-        1,
-        "Tell me of the bird.",
-        40,
-    )
-    assert (asked.generate_prompt, asked.seed, asked.prefix, asked.repeats) == (
-        "{description}",
-        3,
-        "It has",
-        2,
-    )
+    assert FidelityBenchmark().protocol(given) == {
+        "iterations": 1,
+        "describe_prompt": "Tell me of the bird.",
+        "max_tokens": 40,
+        "generate_prompt": "{description}",
+        "seed": 3,
+        "prefix": "It has",
+        "repeats": 2,
+    }

@@ -30,7 +30,6 @@ from tests.benchmarks._questions.asking import (
     Says,
     exam,
 )
-from tests.support.chains import all_planned
 from tests.support.ledgers import result
 from tests.support.params import default_params
 
@@ -180,7 +179,7 @@ def test_a_small_set_pays_no_more_for_checks_than_for_answers(
     rows = VET * (questions // len(VET))
     says = Says(text="It is red.")
     small = exam(tmp_path, "mm_vet", rows, says, Grades(), gradings=gradings)
-    planned = [*MMVet().steps(small.collecting())]
+    planned = small.collecting().planned
     checks = [len(each.calls) for each in planned if each.is_check]
     assert checks == [2 * of_each] * len(CALIBRATION)
 
@@ -214,7 +213,7 @@ def test_both_askings_are_planned_before_answers_are_there_and_counted_after(
 
 def test_a_judge_is_planned_to_read_the_longest_answer(tmp_path):
     """No setting limits the answers, and six bytes are taken for each of 16,384 tokens."""
-    _, (_, asked), *_ = all_planned(taken(tmp_path, Grades()).collecting())[0].calls
+    _, (_, asked), *_ = taken(tmp_path, Grades()).collecting().planned[0].calls
     assert isinstance(asked, Conversation)
     assert "x" * 98_304 in str(asked.turns[0].parts[0])
 

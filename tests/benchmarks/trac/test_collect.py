@@ -1,10 +1,11 @@
 """What is asked of a model for TRAC: prompts, lengths and in-context examples."""
 
+from dataclasses import replace
+
 import pytest
 
 from driftledger.benchmarks.collecting import (
-    Replay,
-    StageInputs,
+    Collecting,
     write_collected,
 )
 from driftledger.benchmarks.descriptions import (
@@ -24,10 +25,10 @@ from driftledger.core.errors import ConfigError, CoverageError, DataError
 from driftledger.core.files import read_json
 from driftledger.core.types import Conversation, Medium, Outcome, Result
 from driftledger.data.records import read_samples
+from driftledger.ledger.rescoring import play
 from driftledger_demo.encoders.tfidf import TfIdf
-from tests.support.chains import all_planned
 from tests.support.chains import collected as ask
-from tests.support.fakes import HEARD, ColourModel, SizeGenerator, TableEncoder
+from tests.support.fakes import HEARD, ColourModel, TableEncoder
 from tests.support.labelled import Item, write_labelled
 
 PROMPT = "What are the main visual features for {category} in this image?"
@@ -44,6 +45,7 @@ ITEMS = [
     ),
 ]
 MODELS = {"plain": ColourModel(), "better": ColourModel(prefix="better")}
+ENCODERS = {"table": TableEncoder(), "tfidf": TfIdf()}
 
 
 @pytest.fixture(autouse=True)
@@ -62,17 +64,21 @@ def stage(folder, demonstrations=None, seed=7, **way):
     asked = Description.model_validate(
         {"prompt": PROMPT, "demonstrations": demonstrations, **way}
     )
-    given = StageInputs(
+    components = {"model": ("plain", MODELS["plain"])}
+    if shown := asked.demonstrations:
+        if shown.encoder:
+            components["example_encoder"] = shown.encoder, ENCODERS[shown.encoder]
+        if shown.by:
+            components["example_model"] = shown.by, MODELS[shown.by]
+    given = Collecting(
+        spec=Trac(),
         keys={"dataset": "birds", "model": "plain", "description": "features"},
-        section=None,
+        data=folder / "birds",
+        components=components,
         seed=seed,
-        folders={"dataset": folder / "birds", "describe": folder / "out"},
-        model=MODELS.__getitem__,
-        generator=lambda name: SizeGenerator(),
-        encoder=lambda name: {"table": TableEncoder(), "tfidf": TfIdf()}[name],
-        description=lambda name: asked,
+        description=asked,
     )
-    return Trac().collecting(given)
+    return replace(given, protocol=Trac().protocol(given))
 
 
 def collected(folder, collecting):
@@ -140,22 +146,20 @@ def test_every_length_is_asked_for_and_what_was_cut_is_kept_and_flagged(folder):
     assert {heard.max_tokens for heard in HEARD} == {2, 50}
 
 
-def test_the_beginning_of_a_reply_needs_a_model_that_goes_on_from_it(folder):
+def test_the_beginning_of_a_reply_needs_a_model_that_goes_on_from_it():
     check_prefix(None, "plain", ColourModel())
     with pytest.raises(
         ConfigError,
         match=r"models.plain cannot be given the beginning of its reply, 'It has'; take a",
     ):
-        stage(folder, prefix="It has")
+        check_prefix("It has", "plain", ColourModel())
 
 
 @pytest.mark.parametrize(("by", "tokens"), [(None, 50), ("better", 16_384)])
 def test_examples_are_planned_as_long_as_they_may_be(folder, by, tokens):
     """The model's own descriptions keep the length that is asked for, those of another none; six
     bytes a token."""
-    asked = all_planned(stage(folder, drawn(2, by=by), max_tokens=(50,)))[-1].after[0][
-        1
-    ]
+    asked = stage(folder, drawn(2, by=by), max_tokens=(50,)).planned[-1].after[0][1]
     assert isinstance(asked, Conversation)
     assert [turn.parts for turn in asked.turns if turn.role == "assistant"] == [
         ("x" * 6 * tokens,)
@@ -279,12 +283,12 @@ def test_examples_may_be_described_by_another_model(folder):
     assert written == records
     beforehand = [record.results[0].role for record in written if record.step == 0]
     assert beforehand == ["example_model"] * 6
-    replay = Replay(folder / "out")
-    assert Trac().as_recorded(card, folder / "birds", {}).run(replay) == records
+    played = play(Trac(), folder / "out", folder / "birds", {}, keeps_calls=True)
+    assert [*played.records] == records
     with CallStore(folder / "store") as store:
-        assert [store.find(digest) is None for digest in replay.calls] == [False] * len(
-            written
-        )
+        assert [store.find(digest) is None for digest in played.replay.calls] == [
+            False
+        ] * len(written)
 
 
 def test_what_another_model_refuses_to_describe_is_no_example(folder, monkeypatch):

@@ -1,10 +1,7 @@
 """The common part of the specifications of benchmarks over chains: from a dataset to a score."""
 
-from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
 from itertools import pairwise
 
 from driftledger.benchmarks._chains.records import (
@@ -17,13 +14,11 @@ from driftledger.benchmarks.base import (
     DATASET,
     RECORDS_OF,
     Benchmark,
-    Protocols,
     Recording,
     Rule,
     Stage,
 )
-from driftledger.benchmarks.collecting import Collecting, FailedCalls, StageInputs
-from driftledger.benchmarks.descriptions import check_prefix
+from driftledger.benchmarks.collecting import Collecting, FailedCalls
 from driftledger.benchmarks.records import (
     CollectedRecord,
     Folders,
@@ -36,7 +31,7 @@ from driftledger.collect.call import Ask, Draw, NotStoredError, Planned, RunStep
 from driftledger.components.base import Component, Model, longest_reply
 from driftledger.core.canonical import derive_seed
 from driftledger.core.types import Conversation, Medium, Sample, Subject
-from driftledger.data.records import DatasetCard, read_samples
+from driftledger.data.records import read_samples
 from driftledger.scoring.means import mean_over_samples
 from driftledger.scoring.metric import Input, Metric, ShownIn
 from driftledger.scoring.score import Rows, Score
@@ -81,26 +76,9 @@ class ChainBenchmark(Benchmark):
 
     data = DATASET
 
-    @abstractmethod
-    def request(self, given: StageInputs, dataset: DatasetCard) -> ChainRequest:
-        """Return what is asked of every sample of a dataset that is built."""
-
     def samples(self, samples: Sequence[Sample]) -> Sequence[Sample]:
         """Return the samples that chains may begin with."""
         return samples
-
-    def collecting(self, given: StageInputs) -> Collecting:
-        """Return what chains are made from.
-
-        Errors as in :meth:`Benchmark.collecting` and :meth:`request`.
-
-        Raises:
-            ConfigError: the model cannot be given the beginning of its reply.
-        """
-        collecting = super().collecting(given)
-        request = self.request(given, collecting.dataset)
-        check_prefix(request.prefix, given.keys["model"], collecting.model())
-        return replace(collecting, protocol=request.model_dump(mode="json"))
 
     def collect(
         self, collecting: Collecting, run: RunSteps
@@ -119,7 +97,7 @@ class ChainBenchmark(Benchmark):
         longest = longest_reply(collecting.model(), request.max_tokens)
         draw = (collecting.generator(), request.drawing(longest))
 
-        def planned(repeat: int) -> Protocols:
+        def planned(repeat: int) -> Iterator[Planned[Records]]:
             # Stand-ins: what is asked of t > 1 is not known before the chain goes on.
             for sample in samples:
                 subject = Subject(sample.id, 1, collecting.on)
@@ -131,9 +109,8 @@ class ChainBenchmark(Benchmark):
                     first = request.drawing(sample.medium.open())
                     calls = [(draw[0], first), *calls[:-1]]
                 twin = twins[sample.id]
-                yield Planned(
-                    partial(chain, collecting, request, sample, repeat, twin), calls
-                )
+                steps = chain(collecting, request, sample, repeat, twin)
+                yield Planned(steps, calls)
 
         complete = True
         for repeat in range(request.repeats):

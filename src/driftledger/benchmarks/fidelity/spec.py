@@ -7,7 +7,7 @@ Models", section 3.2.2.
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
@@ -28,8 +28,8 @@ from driftledger.benchmarks.base import (
     Rule,
     score_stage,
 )
-from driftledger.benchmarks.collecting import StageInputs
-from driftledger.benchmarks.descriptions import filled
+from driftledger.benchmarks.collecting import Collecting
+from driftledger.benchmarks.descriptions import Description, filled
 from driftledger.benchmarks.fidelity.ratings import RUBRIC
 from driftledger.benchmarks.scoring import (
     Scored,
@@ -43,7 +43,6 @@ from driftledger.benchmarks.settings import (
 )
 from driftledger.core.strict import Name, is_none
 from driftledger.core.types import Sample
-from driftledger.data.records import DatasetCard
 from driftledger.scoring.means import mean_over_samples
 from driftledger.scoring.metric import Input, Metric, MetricTable, ShownIn
 from driftledger.scoring.score import Scores
@@ -229,24 +228,25 @@ class FidelityBenchmark(ChainBenchmark):
         ),
     )
 
-    def request(self, given: StageInputs, dataset: DatasetCard) -> ChainRequest:
+    def protocol(self, given: Collecting) -> Mapping[str, Any]:
         """Return what is asked of every image: one redrawing is a chain of one iteration.
 
         Raises:
-            ConfigError: the description does not exist, or its prompt needs a general category that
-                the dataset lacks.
+            ConfigError: the prompt needs a general category that the dataset lacks.
         """
         settings: FidelitySettings = given.section
-        description = given.description(settings.description)
-        return ChainRequest(
+        description: Description = given.description
+        prompt = filled(description.prompt, given.dataset, settings.description)
+        request = ChainRequest(
             iterations=1,
-            describe_prompt=filled(description.prompt, dataset, settings.description),
+            describe_prompt=prompt,
             max_tokens=description.lengths[0],
             prefix=description.prefix,
             generate_prompt=settings.generate_prompt,
             seed=given.seed,
             repeats=settings.repeats,
         )
+        return request.model_dump(mode="json")
 
     def samples(self, samples: Sequence[Sample]) -> Sequence[Sample]:
         """Return the test set, or all samples of a dataset without one."""

@@ -5,8 +5,7 @@ from itertools import product
 
 from driftledger.benchmarks._chains.records import ChainRequest
 from driftledger.benchmarks._chains.spec import chain
-from driftledger.benchmarks.collecting import StageInputs
-from driftledger.benchmarks.genception.spec import GenCeption
+from driftledger.benchmarks.collecting import Collecting
 from driftledger.collect.call import Ask, Call, Draw, walk
 from driftledger.collect.store import CallStore
 from driftledger.components.human import Human, Pending, write_sheet
@@ -15,19 +14,17 @@ from driftledger.core.grouping import grouped
 from driftledger.core.types import Result
 
 
-def write_human_sheet(given: StageInputs, store: CallStore) -> str:
+def write_human_sheet(collecting: Collecting, store: CallStore) -> str:
     """Write the sheet for the images that people have to describe next, and say how many there are.
 
     Raises:
         ConfigError: the model is not of provider ``human``.
     """
-    model = given.keys["model"]
-    person = given.model(model)
+    name, person = collecting.components["model"]
     if not isinstance(person, Human):
         raise ConfigError(
-            f"models.{model} in params.yaml is not of provider human; name one that is"
+            f"models.{name} in params.yaml is not of provider human; name one that is"
         )
-    collecting = GenCeption().collecting(given)
     samples = collecting.samples
     request = ChainRequest.model_validate(collecting.protocol)
     has_sheet = person.sheet.is_file()

@@ -6,7 +6,7 @@ Cao et al., "GenCeption: Evaluate Vision LLMs with Unlabeled Unimodal Data", Alg
 from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import chain
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field, model_validator
 
@@ -31,7 +31,7 @@ from driftledger.benchmarks.base import (
     ShownValue,
     score_stage,
 )
-from driftledger.benchmarks.collecting import StageInputs
+from driftledger.benchmarks.collecting import Collecting
 from driftledger.benchmarks.scoring import Scored, Scoring
 from driftledger.benchmarks.settings import (
     DrawingPrompt,
@@ -43,7 +43,6 @@ from driftledger.core.canonical import Json
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.media import ANY_MEDIUM
 from driftledger.core.strict import Name
-from driftledger.data.records import DatasetCard
 from driftledger.scoring.means import mean_over_categories
 from driftledger.scoring.metric import Input, Metric, MetricTable, ShownIn
 from driftledger.scoring.score import Rows, Score, Scores
@@ -220,18 +219,19 @@ class GenCeption(ChainBenchmark):
         ),
     )
 
-    def request(self, given: StageInputs, dataset: DatasetCard) -> ChainRequest:
+    def protocol(self, given: Collecting) -> Mapping[str, Any]:
         """Return what is asked of every sample.
 
         Raises:
             ConfigError: the settings name a group that the dataset does not have.
         """
         settings: GenCeptionSettings = given.section
+        dataset = given.dataset
         for group in settings.iterations_by_group or ():
             if group not in dataset.groups:
                 where = f"genception.iterations_by_group: group of {dataset.name}"
                 raise ConfigError(unknown_name(where, group, dataset.groups))
-        return ChainRequest(
+        request = ChainRequest(
             iterations=settings.iterations,
             iterations_by_group=settings.iterations_by_group,
             describe_prompt=settings.describe_prompt,
@@ -240,6 +240,7 @@ class GenCeption(ChainBenchmark):
             seed=given.seed,
             repeats=settings.repeats,
         )
+        return request.model_dump(mode="json")
 
     def score(self, given: Scoring) -> Scored:
         from driftledger.benchmarks.genception.score import (
@@ -264,7 +265,7 @@ class GenCeption(ChainBenchmark):
     def tables(self, scores: Scores) -> Iterator[BenchmarkTable]:
         yield from people(self, scores)
 
-    def write_human_sheet(self, given: StageInputs, store: CallStore) -> str:
+    def write_human_sheet(self, given: Collecting, store: CallStore) -> str:
         from driftledger.benchmarks.genception.human import (
             write_human_sheet,
         )  # imports this module

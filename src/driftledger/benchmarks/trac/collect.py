@@ -147,7 +147,7 @@ def _planned(
             extra={key: value for key, value in extra.items() if value},
         )
 
-    return Planned(steps, [(model, asked)], stand_ins)
+    return Planned(steps(), [(model, asked)], stand_ins)
 
 
 def conversation(

@@ -4,11 +4,10 @@
 Models", section 3.2.1.
 """
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import product
-from typing import Annotated
+from typing import Annotated, Any
 
 from driftledger.benchmarks.base import (
     DATASET,
@@ -21,8 +20,8 @@ from driftledger.benchmarks.base import (
     Stage,
     score_stage,
 )
-from driftledger.benchmarks.collecting import Collecting, StageInputs
-from driftledger.benchmarks.descriptions import check_prefix, filled
+from driftledger.benchmarks.collecting import Collecting
+from driftledger.benchmarks.descriptions import Description, filled
 from driftledger.benchmarks.records import Folders, Records, read_records
 from driftledger.benchmarks.scoring import PERCENT, Scored, Scoring
 from driftledger.benchmarks.settings import OfSelected, Section
@@ -36,7 +35,6 @@ from driftledger.benchmarks.trac.collect import (
 from driftledger.benchmarks.trac.score import score_descriptions
 from driftledger.benchmarks.traces import Shown, Step, Trace, shot, values_of
 from driftledger.collect.call import RunSteps
-from driftledger.components.base import Model
 from driftledger.core.canonical import Json
 from driftledger.core.errors import DataError
 from driftledger.core.media import kind_of
@@ -224,43 +222,30 @@ class Trac(Benchmark):
             facts["examples"] = examples
         return facts | {"length": protocol.max_tokens[0]}
 
-    def collecting(self, given: StageInputs) -> Collecting:
-        """Return what descriptions are made from; errors as in :meth:`Benchmark.collecting`.
+    def protocol(self, given: Collecting) -> Mapping[str, Any]:
+        """Return how descriptions are asked for.
 
         Raises:
-            ConfigError: the description does not exist, or its prompt needs a general category that
-                the dataset lacks.
+            ConfigError: the prompt needs a general category that the dataset lacks.
             DataError: the dataset has no support and test set.
         """
-        collecting = super().collecting(given)
-        card = collecting.dataset
-        name = given.keys["description"]
-        if not card.labels:
+        dataset = given.dataset
+        if not dataset.labels:
             raise DataError(
-                f"dataset {card.name} has no support and test set of labelled samples, which TRAC "
-                "needs; take it out of run.trac, or let its settings say where they are"
+                f"dataset {dataset.name} has no support and test set of labelled samples, which "
+                "TRAC needs; take it out of run.trac, or let its settings say where they are"
             )
-        way = given.description(name)
-        components = dict(collecting.components)
+        way: Description = given.description
         shown = way.demonstrations
-        if shown is not None and shown.encoder:
-            components["example_encoder"] = shown.encoder, given.encoder(shown.encoder)
-        if shown is not None and shown.by:
-            components["example_model"] = shown.by, given.model(shown.by)
-        for model, component in components.values():
-            if isinstance(component, Model):
-                check_prefix(way.prefix, model, component)
         protocol = TracProtocol(
-            prompt=filled(way.prompt, card, name),
+            prompt=filled(way.prompt, dataset, given.keys["description"]),
             prefix=way.prefix,
             max_tokens=list(way.lengths),
             choose=shown.choose if shown else None,
             shots=list(shown.shots) if shown else [],
             seed=given.seed,
         )
-        return replace(
-            collecting, components=components, protocol=protocol.model_dump(mode="json")
-        )
+        return protocol.model_dump(mode="json")
 
     def collect(self, collecting: Collecting, run: RunSteps) -> Records:
         return collect_descriptions(collecting, run)
