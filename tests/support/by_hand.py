@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from driftledger.scoring.number import NumberName
 from driftledger.scoring.score import Row, Score
 
 
@@ -28,8 +29,27 @@ def assert_holds(found: Any, expected: Any, place: str = "score") -> None:
 
 
 def assert_score(case: Mapping[str, Any], score: Score, rows: Sequence[Row]) -> None:
-    """Assert what a case says of a score, of its rows by their units, and of its flags."""
-    assert_holds(score.to_dict(), case["score"])
+    """Assert what a case says of a score, of its rows by their units, and of its flags.
+
+    Its ``numbers`` are by their names, an end of an interval too, and so is ``why`` they lack
+    something.
+    """
+    named: dict[str, float] = {}
+    why = {}
+    for number in score.by_place.values():
+        name = NumberName(*number.place)
+        for end in ("value", "low", "high", "std"):
+            value = getattr(number, end)
+            if value is not None:
+                end_name = name._replace(end=end.removeprefix("value"))
+                named[str(end_name)] = value
+        if number.why is not None:
+            why[str(name)] = number.why
+        if number.interval is not None and number.value is not None:
+            low, high = number.interval
+            assert low <= number.value <= high, name
+    found = score.to_dict() | {"numbers": named, "why": why}
+    assert_holds(found, case["score"])
     by_unit = {row.unit: row.to_dict() for row in rows}
     for unit, expected in case.get("rows", {}).items():
         assert_holds(by_unit[unit], expected, unit)
@@ -37,7 +57,3 @@ def assert_score(case: Mapping[str, Any], score: Score, rows: Sequence[Row]) -> 
         assert any(flag in each for each in score.flags), (flag, score.flags)
     for flag in case.get("no_flags", ()):
         assert not any(flag in each for each in score.flags), (flag, score.flags)
-    for key, low in score.metrics.items():
-        if key.endswith("_low"):
-            name = key.removesuffix("_low")
-            assert low <= score.metrics[name] <= score.metrics[f"{name}_high"], name
