@@ -102,7 +102,7 @@ def answered(
     return lineage(
         root,
         name,
-        score or question_score(benchmark, **{"metrics": {metric: 50.0}} | changes),
+        score or question_score(benchmark, **{"numbers": {metric: 50.0}} | changes),
         rows,
     )
 
@@ -142,7 +142,7 @@ def test_the_higher_one_is_named_with_its_paired_interval(tmp_path):
     found = compared(
         tmp_path,
         chains(tmp_path, "a", LOW),
-        chains(tmp_path, "b", HIGH, metrics={"gc_at_2": 0.9}),
+        chains(tmp_path, "b", HIGH, numbers={"gc_at_2": 0.9}),
     )
     gc = metrics(found)["gc_at_2"]
     assert (gc.a, gc.b) == (
@@ -328,15 +328,15 @@ def test_too_few_samples_show_nothing(tmp_path):
 UNFAIR = lines("ledger/unfair.jsonl")
 """What of a score is changed, the fact that then differs, and the metrics that it moves alone."""
 TOLD = genception_score(
-    metrics=genception_score().metrics | {"text_similarity_at_2": 0.8}
+    numbers={"gc_at_2": 0.7, "similarity_at_2": 0.6, "text_similarity_at_2": 0.8}
 )
 BASE: dict[str, Score] = {
     "genception": varied(TOLD, text_encoder=component("reader")),
     "trac": trac_score("short"),
-    "fidelity": fidelity_score(metrics=SEEN),
-    "mm_sap": question_score("mm_sap", metrics={"score": 50.0}),
-    "mm_vet": question_score("mm_vet", metrics={"total": 50.0}),
-    "mme": question_score("mme", metrics={"score": 50.0}),
+    "fidelity": fidelity_score(numbers=SEEN),
+    "mm_sap": question_score("mm_sap", numbers={"score": 50.0}),
+    "mm_vet": question_score("mm_vet", numbers={"total": 50.0}),
+    "mme": question_score("mme", numbers={"score": 50.0}),
 }
 
 
@@ -437,9 +437,8 @@ def test_coverages_may_be_five_points_apart(tmp_path, some, counted, total, fair
         "scored": some,
         "counted": counted,
         "total": total,
-        "coverage": some / total,
     }
-    whole = {"scored": total, "total": total, "coverage": 1.0}
+    whole = {"scored": total, "total": total}
     found = compared(
         tmp_path,
         chains(tmp_path, "a", LOW, **counts),
@@ -452,12 +451,12 @@ def test_coverages_may_be_five_points_apart(tmp_path, some, counted, total, fair
 
 @pytest.mark.parametrize(("least", "fair"), [(0.97, True), (0.98, False)])
 def test_who_is_below_min_coverage_is_not_ranked(tmp_path, least, fair):
-    score = genception_score(scored=97, counted=97, total=100, coverage=0.97)
+    score = genception_score(scored=97, counted=97, total=100)
     settings = score.inputs.settings | {"min_coverage": least}
     some = score.model_copy(
         update={"inputs": score.inputs.model_copy(update={"settings": settings})}
     )
-    whole = {"scored": 100, "total": 100, "coverage": 1.0}
+    whole = {"scored": 100, "total": 100}
     found = compared(
         tmp_path,
         chains(tmp_path, "a", LOW, score=some),

@@ -25,6 +25,7 @@ from driftledger.core.files import write_json, write_jsonl
 from driftledger.core.media import png_bytes
 from driftledger.core.types import Outcome
 from driftledger.project.project import Combination
+from driftledger.scoring.number import Number, NumberName, Place
 from driftledger.scoring.score import Row, Score
 from tests.support.cases import CASES
 
@@ -60,9 +61,45 @@ def plain_score(name: str) -> dict[str, Any]:
     return plain
 
 
+def numbers_of(
+    named: Mapping[str, float], why: Mapping[str, str] | None = None
+) -> list[Number]:
+    """Return numbers by their names, ends of intervals among them, and why some lack a value."""
+    rows: dict[Place, dict[str, Any]] = {}
+    for text, value in named.items():
+        name = NumberName.read(text)
+        rows.setdefault(name.place, {})[name.end or "value"] = value
+    for text, reason in (why or {}).items():
+        rows.setdefault(NumberName.read(text).place, {})["why"] = reason
+    return [Number(**place._asdict(), **columns) for place, columns in rows.items()]
+
+
+def _named(fields: dict[str, Any]) -> dict[str, Any]:
+    """Put numbers together that a test still gives as metrics, groups, curves and absent ones."""
+    named = dict(fields.get("numbers", {}))
+    if "metrics" in fields:
+        groups = {name: named[name] for name in named if "/" in name}
+        named = fields["metrics"] | groups
+    if "groups" in fields:
+        named = {name: named[name] for name in named if "/" not in name}
+    for kind, rows in fields.get("groups", {}).items():
+        for group, values in rows.items():
+            for name, value in values.items():
+                named[f"{kind}/{group}/{name}"] = value
+    for metric, points in fields.get("curves", {}).items():
+        for point in points:
+            name = NumberName.read(metric)._replace(t=int(point["step"]))
+            named[str(name)] = point["value"]
+    why = fields.get("absent", fields.get("why", {}))
+    former = ("metrics", "groups", "curves", "absent", "why", "coverage")
+    rest = {name: each for name, each in fields.items() if name not in former}
+    return rest | {"numbers": numbers_of(named, why)}
+
+
 def score_of(plain: dict[str, Any], changes: Mapping[str, Any]) -> Score:
     """A score with other fields. A name in its keys, ``model`` for instance, may be changed alone;
-    a component of that role is then called so too."""
+    a component of that role is then called so too. Its ``numbers`` are by their names, and so is
+    ``why`` it has no value."""
     names = {name: each for name, each in changes.items() if name in plain["keys"]}
     fields = {name: each for name, each in changes.items() if name not in names}
     cards = {
@@ -72,7 +109,7 @@ def score_of(plain: dict[str, Any], changes: Mapping[str, Any]) -> Score:
         "keys": plain["keys"] | names,
         "components": plain["components"] | cards,
     }
-    whole = plain | fields
+    whole = _named(plain | fields)
     return Score(**{"counted": whole["scored"], **whole})
 
 
