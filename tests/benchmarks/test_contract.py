@@ -12,7 +12,7 @@ import pytest
 from pydantic import ValidationError
 
 from driftledger.benchmarks.base import DATASET, QUESTION_SET
-from driftledger.benchmarks.records import RECORDS, CollectedRecord, read_records
+from driftledger.benchmarks.records import RECORDS, CollectedRecord, stream_records
 from driftledger.benchmarks.registry import benchmark, benchmarks, find_score
 from driftledger.benchmarks.settings import Section
 from driftledger.benchmarks.traces import values_of, worth_showing
@@ -116,7 +116,7 @@ def test_what_is_no_record_is_one_sentence(tmp_path, line, sentence):
         json.dumps({"schema": 2, **line}) + "\n", encoding="utf-8"
     )
     with pytest.raises(StoreError, match=sentence):
-        read_records(tmp_path, ["split"])
+        [*stream_records(tmp_path, ["split"])]
 
 
 # What a component says of itself is told with every score that it had a part in, whichever

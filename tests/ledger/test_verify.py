@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from driftledger import __version__
-from driftledger.benchmarks.records import read_records, results_of
+from driftledger.benchmarks.records import results_of, stream_records
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.usage import CALLS, USAGE, CallUsage, usage_behind
 from driftledger.collect.call import Draw
@@ -537,7 +537,7 @@ def test_numbers_of_weights_may_be_off_by_their_last_digits(off, exact, differs)
 def test_forged_usage_is_found_in_a_checkout_and_in_a_bundle(ledger, tmp_path):
     fingerprint = ledger.evidence().fingerprint
     records = ledger.root / CHAINS
-    keys = {each.key: each for each in results_of(read_records(records))}
+    keys = {each.key: each for each in results_of(stream_records(records))}
     calls = []
     for key, each in keys.items():
         usage = Usage(90, 20, seconds=0.5, cost=0.25)

@@ -7,14 +7,14 @@ from driftledger.benchmarks.records import (
     RECORDS,
     CallFacts,
     CollectedRecord,
-    read_records,
+    stream_records,
 )
 from driftledger.core.files import write_jsonl
 
 
 def without(folder: Path, unit: str) -> None:
     """Remove the records of a unit."""
-    records = read_records(folder)
+    records = [*stream_records(folder)]
     write_jsonl(folder / RECORDS, [record for record in records if record.unit != unit])
 
 

@@ -171,11 +171,6 @@ Folders: TypeAlias = Mapping[str, Path]
 """Stage → the folder that it wrote."""
 
 
-def read_records(folder: Path, holds: Collection[str] = ()) -> Records:
-    """Read the records in a folder; errors as in :func:`stream_records`."""
-    return [*stream_records(folder, holds)]
-
-
 def stream_records(
     folder: Path, holds: Collection[str] = (), start: int = 0
 ) -> Iterator[CollectedRecord]:

@@ -12,7 +12,7 @@ from driftledger.benchmarks.records import (
     CollectedCard,
     CollectedRecord,
     RecordedResult,
-    read_records,
+    stream_records,
 )
 from driftledger.collect.store import CallStore
 from driftledger.commands.collect import refuse_failures
@@ -50,7 +50,7 @@ def run(samples, folder, model, generator):
     write_collected(
         folder / "chain", collecting, collected(collecting, folder / "store")
     )
-    return read_records(folder / "chain")
+    return [*stream_records(folder / "chain")]
 
 
 def test_each_iteration_starts_from_the_image_before(samples, tmp_path):
@@ -120,7 +120,7 @@ def test_chains_of_a_group_stop_where_it_says(samples, tmp_path):
     )
     assert shorter.calls == 2 * (3 + 1 + 3)
     write_collected(tmp_path / "chain", shorter, collected(shorter, tmp_path / "store"))
-    records = read_records(tmp_path / "chain")
+    records = [*stream_records(tmp_path / "chain")]
     assert Counter(record.unit for record in records) == {"s0": 3, "s1": 1, "s2": 3}
     assert read_json(tmp_path / "chain" / CARD, CollectedCard).protocol[
         "iterations_by_group"

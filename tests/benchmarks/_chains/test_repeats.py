@@ -15,7 +15,7 @@ from driftledger.benchmarks.records import (
     CARD,
     RECORDS,
     CollectedCard,
-    read_records,
+    stream_records,
 )
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Model
@@ -83,7 +83,7 @@ def test_the_first_repeat_is_what_there_is_of_one(samples, tmp_path):
     for name in one.keys() - {RECORDS, CARD}:
         assert three[name] == one[name]
     assert three[RECORDS].startswith(one[RECORDS])
-    lines = Counter(record.repeat for record in read_records(tmp_path / "chain_3"))
+    lines = Counter(record.repeat for record in stream_records(tmp_path / "chain_3"))
     assert lines == {0: 9, 1: 9, 2: 9}
     assert (
         read_json(tmp_path / "chain_3" / CARD, CollectedCard).protocol["repeats"] == 3
@@ -94,7 +94,7 @@ def test_each_repeat_draws_from_seeds_of_its_own_and_says_where_its_images_are(
     samples, tmp_path
 ):
     folder = run(samples, tmp_path, 2)
-    records = read_records(folder)
+    records = [*stream_records(folder)]
     digests = {sample.id: sample.medium.sha256 for sample in samples}
     for record in records:
         seed, drawn = record.extra["seed"], record.drawing
@@ -123,7 +123,7 @@ def test_more_repeats_ask_only_what_is_new(samples, tmp_path):
 
 def test_a_model_that_draws_lots_is_asked_anew_for_each_repeat(samples, tmp_path):
     SIZES.clear()
-    records = read_records(run(samples, tmp_path, 3, LotsModel()))
+    records = [*stream_records(run(samples, tmp_path, 3, LotsModel()))]
     first = {
         record.repeat: record.text
         for record in records
@@ -157,7 +157,7 @@ def test_records_follow_from_their_results_and_every_call_is_stored(samples, tmp
     folder = run(samples, tmp_path, 2, model)
     again, replay = followed(folder)
     assert [each.to_dict() for each in again] == [
-        each.to_dict() for each in read_records(folder)
+        each.to_dict() for each in stream_records(folder)
     ]
     assert len(replay.calls) == 36
     _, replay = followed(folder, model, SizeGenerator())
@@ -170,7 +170,7 @@ def test_records_follow_from_their_results_and_every_call_is_stored(samples, tmp
 
 def test_a_result_that_was_changed_makes_other_calls(samples, tmp_path):
     folder = run(samples, tmp_path, 2)
-    first, *others = read_records(folder)
+    first, *others = stream_records(folder)
 
     def forge(**change):
         results = [replace(each, **change) for each in first.results]
@@ -190,6 +190,6 @@ def test_a_result_that_was_changed_makes_other_calls(samples, tmp_path):
 
 
 def test_a_record_says_which_repeat_it_is_of(samples, tmp_path):
-    records = read_records(run(samples, tmp_path, 2))
+    records = [*stream_records(run(samples, tmp_path, 2))]
     assert "repeat" in records[-1].place
     assert len({record.place for record in records}) == len(records)

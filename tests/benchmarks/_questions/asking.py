@@ -12,7 +12,7 @@ from driftledger.benchmarks.collecting import (
 )
 from driftledger.benchmarks.records import (
     RECORDS,
-    read_records,
+    stream_records,
 )
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.scoring import Scoring, write_score
@@ -158,11 +158,11 @@ class Exam:
 
     def records(self):
         """What is collected of the questions."""
-        return [each for each in read_records(self.answers) if each.step]
+        return [each for each in stream_records(self.answers) if each.step]
 
     def rewrite(self, records):
         """Write other records in the place of those of the questions."""
-        beforehand = [each for each in read_records(self.answers) if not each.step]
+        beforehand = [each for each in stream_records(self.answers) if not each.step]
         write_jsonl(self.answers / RECORDS, [*records, *beforehand])
 
     def read_as(self, readings):

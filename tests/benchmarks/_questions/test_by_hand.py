@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from driftledger.benchmarks._questions.spec import joint_outcome
-from driftledger.benchmarks.records import read_records
+from driftledger.benchmarks.records import stream_records
 from driftledger.collect.store import CallStore
 from driftledger.core.errors import CoverageError, StoreError
 from driftledger.core.types import Outcome
@@ -54,7 +54,9 @@ def test_a_score_by_hand(tmp_path, case):
     taken = exam(
         tmp_path, case["benchmark"], questions, model, Grades(), **settings
     ).collect()
-    given = [each for record in read_records(taken.answers) for each in record.results]
+    given = [
+        each for record in stream_records(taken.answers) for each in record.results
+    ]
     with CallStore(tmp_path / "store", writes=False) as store:
         assert store.count() == len(
             {each.key for each in given if each.outcome != "failed"}

@@ -8,7 +8,7 @@ import pytest
 
 from driftledger.benchmarks._questions.spec import is_readable, permutation, rendered
 from driftledger.benchmarks.mme.spec import MME as MME_SPEC
-from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, read_records
+from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard, stream_records
 from driftledger.benchmarks.registry import benchmark
 from driftledger.collect.call import NotStoredError
 from driftledger.collect.plan import Plan
@@ -151,7 +151,7 @@ def test_records_follow_from_their_results_and_every_call_is_stored(each):
     records = each.collect().records()
     again, replay = each.follow()
     assert [record for record in again if record.step] == records
-    assert again == read_records(replay.folder)
+    assert again == [*stream_records(replay.folder)]
     with CallStore(each.root / "store") as store:
         for digest, recorded in replay.calls.items():
             assert recorded.call.key == digest

@@ -9,7 +9,7 @@ import pytest
 from driftledger.benchmarks.collecting import Collecting, write_collected
 from driftledger.benchmarks.genception.human import write_human_sheet
 from driftledger.benchmarks.genception.spec import GenCeption, GenCeptionSettings
-from driftledger.benchmarks.records import read_records
+from driftledger.benchmarks.records import stream_records
 from driftledger.collect.run import Collector
 from driftledger.collect.store import CallStore
 from driftledger.commands.collect import ask, refuse_failures
@@ -83,7 +83,7 @@ def collect(folder):
         collected = ask(collecting, collector)
     refuse_failures(GenCeption().failures(collected), "genception", 0.9)
     write_collected(folder / "chain", collecting, collected)
-    return read_records(folder / "chain")
+    return [*stream_records(folder / "chain")]
 
 
 def test_people_describe_what_was_drawn_from_what_they_wrote(folder):

@@ -16,7 +16,7 @@ from driftledger.benchmarks.descriptions import (
 from driftledger.benchmarks.records import (
     CARD,
     CollectedCard,
-    read_records,
+    stream_records,
 )
 from driftledger.benchmarks.trac.spec import Trac
 from driftledger.collect.store import CallStore
@@ -279,7 +279,7 @@ def test_examples_may_be_described_by_another_model(folder):
         "choose": "random",
         "shots": [1],
     }
-    written = read_records(folder / "out")
+    written = [*stream_records(folder / "out")]
     assert written == records
     beforehand = [record.results[0].role for record in written if record.step == 0]
     assert beforehand == ["example_model"] * 6

@@ -24,7 +24,7 @@ from driftledger.benchmarks.records import (
     CollectedRecord,
     Folders,
     RecordedResult,
-    read_records,
+    stream_records,
 )
 from driftledger.benchmarks.scoring import PERCENT, FromRecords, Scoring, outcome_counts
 from driftledger.benchmarks.settings import Section, holding
@@ -117,7 +117,7 @@ class QuestionBenchmark(OneCall):
         """Yield the questions of these rows, with every answer to them and how it was read."""
         folder = folders["question_set"]
         questions = {entry.id: entry for entry in read_questions(folder)}
-        records = read_records(folders[self.collects.name], self.collects.holds)
+        records = [*stream_records(folders[self.collects.name], self.collects.holds)]
         records.sort(key=lambda record: record.repeat)
         by_question = grouped(records, lambda record: (record.unit, record.step))
         steps_of = grouped(by_question, lambda key: key[0])

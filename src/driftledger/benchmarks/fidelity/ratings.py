@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from driftledger.benchmarks.records import Folders, read_records
+from driftledger.benchmarks.records import Folders, stream_records
 from driftledger.core.canonical import Json, sha256_of
 from driftledger.core.errors import ConfigError
 from driftledger.core.files import write_bytes
@@ -107,7 +107,7 @@ def to_rate(
     """
     rows = []
     for model, folder in folders.items():
-        records = [each for each in read_records(folder) if not each.repeat]
+        records = [each for each in stream_records(folder) if not each.repeat]
         records.sort(key=lambda record: _place(seed, record.unit))
         for record in records[:samples]:
             if record.text:

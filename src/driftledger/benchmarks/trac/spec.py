@@ -22,7 +22,7 @@ from driftledger.benchmarks.base import (
 )
 from driftledger.benchmarks.collecting import Collecting
 from driftledger.benchmarks.descriptions import Description, filled
-from driftledger.benchmarks.records import Folders, Records, read_records
+from driftledger.benchmarks.records import Folders, Records, stream_records
 from driftledger.benchmarks.scoring import PERCENT, Scored, Scoring
 from driftledger.benchmarks.settings import OfSelected, Section
 from driftledger.benchmarks.trac.collect import (
@@ -331,7 +331,7 @@ class Trac(Benchmark):
             sample.id: sample.medium.path for sample in read_samples(folders["dataset"])
         }
         records = {}
-        for record in read_records(folders["describe"], self.collects.holds):
+        for record in stream_records(folders["describe"], self.collects.holds):
             if (
                 record.step
                 and condition_name(*condition_of(record)) == score.details["headline"]

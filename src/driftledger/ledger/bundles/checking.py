@@ -26,7 +26,6 @@ from driftledger.benchmarks.records import (
     CARD,
     RECORDS,
     CollectedCard,
-    read_records,
     results_of,
     stream_records,
 )
@@ -297,7 +296,7 @@ def _unknown(files: ScoreFiles, path: str, wrote: str) -> Iterator[Line]:
     readers: dict[str, Callable[[], object]] = {
         SCORE: partial(read_json, files.folder / SCORE, Score),
         ROWS: partial(read_jsonl, files.folder / ROWS, Row),
-        RECORDS: partial(read_records, files.records),
+        RECORDS: lambda: [*stream_records(files.records)],
     }
     for name, read in readers.items():
         try:

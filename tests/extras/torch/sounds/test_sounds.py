@@ -8,7 +8,7 @@ import pytest
 import scipy.linalg
 
 from driftledger.benchmarks.collecting import write_collected
-from driftledger.benchmarks.records import read_records
+from driftledger.benchmarks.records import stream_records
 from driftledger.components.contract import check_component
 from driftledger.components.sounds import (
     CLAP,
@@ -72,7 +72,7 @@ def test_a_chain_of_three_is_the_same_twice(built, tmp_path):
                 for path in sorted(folder.rglob("*.wav"))
             }
         )
-    records = read_records(tmp_path / "one" / "chain")
+    records = [*stream_records(tmp_path / "one" / "chain")]
     assert files[0] == files[1]
     files_of = [str(record.drawing and record.drawing.file) for record in records]
     assert [file.split("/")[1] for file in files_of] == ["1", "2", "3"] * 2
