@@ -3,7 +3,8 @@
 import json
 
 from driftledger.benchmarks.records import RECORDS
-from driftledger.benchmarks.usage import CALLS, USAGE, read_usage, usage_behind
+from driftledger.benchmarks.usage import CALLS, USAGE, ScoreUsage, usage_behind
+from driftledger.core.files import read_json
 from tests.support.cases import cases, each_case
 
 
@@ -19,7 +20,7 @@ def write_usage(case, folder):
 def test_totals_are_those_by_hand(case, tmp_path):
     write_usage(case, tmp_path)
     usage = usage_behind(tmp_path)
-    assert usage == read_usage(tmp_path)
+    assert usage == read_json(tmp_path / USAGE, ScoreUsage)
     keys = ("seconds_per_sample", "usd_per_1000", "tokens_per_sample")
     assert [usage.costs.get(key) for key in keys] == case["per_sample"]
     assert usage.uncounted == case["uncounted"]
@@ -32,10 +33,9 @@ def test_totals_of_earlier_versions_tell_no_price_and_no_tokens(tmp_path):
     (tmp_path / USAGE).write_text(
         json.dumps({"schema": 2, "samples": 8, "roles": roles})
     )
-    assert read_usage(tmp_path).costs == {"seconds_per_sample": 0.5}
+    assert read_json(tmp_path / USAGE, ScoreUsage).costs == {"seconds_per_sample": 0.5}
 
 
 def test_records_of_earlier_versions_have_no_totals(tmp_path):
     (tmp_path / RECORDS).write_text("")
     assert usage_behind(tmp_path) is None
-    assert read_usage(tmp_path) is None

@@ -9,7 +9,6 @@ from typing import Any
 from PIL import Image
 
 from driftledger.benchmarks.base import ROLES, Stage
-from driftledger.benchmarks.costs import with_costs
 from driftledger.benchmarks.records import (
     CARD,
     RECORDS,
@@ -136,7 +135,9 @@ def costing(score, cost: float | None = 0.012, seconds: float | None = 4.0) -> S
     plain = {"service": True, "calls": 16, "unknown": 0, "output_tokens": 160}
     known = {"counted": 16, "priced": 0 if cost is None else 16, "most_cost": 0.5}
     role = RoleUsage(**plain, **known, input_tokens=1440, cost=cost, seconds=seconds)
-    return with_costs(score, ScoreUsage(samples=8, roles={"model": role}))
+    usage = ScoreUsage(samples=8, roles={"model": role})
+    known = {"costs": usage.costs, "uncounted": usage.uncounted}
+    return score.model_copy(update=known)
 
 
 def varied(score: Score, **changes: Any) -> Score:

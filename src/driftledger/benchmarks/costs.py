@@ -1,10 +1,12 @@
 """The cost of a score per sample, as tables, charts, MLflow and ``compare`` show it."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
-from driftledger.benchmarks.usage import ScoreUsage
+from driftledger.benchmarks.usage import USAGE, ScoreUsage
+from driftledger.core.files import parse_json, read_bytes
 from driftledger.scoring.metric import Metric
-from driftledger.scoring.score import Score
+from driftledger.scoring.score import SCORE, Score
 
 _TABLE = (
     ("usd_per_1000", "$ / 1,000 samples", "price", 3),
@@ -32,10 +34,32 @@ _NOTE = (
 )
 
 
-def with_costs(score: Score, usage: ScoreUsage | None) -> Score:
-    """Return a score that knows its costs, which stand in a file beside it."""
-    known = {"costs": usage.costs, "uncounted": usage.uncounted} if usage else {}
-    return score.model_copy(update={"costs": {}, "uncounted": ""} | known)
+def read_score(folder: Path) -> Score:
+    """Read the score in a folder with its costs.
+
+    Raises:
+        StoreError: the score is missing, or a file cannot be read.
+    """
+    usage = folder / USAGE
+    totals = read_bytes(usage) if usage.is_file() else None
+    return parse_score(read_bytes(folder / SCORE), totals, str(folder))
+
+
+def parse_score(content: bytes, usage: bytes | None, folder: str) -> Score:
+    """Return the score in a folder with its costs, by the bytes of its files.
+
+    Args:
+        usage: of the file beside the score, if there is one.
+
+    Raises:
+        StoreError: a file cannot be read.
+    """
+    score = parse_json(content, Score, f"{folder}/{SCORE}")
+    if usage is None:
+        return score
+    totals = parse_json(usage, ScoreUsage, f"{folder}/{USAGE}")
+    known = {"costs": totals.costs, "uncounted": totals.uncounted}
+    return score.model_copy(update=known)
 
 
 def notes_on_costs(scores: Sequence[Score]) -> list[str]:

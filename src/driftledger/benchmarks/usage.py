@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import field_validator
 
 from driftledger.benchmarks.records import stream_records
-from driftledger.core.files import Record, SparseRecord, read_json, read_jsonl
+from driftledger.core.files import Record, SparseRecord, read_jsonl
 from driftledger.core.grouping import grouped
 from driftledger.core.strict import Name, Strict
 from driftledger.core.types import Usage
@@ -119,18 +119,12 @@ class ScoreUsage(Record):
         return costs
 
 
-def read_usage(folder: Path) -> ScoreUsage | None:
-    """Read the totals in a score's folder; None if there are none.
+def read_calls(folder: Path) -> list[CallUsage]:
+    """Read what the calls in a folder of records took; none where that is not noted.
 
     Raises:
         StoreError: the file cannot be read.
     """
-    file = folder / USAGE
-    return read_json(file, ScoreUsage) if file.is_file() else None
-
-
-def read_calls(folder: Path) -> list[CallUsage]:
-    """Read what the calls in a folder of records took; errors as in :func:`read_usage`."""
     file = folder / CALLS
     return read_jsonl(file, CallUsage) if file.is_file() else []
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from pydantic import Field
 
 from driftledger.benchmarks.base import Benchmark, Selected, Stage
-from driftledger.benchmarks.costs import with_costs
+from driftledger.benchmarks.costs import parse_score
 from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.usage import USAGE, ScoreUsage
+from driftledger.benchmarks.usage import USAGE
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import LedgerError, StoreError
@@ -358,13 +358,9 @@ def read_lineage(
         raise LedgerError(
             f"{path} is missing; run 'dvc repro', or 'git checkout {path}'"
         )
-    usage_path = f"{score.path}/{USAGE}"
-    usage = tree.read(usage_path)
+    usage = tree.read(f"{score.path}/{USAGE}")
     return Lineage(
-        score=with_costs(
-            parse_json(content, Score, path),
-            parse_json(usage, ScoreUsage, usage_path) if usage else None,
-        ),
+        score=parse_score(content, usage, score.path),
         folder=score,
         data=data,
         collected={spec.collects.name: collected},

@@ -12,11 +12,10 @@ from itertools import combinations, product
 from typing import NamedTuple, TypeAlias
 
 from driftledger.benchmarks.base import Benchmark
-from driftledger.benchmarks.costs import COSTS, with_costs
+from driftledger.benchmarks.costs import COSTS, read_score
 from driftledger.benchmarks.registry import benchmark, benchmarks
-from driftledger.benchmarks.usage import read_usage
 from driftledger.core.errors import StoreError
-from driftledger.core.files import read_json, read_jsonl
+from driftledger.core.files import read_jsonl
 from driftledger.core.grouping import grouped
 from driftledger.core.paths import Keys
 from driftledger.ledger.compare import (
@@ -78,7 +77,7 @@ def what_is_lacking(project: Project, scores: Sequence[Score]) -> list[str]:
 def selected_score(project: Project, spec: Benchmark, keys: Keys) -> Score:
     """Read one of them; errors as in :func:`selected_scores`."""
     folder = project.root / spec.scores.at(keys)
-    score = read_json(folder / SCORE, Score)
+    score = read_score(folder)
     settings = project.settings
     if score.inputs.settings != spec.scored_with(
         settings.section(spec.name), settings.run.seed
@@ -87,7 +86,7 @@ def selected_score(project: Project, spec: Benchmark, keys: Keys) -> Score:
             f"the score of {spec.name} on {score.on} for {score.model} was computed with other "
             "settings than params.yaml has now; run 'dvc repro'"
         )
-    return with_costs(score, read_usage(folder))
+    return score
 
 
 def rows_reader(project: Project) -> RowsOf:

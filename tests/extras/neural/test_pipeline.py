@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from driftledger.benchmarks.records import CollectedRecord
-from driftledger.benchmarks.usage import read_usage
+from driftledger.benchmarks.usage import USAGE, ScoreUsage
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.data.records import read_samples
 from driftledger.scoring.score import Score
@@ -151,9 +151,8 @@ def test_the_evidence_names_what_was_loaded(made):
         for reading in readings
     )
     assert not any("cut off" in flag for flag in score.flags)
-    usage = read_usage(
-        made.root / SCORES / f"genception/arrangements/{PAINTER}/inception"
-    )
+    folder = made.root / SCORES / f"genception/arrangements/{PAINTER}/inception"
+    usage = read_json(folder / USAGE, ScoreUsage)
     assert usage.samples == 12
     assert {*usage.roles} == {"model", "generator"}
     described = usage.roles["model"]
