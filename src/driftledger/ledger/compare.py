@@ -37,6 +37,7 @@ from driftledger.metrics.paired import (
 )
 from driftledger.project.project import Combination
 from driftledger.scoring.metric import Input, Metric
+from driftledger.scoring.number import NumberName
 from driftledger.scoring.score import ROWS, Numbers, Row, Score
 
 Units = Mapping[str, tuple[float, str, str]]
@@ -595,11 +596,11 @@ def _compared_keys(spec: Benchmark, a: Score, b: Score) -> list[str]:
     return keys
 
 
-def units_of(metric: Metric, rows: Sequence[Row], key: str) -> Units:
-    """Return what the rows of a score are worth in a number; the mean over orders or gradings."""
+def units_of(metric: Metric, rows: Sequence[Row], t: int | None) -> Units:
+    """Return what the rows of a score are worth at t; the mean over orders or gradings."""
     units = {}
     for row in rows:
-        values = [value for value in metric.values_in(row, key) if value is not None]
+        values = [value for value in metric.values_at(row, t) if value is not None]
         if values:
             units[row.unit] = (exact_mean(values), row.group, row.cluster)
     return units
@@ -633,8 +634,9 @@ def _measure(
     confidence: float,
 ) -> None:
     """Fill in what only the rows of both scores tell."""
-    one = units_of(metric, rows[0], compared.metric)
-    two = units_of(metric, rows[1], compared.metric)
+    t = NumberName.read(compared.metric).t
+    one = units_of(metric, rows[0], t)
+    two = units_of(metric, rows[1], t)
     common, paired = paired_units(metric, one, two, confidence)
     compared.common = common
     compared.only_a = len(one) - common

@@ -25,6 +25,7 @@ from driftledger.ledger.findings import VerifyResult
 from driftledger.ledger.lineage import Lineage
 from driftledger.ledger.objects.contents import Contents
 from driftledger.metrics.sequential import mean_sequence
+from driftledger.scoring.number import NumberName
 from driftledger.scoring.score import Row
 
 BENCHMARK = "genception"
@@ -97,7 +98,7 @@ class Race(Record):
         places = {}
         worth = {}
         for model, own in rows.items():
-            worth[model] = units_of(metric, own, self.metric)
+            worth[model] = units_of(metric, own, NumberName.read(self.metric).t)
             places = {row.unit: (row.group, row.cluster) for row in own}
         counted = in_turns(places, seed)
         looks = []

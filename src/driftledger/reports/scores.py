@@ -31,6 +31,7 @@ from driftledger.metrics.ranks import competition_ranks
 from driftledger.project.project import Project
 from driftledger.reports.cells import Cell, cell, interval
 from driftledger.scoring.metric import Metric
+from driftledger.scoring.number import NumberName
 from driftledger.scoring.score import ROWS, SCORE, SPREAD, STD, Row, Score
 
 RowsOf = Callable[[Score], Sequence[Row]]
@@ -255,7 +256,7 @@ class Block:
         rows = self.rows_of(score)
         if in_group:
             rows = self.spec.rows_in(score, kind, name, rows)
-        return units_of(metric, rows, key or number)
+        return units_of(metric, rows, NumberName.read(key or number).t)
 
 
 def alike(blocks: Sequence[Block], role: str) -> dict[tuple[str, ...], list[Block]]:

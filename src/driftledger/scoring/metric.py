@@ -112,6 +112,14 @@ class Metric:
         """True if some values are better than others."""
         return self.direction != "neither"
 
+    def values_at(self, row: Any, t: int | None) -> list[float | None]:
+        """Return the values of a :class:`~driftledger.scoring.score.Row` at an iteration; without
+        one, those over orders or gradings."""
+        values = row.values.get(self.name, []) if self.in_rows else []
+        if t is None:
+            return list(values)
+        return [values[t - 1]] if len(values) >= t else [None]
+
     def titled(self, t: int | None) -> str:
         """Return the title at an iteration: ``GC@5``."""
         return self.title.format(t=t)
@@ -138,11 +146,7 @@ class Metric:
         return self.name if self.in_rows else ""
 
     def values_in(self, row: Any, key: str) -> list[float | None]:
-        values = row.values.get(self.row, []) if self.row else []
-        t = _read(key).t
-        if t is None:
-            return list(values)
-        return [values[t - 1]] if len(values) >= t else [None]
+        return self.values_at(row, _read(key).t)
 
     @property
     def headline(self) -> bool:
