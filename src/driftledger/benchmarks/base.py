@@ -17,10 +17,9 @@ from driftledger.benchmarks.collecting import Collecting, FailedCalls
 from driftledger.benchmarks.records import (
     CollectedRecord,
     Folders,
-    Records,
 )
 from driftledger.benchmarks.settings import Section
-from driftledger.collect.call import RunSteps, Steps
+from driftledger.collect.call import RunSteps
 from driftledger.core.canonical import Json
 from driftledger.core.media import ANY_MEDIUM
 from driftledger.core.media import Kind as MediumKind
@@ -43,11 +42,6 @@ from driftledger.scoring.score import (
 if TYPE_CHECKING:
     from driftledger.benchmarks.scoring import Scored, Scoring
     from driftledger.benchmarks.traces import Trace
-    from driftledger.collect.store import CallStore
-
-
-Recording: TypeAlias = Steps[Records]
-"""A unit's protocol, which yields calls, is sent their results, and returns records."""
 
 
 Kind = Literal["model", "generator", "encoder", "judge"]
@@ -304,8 +298,6 @@ class Benchmark(ABC):
     layout: ClassVar[Layout] = Layout()
     first_look: ClassVar[Mapping[str, object]] = {}
     """Settings of a first look in a notebook, in place of those that ``params.yaml`` has."""
-    human_models: ClassVar[bool] = False
-    """Whether people can be its models; :meth:`write_human_sheet` writes what they fill in."""
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -560,14 +552,6 @@ class Benchmark(ABC):
     def figures(self, scores: Scores) -> Iterator[Scatter]:
         """Yield figures beside bars and lines, of scores on the same data."""
         return iter(())
-
-    def write_human_sheet(self, given: Collecting, store: "CallStore") -> str:
-        """Write the sheet for people who are its models, and say how much there is to fill in.
-
-        Raises:
-            ConfigError: the model is not a person.
-        """
-        raise NotImplementedError(f"{self.name} has no sheet for people")
 
     def traces(self, folders: Folders, score: Score, rows: Rows) -> Iterator["Trace"]:
         """Yield the units of these rows step by step, as MLflow's trace view shows them.

@@ -62,6 +62,10 @@ class FailedCalls(NamedTuple):
     things: str
     """What they are: ``chains``."""
 
+    def __str__(self) -> str:
+        ended = f"{len(self.failed)} of {self.total} {self.things}"
+        return f"{ended} were ended by a failed call"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Collecting:
@@ -144,11 +148,10 @@ class Collecting:
 
     def card(self) -> CollectedCard:
         """Return the card that stands beside the records."""
-        data: DatasetCard | QuestionSetCard
         if "dataset" in self.keys:
-            data = self.dataset
+            digest = self.dataset.digest
         else:
-            data = read_json(self.data / QUESTION_SET_CARD, QuestionSetCard)
+            digest = read_json(self.data / QUESTION_SET_CARD, QuestionSetCard).digest
         cards = {}
         for role, named in self.components.items():
             cards[role] = ComponentCard.of(*named)
@@ -156,7 +159,7 @@ class Collecting:
             benchmark=self.spec.name,
             stage=self.spec.collects.name,
             keys=dict(self.keys),
-            data_digest=data.digest,
+            data_digest=digest,
             components=cards,
             protocol=dict(self.protocol),
         )

@@ -104,11 +104,6 @@ class Task:
         return {(SECTIONS[ROLES[role]], name) for role, name in roles.items()}
 
     @property
-    def stage(self) -> str:
-        """The stage of ``dvc.yaml`` that makes it."""
-        return self.spec.collects.lock(self.keys)
-
-    @property
     def is_unchanged(self) -> bool:
         """True if its files are known to be as they were made."""
         return RECORDS_OF.format(**self.keys) in self.project.unchanged
@@ -170,12 +165,12 @@ def refuse_failures(
     Raises:
         CoverageError: naming the first few and what went wrong.
     """
-    failed, total, things = failures
-    if failed and 1 - len(failed) / total < min_coverage:
+    failed = failures.failed
+    if failed and 1 - len(failed) / failures.total < min_coverage:
         raise CoverageError(
-            f"{len(failed)} of {total} {things} were ended by a failed call, and "
-            f"{benchmark_name}.min_coverage in params.yaml asks for {min_coverage:.0%} "
-            f"({first_few(failed)}); run again to try these: finished calls are stored"
+            f"{failures}, and {benchmark_name}.min_coverage in params.yaml asks for "
+            f"{min_coverage:.0%} ({first_few(failed)}); run again to try these: finished calls are "
+            "stored"
         )
 
 
@@ -368,15 +363,13 @@ def _make(task: Task, collector: Collector, lock: Lock, begins: Begins) -> None:
         counts = task.project.root / STATE / COUNTS
         collected = ask(collecting, collector, counts)
         failures = task.spec.failures(collected)
-        section = task.project.settings.section(task.spec.name)
-        refuse_failures(failures, task.spec.name, section.min_coverage)
+        min_coverage = collecting.section.min_coverage
+        refuse_failures(failures, task.spec.name, min_coverage)
         calls = _usage_of(collecting, collected, collector.store)
         write_collected(folder, collecting, collected, calls)
-        failed, total, things = failures
-        if failed:
-            ended = f"{len(failed)} of {total} {things} were ended by a failed call"
+        if failed := failures.failed:
             advice = "'driftledger run' tries these again"
-            say(f"{collecting.title}: {ended} ({first_few(failed)}); {advice}")
+            say(f"{collecting.title}: {failures} ({first_few(failed)}); {advice}")
         return len(failed)
 
     make(folder, task.inputs(), write, is_unchanged=task.is_unchanged)

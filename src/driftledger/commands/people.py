@@ -31,7 +31,8 @@ def descriptions(
     """Write the sheet in which people describe images, as a row in every table; what they wrote
     stays."""
     from driftledger.benchmarks.base import DATASET
-    from driftledger.benchmarks.registry import benchmarks
+    from driftledger.benchmarks.genception.human import write_human_sheet
+    from driftledger.benchmarks.registry import benchmark
     from driftledger.data.build import build
 
     project = context.obj
@@ -41,12 +42,11 @@ def descriptions(
     # 'dvc repro data' needs the sheet, since a person's version is what is written there
     if not folder.is_dir():
         build(dataset, project.settings.build("datasets", dataset), folder)
-    spec = next(spec for spec in benchmarks() if spec.human_models)
     # a person who has no sheet yet has no fingerprint to be resolved
     project.components["models", model] = project.settings.build("models", model)
-    collecting = project.collecting(spec, keys)
+    collecting = project.collecting(benchmark("genception"), keys)
     with project.store(writes=False) as store:
-        typer.echo(for_terminal(spec.write_human_sheet(collecting, store)))
+        typer.echo(for_terminal(write_human_sheet(collecting, store)))
 
 
 @app.command()

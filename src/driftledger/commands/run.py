@@ -230,7 +230,8 @@ class _Run:
         tasks = tasks_of(project)
         left = [task for task in tasks if task.made() is None]
         without = [task.folder for task in left]
-        self.failed += dict.fromkeys(task.stage for task in left)
+        stages = [task.spec.collects.lock(task.keys) for task in left]
+        self.failed += dict.fromkeys(stages)
         if len(without) == len(tasks):
             self.is_hopeless = bool(self.failed)
         if self.is_hopeless:

@@ -173,26 +173,23 @@ class Project:
             if description is not None and isinstance(component, Model):
                 check_prefix(description.prefix, name, component)
             components[role] = name, component
+        kind = spec.data.name
+        folder = self.root / spec.data.at(keys)
+        if not folder.is_dir():
+            raise StoreError(
+                f"{kind.replace('_', ' ')} {keys[kind]} is not built yet; run 'dvc repro data', "
+                "which asks no model, or 'dvc pull'"
+            )
         given = Collecting(
             spec=spec,
             keys=keys,
-            data=self._built(spec.data, keys),
+            data=folder,
             components=components,
             section=section,
             seed=self.settings.run.seed,
             description=description,
         )
         return replace(given, protocol=spec.protocol(given))
-
-    def _built(self, stage: Stage, keys: Keys) -> Path:
-        """Return the folder of a dataset or question set, which is there."""
-        folder = self.root / stage.at(keys)
-        if not folder.is_dir():
-            raise StoreError(
-                f"{stage.name.replace('_', ' ')} {keys[stage.name]} is not built yet; run 'dvc "
-                "repro data', which asks no model, or 'dvc pull'"
-            )
-        return folder
 
     def noted_of(self, stage: Stage, keys: Keys) -> Json:
         """Return what ``resolve`` noted of a folder that collects or scores; empty if nothing."""

@@ -14,7 +14,6 @@ from driftledger.benchmarks.base import (
     DATASET,
     RECORDS_OF,
     Benchmark,
-    Recording,
     Rule,
     Stage,
 )
@@ -27,7 +26,7 @@ from driftledger.benchmarks.records import (
     stream_records,
 )
 from driftledger.benchmarks.traces import Shown, Step, Trace, shot, values_of
-from driftledger.collect.call import Ask, Draw, NotStoredError, Planned, RunSteps
+from driftledger.collect.call import Ask, Draw, NotStoredError, Planned, RunSteps, Steps
 from driftledger.components.base import Component, Model, longest_reply
 from driftledger.core.canonical import derive_seed
 from driftledger.core.types import Conversation, Medium, Sample, Subject
@@ -195,7 +194,7 @@ def chain(
     sample: Sample,
     repeat: int = 0,
     twin: int = 0,
-) -> Recording:
+) -> Steps[Records]:
     """Go through one sample's chain, to T or to the first outcome without anything to go on.
 
     An image or a sound is described and drawn at each t; a text is drawn, and that described.

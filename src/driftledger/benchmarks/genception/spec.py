@@ -38,7 +38,6 @@ from driftledger.benchmarks.settings import (
     EntryOf,
     RepeatedSection,
 )
-from driftledger.collect.store import CallStore
 from driftledger.core.canonical import Json
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.media import ANY_MEDIUM
@@ -197,7 +196,6 @@ class GenCeption(ChainBenchmark):
         groups={"category": ""},
     )
     first_look: ClassVar[Mapping[str, object]] = {"text_encoder": None}
-    human_models = True
     flagged: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "Fréchet distance is over": ("frechet_at_{t}", "whole_frechet_at_{t}")
     }
@@ -264,13 +262,6 @@ class GenCeption(ChainBenchmark):
 
     def tables(self, scores: Scores) -> Iterator[BenchmarkTable]:
         yield from people(self, scores)
-
-    def write_human_sheet(self, given: Collecting, store: CallStore) -> str:
-        from driftledger.benchmarks.genception.human import (
-            write_human_sheet,
-        )  # imports this module
-
-        return write_human_sheet(given, store)
 
     def rows_in(self, score: Score, kind: str, name: str, rows: Rows) -> Rows:
         """Return the rows of a category, or of a group's categories."""

@@ -38,14 +38,13 @@ from driftledger.benchmarks._questions.spec import (
 )
 from driftledger.benchmarks.base import (
     Layout,
-    Recording,
     Rule,
 )
 from driftledger.benchmarks.collecting import Collecting
 from driftledger.benchmarks.records import CollectedRecord, RecordedResult, Records
 from driftledger.benchmarks.scoring import PERCENT, Scored, Scoring, interval_ends
 from driftledger.benchmarks.settings import holding
-from driftledger.collect.call import Ask, Planned, RunSteps
+from driftledger.collect.call import Ask, Planned, RunSteps, Steps
 from driftledger.components.base import Component, longest_reply
 from driftledger.core.canonical import Json
 from driftledger.core.errors import unknown_name
@@ -193,7 +192,9 @@ def _planned(collecting: Collecting) -> Iterator[Planned[Records]]:
         yield Planned(steps, askings * repeats, is_check=True)
 
 
-def _answered(collecting: Collecting, question: QuestionEntry, ask: Ask) -> Recording:
+def _answered(
+    collecting: Collecting, question: QuestionEntry, ask: Ask
+) -> Steps[Records]:
     result = yield ask
     answer = RecordedResult.of("model", ask, result)
     texts = None
@@ -210,7 +211,7 @@ def _gradings(
     *,
     answer: RecordedResult | None = None,
     repeats: int | None = None,
-) -> Recording:
+) -> Steps[Records]:
     """Ask in each grading until there is a grade, twice at most.
 
     The next run tries failed calls again.
