@@ -27,7 +27,7 @@ def named_score(spec: "Benchmark", **fields: Any) -> Score:
     for kind, own in groups.items():
         if kind == "repeat":
             continue
-        for group, values in own.items():
+        for group, values in sorted(own.items()):
             numbers += _numbers(spec, values, kind, group, None)
     by_place = {number.place: number for number in numbers}
     for name, why in absent.items():
