@@ -142,7 +142,14 @@ def test_rooms_import_one_way():
 SLOW_TO_IMPORT = {
     "matplotlib": {"reports/charts.py"},
     "mlflow": {"mlflow.py", "tracking"},
-    "pandas": {"notebook.py", "commands/evaluate.py", "reports/correlation.py"},
+    "pandas": {
+        "notebook.py",
+        "commands/evaluate.py",
+        "reports/correlation.py",
+        "reports/leaderboard.py",
+        "reports/tests.py",
+        "scoring/frame.py",
+    },
     "scipy": {
         "core/media.py",
         "metrics/changes.py",

@@ -11,6 +11,7 @@ from driftledger.commands.glance import glance
 from driftledger.reports.leaderboard import leaderboard_files, overview
 from driftledger.reports.report import metrics_of
 from driftledger.reports.scores import by_benchmark
+from driftledger.scoring.number import Number
 from tests.reports.test_tables import control, gc_only, genception
 from tests.support.ledgers import (
     component,
@@ -33,13 +34,11 @@ def written(*scores):
     ].decode()
 
 
-def of(rows, metric, kind="overall", name="overall"):
+def of(rows, benchmark, metric, t="", kind="", name=""):
     """Model → value and rank."""
-    some = [
-        row
-        for row in rows
-        if (row["metric"], row["kind"], row["name"]) == (metric, kind, name)
-    ]
+    place = benchmark, metric, t, kind, name
+    columns = "benchmark", "metric", "t", "group_kind", "group"
+    some = [row for row in rows if tuple(row[key] for key in columns) == place]
     return {row["model"]: (row["value"], row["rank"]) for row in some}
 
 
@@ -72,44 +71,42 @@ def test_every_score_has_its_section_in_the_order_of_the_benchmarks():
     )
 
 
-def test_the_csv_has_one_row_per_value():
+def test_the_csv_has_one_row_per_number():
     some = trac_score(), fidelity_score(), question_score()
     rows, _ = written(*some)
-    head = "dataset generator encoder description metric kind name model value rank letters apart"
-    assert " ".join(rows[0]) == head
-    points = sum(len(points) for each in some for points in each.curves.values())
-    assert len(rows) == sum(len(dict(each.numbers())) for each in some) + points
-    assert of(rows, "trac/top1", "condition", "l64, 0-shot") == {"seer": ("68.0", "1")}
-    assert of(rows, "trac/vote", "step", "2") == {"seer": ("66.0", "")}
-    assert of(rows, "trac/chance") == {"seer": ("10.0", "")}, (
+    assert len(rows) == sum(len(each.by_place) for each in some)
+    assert set(rows[0]) > {*Number.model_fields}
+    one = of(rows, "trac", "top1", kind="condition", name="l64, 0-shot")
+    assert one == {"seer": ("68.0", "1")}
+    assert of(rows, "trac", "vote", "2") == {"seer": ("66.0", "1")}
+    assert of(rows, "trac", "chance") == {"seer": ("10.0", "")}, (
         "neither direction is better"
     )
-    assert of(rows, "fidelity/coverage") == {"seer": ("0.5", "")}
-    places = {
-        (row["dataset"], row["generator"], row["encoder"], row["description"])
-        for row in rows
-    }
-    assert places == {
-        ("digits", "", "reader", "short"),
-        ("shapes", "brush", "eye", ""),
-        ("exam", "", "", ""),
+    assert of(rows, "fidelity", "coverage") == {"seer": ("0.5", "")}
+    keys = "data", "generator", "encoder", "text_encoder", "description"
+    assert {tuple(row[key] for key in keys) for row in rows} == {
+        ("digits", "", "", "reader", "short"),
+        ("shapes", "brush", "eye", "", ""),
+        ("exam", "", "", "", ""),
     }
 
 
 def test_ranks_are_competition_ranks_in_the_metrics_direction():
     names = (("a", 0.5), ("b", 0.9), ("c", 0.5), ("d", 0.1))
     rows, _ = written(*(gc_only(name, value, value, value) for name, value in names))
-    ranks = {model: rank for model, (_, rank) in of(rows, "genception/gc_at_2").items()}
+    ranks = {
+        model: rank for model, (_, rank) in of(rows, "genception", "gc", "2").items()
+    }
     assert ranks == {"b": "1", "a": "2", "c": "2", "d": "4"}
     rows, _ = written(*genception())
-    living = of(rows, "genception/frechet_eye_at_2", "category", "living")
+    living = of(rows, "genception", "frechet", "2", "category", "living")
     assert living == {
         "best": ("1.0", "1"),
         "worst": ("4.0", "2"),
         "blind": ("9.0", ""),
     }, "a control has no rank"
     rows, _ = written(gc_only("whole", 0.5, 0.5, 0.5), gc_only("part", 0.9, 0.9, None))
-    assert of(rows, "genception/gc_at_2") == {
+    assert of(rows, "genception", "gc", "2") == {
         "whole": ("0.5", "1"),
         "part": ("0.9", ""),
     }, "over fewer categories"
@@ -157,8 +154,8 @@ def test_cost_stands_beside_the_first_benchmark_that_has_some():
     assert table.notes[-2].startswith("Cost, of which less is better, is that of all ")
     assert table.notes[-1] == "poet: 0 of 16 calls of the model were counted."
     rows, text = written(*some)
-    assert of(rows, "genception/usd_per_1000") == {"seer": ("1.5", "")}
-    assert of(rows, "fidelity/tokens_per_sample") == {"seer": ("200.0", "")}
+    assert of(rows, "genception", "usd_per_1000") == {"seer": ("1.5", "")}
+    assert of(rows, "fidelity", "tokens_per_sample") == {"seer": ("200.0", "")}
     redrawn = text[text.index("## fidelity") :]
     assert " | $ / 1,000 samples | s / sample | tokens / sample | " in redrawn
     assert " | 1.500 | 0.50 | 200 | " in redrawn
@@ -201,7 +198,9 @@ def test_hostile_text_is_inert():
             "link_close",
         ),
     }
-    assert {row["name"][:2] for row in rows if row["kind"] == "category"} == {"'="}
+    assert {row["group"][:2] for row in rows if row["group_kind"] == "category"} == {
+        "'="
+    }
     assert "\x1b" not in text
 
 

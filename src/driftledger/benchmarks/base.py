@@ -27,6 +27,7 @@ from driftledger.core.types import Outcome
 from driftledger.data.question_sets.base import QuestionRules
 from driftledger.metrics.exact import exact_mean
 from driftledger.scoring.metric import COVERAGE, Input, Metric, MetricTable
+from driftledger.scoring.number import NumberName, Place
 from driftledger.scoring.score import (
     ALARM,
     Answer,
@@ -537,8 +538,14 @@ class Benchmark(ABC):
                     unit, steps[unit], Outcome(outcome), worth=worth, read=each
                 )
 
+    def is_complete(self, score: Score, place: Place) -> bool:
+        """Return False for a number that lacks a part which others have, and has no rank."""
+        return True
+
     def ranked(self, score: Score, key: str) -> float | None:
         """Return the value to rank models by; None if it is missing or must not be compared."""
+        if not self.is_complete(score, NumberName.read(key).place):
+            return None
         return score.metrics.get(key)
 
     def tables(self, scores: Scores) -> Iterator[BenchmarkTable]:

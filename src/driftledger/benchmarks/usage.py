@@ -12,12 +12,19 @@ from typing import Any
 from pydantic import field_validator
 
 from driftledger.benchmarks.records import stream_records
-from driftledger.core.files import Record, SparseRecord, read_jsonl
+from driftledger.core.files import (
+    Record,
+    SparseRecord,
+    parse_json,
+    read_bytes,
+    read_jsonl,
+)
 from driftledger.core.grouping import grouped
 from driftledger.core.strict import Name, Strict
 from driftledger.core.types import Usage
 from driftledger.metrics.exact import round_significant
 from driftledger.metrics.intervals import DIGITS
+from driftledger.scoring.score import SCORE, Score
 
 CALLS = "usage.jsonl"
 """Beside ``records.jsonl``: a :class:`CallUsage` per line."""
@@ -117,6 +124,34 @@ class ScoreUsage(Record):
             if values and None not in values:
                 costs[key] = round_significant(math.fsum(values) / samples, DIGITS)
         return costs
+
+
+def read_score(folder: Path) -> Score:
+    """Read the score in a folder with its costs.
+
+    Raises:
+        StoreError: the score is missing, or a file cannot be read.
+    """
+    usage = folder / USAGE
+    totals = read_bytes(usage) if usage.is_file() else None
+    return parse_score(read_bytes(folder / SCORE), totals, str(folder))
+
+
+def parse_score(content: bytes, usage: bytes | None, folder: str) -> Score:
+    """Return the score in a folder with its costs, by the bytes of its files.
+
+    Args:
+        usage: of the file beside the score, if there is one.
+
+    Raises:
+        StoreError: a file cannot be read.
+    """
+    score = parse_json(content, Score, f"{folder}/{SCORE}")
+    if usage is None:
+        return score
+    totals = parse_json(usage, ScoreUsage, f"{folder}/{USAGE}")
+    known = {"costs": totals.costs, "uncounted": totals.uncounted}
+    return score.model_copy(update=known)
 
 
 def read_calls(folder: Path) -> list[CallUsage]:

@@ -14,7 +14,6 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from driftledger.benchmarks.base import UNREAD_COUNTS, Benchmark, Rule
-from driftledger.benchmarks.costs import COSTS
 from driftledger.benchmarks.registry import benchmark
 from driftledger.core.canonical import Json
 from driftledger.core.errors import LedgerError, StoreError, first_few
@@ -36,7 +35,7 @@ from driftledger.metrics.paired import (
     paired_interval,
 )
 from driftledger.project.project import Combination
-from driftledger.scoring.metric import Input, Metric
+from driftledger.scoring.metric import COSTS, Input, Metric
 from driftledger.scoring.number import NumberName
 from driftledger.scoring.score import ROWS, Numbers, Row, Score
 

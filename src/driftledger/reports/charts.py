@@ -19,12 +19,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from driftledger.benchmarks.base import Scatter
-from driftledger.benchmarks.costs import COSTS
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.text import for_line
 from driftledger.reports.scores import Block
 from driftledger.reports.tables import direction, title_of
-from driftledger.scoring.metric import Metric
+from driftledger.scoring.metric import COSTS, Metric
 from driftledger.scoring.score import HIGH, LOW, Score, base_key
 
 if TYPE_CHECKING:

@@ -2,11 +2,12 @@
 programs."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
+
+import pandas as pd
+from pandas import DataFrame
 
 from driftledger.benchmarks.base import Benchmark
-from driftledger.benchmarks.costs import COSTS, notes_on_costs
 from driftledger.core.grouping import grouped
 from driftledger.core.text import csv_text, for_cell, for_csv
 from driftledger.reports.cells import (
@@ -22,25 +23,25 @@ from driftledger.reports.tables import (
     bounds,
     generators_tables,
     misplaced,
+    notes_on_costs,
     tables_of,
     title_of,
 )
-from driftledger.scoring.metric import COVERAGE, Metric
-from driftledger.scoring.score import ALARM, Score, base_key, marks_of
+from driftledger.reports.tests import with_ranks
+from driftledger.scoring.frame import PLACE, SETUP, frame
+from driftledger.scoring.metric import COSTS, COVERAGE, Metric
+from driftledger.scoring.score import ALARM, Score, marks_of
 
 T = TypeVar("T")
 
-_COLUMNS = (
-    *("dataset", "generator", "encoder", "description"),
-    *("metric", "kind", "name", "model", "value", "rank", "letters", "apart"),
-)
+_COLUMNS = [
+    *(*SETUP, "model", "control", "coverage"),
+    *(*PLACE, "value", "low", "high", "std", "n"),
+    *("rank", "letters", "apart", "why"),
+]
 """Models that share one of ``letters`` cannot be told apart, and their ``rank`` is 1 + how many are
 shown to be better. Without letters nothing was tested, and the rank goes by values. Controls have
 none. ``apart`` says why a rank is not among those of the rows without it."""
-
-OVERALL = "overall"
-STEP = "step"
-"""Kinds of numbers, besides the kinds of groups."""
 
 BRACKETS = (
     "the interval, a coverage below 1, and the value if all that is missing were worth 0 and if "
@@ -293,7 +294,7 @@ def remarks(scores: Sequence[Score]) -> Iterator[str]:
 
 
 def leaderboard_files(parts: Parts) -> dict[str, bytes]:
-    """Make ``leaderboard.csv``, one row per value, and ``leaderboard.md``, an overview and all
+    """Make ``leaderboard.csv``, one row per number, and ``leaderboard.md``, an overview and all
     tables."""
     lines = ["# Leaderboard", ""]
     glance = overview(parts)
@@ -301,16 +302,14 @@ def leaderboard_files(parts: Parts) -> dict[str, bytes]:
         lines += ["## At a glance", *list(markdown(glance))[1:]]
     for remark in remarks(scores_of(parts)):
         lines += [f"- {for_cell(remark)}", ""]
-    rows = list[Sequence[str]]()
     for spec, blocks in parts.items():
         for section in sections(spec, blocks):
             lines += markdown_section(section)
-        for block in blocks:
-            rows += _csv_rows(block)
-    table = csv_text(_COLUMNS, rows)
+    rows_of = next(iter(parts.values()))[0].rows_of
+    numbers = with_ranks(frame(scores_of(parts)), rows_of)
     return {
         "leaderboard.md": "\n".join(lines).encode(),
-        "leaderboard.csv": table.encode(),
+        "leaderboard.csv": _csv(numbers).encode(),
     }
 
 
@@ -333,43 +332,14 @@ def markdown_section(section: ReportSection) -> list[str]:
     return lines + details
 
 
-def _csv_rows(block: Block) -> Iterator[Sequence[str]]:
-    """Yield every number of each score, its groups and its curves, with its rank in the block."""
-    spec = block.spec
-    for score in block.scores:
-        keys = score.keys
-        data = [
-            score.on,
-            keys.get("generator", ""),
-            keys.get("encoder") or keys.get("text_encoder", ""),
-            keys.get("description", ""),
-        ]
-        apart = block.apart.get(score.model, "")
-        for number, value in chain(score.named_numbers(), score.costs.items()):
-            group, _, key = number.rpartition("/")
-            kind, _, name = group.partition("/")
-            ranked = Cell()
-            if spec.metric(key) is not None and base_key(key) == key:
-                ranked = block.cells(number)[score.model]
-            yield [
-                *data,
-                f"{spec.name}/{key}",
-                kind or OVERALL,
-                for_csv(name or OVERALL),
-                score.model,
-                repr(float(value)),
-                str(ranked.rank or ""),
-                ranked.letters,
-                apart,
-            ]
-        for curve, points in sorted(score.curves.items()):
-            metric = f"{spec.name}/{curve}"
-            for point in points:
-                row = [
-                    metric,
-                    STEP,
-                    str(point.step),
-                    score.model,
-                    repr(float(point.value)),
-                ]
-                yield [*data, *row, "", "", apart]
+def _csv(numbers: DataFrame) -> str:
+    rows = []
+    for number in numbers[_COLUMNS].itertuples(index=False):
+        rows.append([_in_csv(value) for value in number])
+    return csv_text(_COLUMNS, rows)
+
+
+def _in_csv(value: Any) -> str:
+    if isinstance(value, str):
+        return for_csv(value)
+    return "" if pd.isna(value) else str(value)

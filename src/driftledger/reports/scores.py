@@ -12,8 +12,8 @@ from itertools import combinations, product
 from typing import NamedTuple, TypeAlias
 
 from driftledger.benchmarks.base import Benchmark
-from driftledger.benchmarks.costs import COSTS, read_score
 from driftledger.benchmarks.registry import benchmark, benchmarks
+from driftledger.benchmarks.usage import read_score
 from driftledger.core.errors import StoreError
 from driftledger.core.files import read_jsonl
 from driftledger.core.grouping import grouped
@@ -30,12 +30,18 @@ from driftledger.metrics.intervals import ConfidenceInterval
 from driftledger.metrics.ranks import competition_ranks
 from driftledger.project.project import Project
 from driftledger.reports.cells import Cell, cell, interval
-from driftledger.scoring.metric import Metric
+from driftledger.scoring.metric import COSTS, Metric
 from driftledger.scoring.number import NumberName
 from driftledger.scoring.score import ROWS, SCORE, SPREAD, STD, Row, Score
 
 RowsOf = Callable[[Score], Sequence[Row]]
 """The rows behind a score; none where they are missing."""
+
+
+def no_rows(score: Score) -> Sequence[Row]:
+    """Return no rows: ranks go by value."""
+    return ()
+
 
 _CLOSE = 1e-6
 """How far a score's number may lie from what its rows give, as a share of it."""

@@ -9,7 +9,6 @@ from functools import lru_cache
 from itertools import chain
 
 from driftledger.benchmarks.base import Benchmark
-from driftledger.benchmarks.costs import COSTS, notes_on_costs
 from driftledger.metrics.ranks import DECIMALS
 from driftledger.reports.cells import (
     Cell,
@@ -21,13 +20,33 @@ from driftledger.reports.cells import (
     report_table,
 )
 from driftledger.reports.scores import Block, alike
-from driftledger.scoring.metric import COVERAGE, Metric
+from driftledger.scoring.metric import COSTS, COVERAGE, Metric
 from driftledger.scoring.score import Score, base_key
 
 BY_VALUE = "rank by value"
 """1 + how many have a better value, as in the papers."""
 BY_TEST = "rank by significance"
 """1 + how many are shown to be better."""
+
+
+COST_NOTE = (
+    "Cost, of which less is better, is that of all answers that a sample needs, by every "
+    "component, whoever asked first; failed attempts and a judge's checks of itself are not in "
+    "it. It is empty where services have not counted all."
+)
+
+
+def notes_on_costs(scores: Sequence[Score]) -> list[str]:
+    """Return what to know of costs that are shown, and what was not counted; empty without
+    costs."""
+    notes = [
+        f"{score.model}: {score.uncounted} were counted."
+        for score in scores
+        if score.uncounted
+    ]
+    if notes or any(score.costs for score in scores):
+        notes.insert(0, COST_NOTE)
+    return notes
 
 
 def title_of(metric: Metric, key: str) -> str:

@@ -1,8 +1,9 @@
 """Metrics: a benchmark's numbers, each a row that says all that a reader asks about it."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from enum import StrEnum
+from functools import partial
 from math import inf
 from typing import Any, Literal, NamedTuple
 
@@ -182,10 +183,23 @@ COVERAGE = Metric(
     "scored / total",
     "exact.exact_mean",
     needs=frozenset({Input.DATA, Input.DESCRIPTIONS, Input.DRAWN, Input.ANSWERS}),
+    direction="neither",
     digits=3,
     shown=frozenset(),
 )
 """The metric that every score has."""
+_of_cost = partial(
+    Metric, source="", needs=frozenset(), direction="neither", shown=frozenset()
+)
+COSTS: Mapping[str, Metric] = {
+    "usd_per_1000": _of_cost("usd_per_1000", "$ / 1,000 samples", "price", digits=3),
+    "seconds_per_sample": _of_cost("seconds_per_sample", "s / sample", "seconds"),
+    "tokens_per_sample": _of_cost(
+        "tokens_per_sample", "tokens / sample", "tokens", digits=0
+    ),
+}
+"""The metrics of what a score cost per sample. No rank goes by one: it is read with the
+headlines."""
 
 
 class MetricTable:
@@ -193,7 +207,9 @@ class MetricTable:
 
     def __init__(self, *metrics: Metric) -> None:
         self.rows = metrics
-        self.by_name = {metric.name: metric for metric in (*metrics, COVERAGE)}
+        self.by_name = {
+            metric.name: metric for metric in (*metrics, COVERAGE, *COSTS.values())
+        }
         for name in self.by_name:
             if NumberName.read(name) != NumberName(name):
                 raise ValueError(

@@ -108,7 +108,7 @@ class Score(Record):
     """What only this benchmark's own tables and pictures read."""
     inputs: Inputs
     costs: dict[str, FiniteFloat] = Field(default_factory=dict, exclude=True)
-    """Key of :data:`~driftledger.benchmarks.costs.COSTS` → value where it is known. ``usage.json``
+    """Key of :data:`~driftledger.scoring.metric.COSTS` → value where it is known. ``usage.json``
     has what they are computed from, and whoever reads that beside the score sets them."""
     uncounted: str = Field(default="", exclude=True)
     """What services have counted of some calls alone, for people, from the same file."""

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from driftledger.benchmarks.base import ROLES, Tracked
-from driftledger.benchmarks.costs import COSTS
 from driftledger.benchmarks.registry import benchmark
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import canonical_json
 from driftledger.core.paths import Keys
 from driftledger.core.text import csv_text, for_csv, for_line
 from driftledger.ledger.lineage import Lineage, Run, place_of
+from driftledger.scoring.metric import COSTS
 from driftledger.scoring.score import Row, Score
 from driftledger.tracking.view import MAX_TAG
 

@@ -44,6 +44,7 @@ from driftledger.core.media import ANY_MEDIUM
 from driftledger.core.strict import Name
 from driftledger.scoring.means import mean_over_categories
 from driftledger.scoring.metric import Input, Metric, MetricTable, ShownIn
+from driftledger.scoring.number import Place
 from driftledger.scoring.score import Rows, Score, Scores
 
 _OVER_CATEGORIES = (
@@ -255,10 +256,19 @@ class GenCeption(ChainBenchmark):
             if name != "text_encoder"
         }
 
-    def ranked(self, score: Score, key: str) -> float | None:
-        """Return a mean over categories if every category has its part in it."""
-        has_key = {key in row for row in score.groups["category"].values()}
-        return score.metrics.get(key) if len(has_key) < 2 else None
+    def is_complete(self, score: Score, place: Place) -> bool:
+        """Return True if every category has its part in a mean over categories."""
+        if place.group_kind is not None:
+            return True
+        categories = set()
+        having = set()
+        for number in score.numbers:
+            if number.group_kind == "category":
+                categories.add(number.group)
+                is_part = number.metric == place.metric and number.t == place.t
+                if is_part and number.value is not None:
+                    having.add(number.group)
+        return not having or having == categories
 
     def tables(self, scores: Scores) -> Iterator[BenchmarkTable]:
         yield from people(self, scores)

@@ -1,0 +1,270 @@
+"""How far the models behind numbers can be told apart, as columns of the frame.
+
+A table that ranks by values ranks noise, too. Here every two models are compared over the units
+that both have, as ``compare`` does, with Holm's correction over all pairs. Only numbers that rows
+make up are tested: no unit has a share of a distance between two sets of images.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from itertools import combinations, product
+from typing import Any, NamedTuple
+
+import pandas as pd
+from pandas import DataFrame
+
+from driftledger.benchmarks.registry import benchmark
+from driftledger.core.grouping import grouped
+from driftledger.ledger.compare import (
+    Units,
+    coverage_difference,
+    paired_units,
+    units_of,
+)
+from driftledger.metrics.exact import exact_mean
+from driftledger.metrics.groups import Groups, Pair, PairDifference, groups, shown
+from driftledger.metrics.intervals import ConfidenceInterval
+from driftledger.metrics.ranks import DECIMALS, competition_ranks
+from driftledger.reports.scores import RowsOf, no_rows
+from driftledger.scoring.frame import as_int, of_setup, place_of, scores_in
+from driftledger.scoring.metric import Metric
+from driftledger.scoring.score import Row, Score
+
+_CLOSE = 1e-6
+"""How far a score's number may lie from what its rows give, as a share of it."""
+
+
+class Rank(NamedTuple):
+    """The columns that say how a number compares with the same one of other models."""
+
+    by_value: int | None = None
+    """1 + how many models have a better value, as the papers' tables rank. None for controls, for
+    models that are apart, and where neither direction is better."""
+    rank: int | None = None
+    """1 + how many models are shown to be better; without a test as ``by_value``."""
+    letters: str = ""
+    """Models that share one cannot be told apart; empty without a test of two models."""
+    best: bool = False
+    """It is among those that no other is shown to be better than, if these are not all."""
+    tested: bool = False
+    doubtful: bool = False
+    """A control is better; of a tested number: it is not shown to be better than each control."""
+
+
+def with_ranks(numbers: DataFrame, rows_of: RowsOf = no_rows) -> DataFrame:
+    """Add the columns of :class:`Rank` to a frame, and some more.
+
+    ``apart`` says why a model has no rank: its coverage is below ``min_coverage``, or too much more
+    is left out of its score than of the best covered model's. ``worth`` is the value to show and to
+    rank by; NaN for a mean of which a part is missing. ``least`` and ``most`` are :func:`bounds`.
+    """
+    parts = [_with_ranks(part, rows_of) for part in of_setup(numbers)]
+    return pd.concat(parts)
+
+
+def _with_ranks(part: DataFrame, rows_of: RowsOf) -> DataFrame:
+    reasons = reasons_apart(scores_in(part))
+    rows: list[Any] = [*part.itertuples()]
+    part = part.assign(
+        apart=[reasons.get(number.model, "") for number in rows],
+        worth=[_worth(number) for number in rows],
+    )
+    ends = [bounds(number, rows_of) or (math.nan, math.nan) for number in rows]
+    part[["least", "most"]] = ends
+    ranks: dict[Any, Rank] = {}
+    for members in grouped(part.itertuples(), place_of).values():
+        ranks |= _ranks(members, rows_of)
+    columns = DataFrame.from_dict(ranks, orient="index", columns=Rank._fields)
+    return part.join(columns.astype({"by_value": "Int64", "rank": "Int64"}))
+
+
+def metric_of(number: Any) -> Metric:
+    """Return the metric of a row of a frame."""
+    return benchmark(number.benchmark).metrics[number.metric]
+
+
+def reasons_apart(scores: Sequence[Score]) -> dict[str, str]:
+    """Return model → why it has no rank among these scores of one setup."""
+    models = [score for score in scores if not score.is_control] or scores
+    best = max(models, key=lambda score: (score.unranked is None, score.share))
+    reasons = {}
+    for score in scores:
+        difference = coverage_difference(best, score)
+        if difference is not None and difference.why:
+            reasons[score.model] = difference.reason
+    return reasons
+
+
+def _worth(number: Any) -> float:
+    spec = benchmark(number.benchmark)
+    is_complete = spec.is_complete(number.score, place_of(number))
+    return number.value if is_complete else math.nan
+
+
+def _ranks(members: Sequence[Any], rows_of: RowsOf) -> dict[Any, Rank]:
+    """Return index → rank of the same number of several models."""
+    ranks = {number.Index: Rank() for number in members}
+    metric = metric_of(members[0])
+    if not metric.has_direction:
+        return ranks
+    sign = 1 if metric.is_higher else -1
+    competing = [
+        number
+        for number in members
+        if not number.apart and not math.isnan(number.worth)
+    ]
+    controls = [number for number in competing if number.control]
+    models = [number for number in competing if not number.control]
+    models.sort(key=lambda number: (-sign * number.worth, number.model))
+    if not models:
+        return ranks
+    by_value = competition_ranks([number.worth for number in models], metric.is_higher)
+    rows = zip(models, by_value, strict=True)
+    tests = _tested(metric, models, controls, rows_of)
+    best_control = max((sign * number.worth for number in controls), default=-math.inf)
+    for number, rank in rows:
+        if tests is None:
+            behind = best_control - sign * number.worth
+            ranks[number.Index] = Rank(rank, rank, doubtful=behind > 10**-DECIMALS)
+            continue
+        among, doubtful = tests
+        name = number.model
+        compared = len(models) > 1
+        ranks[number.Index] = Rank(
+            by_value=rank,
+            rank=among.ranks[name] if compared else rank,
+            letters=among.letters[name] if compared else "",
+            best=name in among.best,
+            tested=True,
+            doubtful=name in doubtful,
+        )
+    return ranks
+
+
+class Tests(NamedTuple):
+    """The tests of one number of every two models, unit by unit."""
+
+    among: Groups
+    """Ranks and letters of the models that are not controls."""
+    doubtful: frozenset[str]
+    """Models that are not shown to be better than every control."""
+
+
+def _tested(
+    metric: Metric, models: Sequence[Any], controls: Sequence[Any], rows_of: RowsOf
+) -> Tests | None:
+    """Test a number; None if rows do not reproduce it.
+
+    Args:
+        models: the best first.
+    """
+    confidence = models[0].score.inputs.settings.get("confidence")
+    if confidence is None or not metric.in_rows:
+        return None
+    units = {}
+    for number in (*models, *controls):
+        units[number.model] = units_in(number, rows_of)
+        if not _makes(metric, units[number.model], number.worth):
+            return None
+
+    def differences(pairs: Iterable[Pair]) -> dict[Pair, PairDifference]:
+        tests = {}
+        for pair in pairs:
+            first, second = (units[model] for model in pair)
+            paired = paired_units(metric, first, second, confidence)[1]
+            tests[pair] = PairDifference(0.0, None)
+            if paired:
+                tests[pair] = PairDifference(paired.difference, paired.p_value)
+        return tests
+
+    names = [number.model for number in models]
+    against = differences(product([number.model for number in controls], names))
+    better = 1 if metric.is_higher else -1
+    doubtful = set()
+    for (_, model), verdict in shown(against, confidence).items():
+        if verdict != better:
+            doubtful.add(model)
+    among = groups(
+        names,
+        differences(combinations(names, 2)),
+        confidence=confidence,
+        higher_is_better=metric.is_higher,
+    )
+    return Tests(among, frozenset(doubtful))
+
+
+def units_in(number: Any, rows_of: RowsOf) -> Units:
+    """Return what each row is worth in a number; of a group's number, each of the group's rows."""
+    rows = rows_of(number.score)
+    if number.group_kind:
+        spec = benchmark(number.benchmark)
+        rows = spec.rows_in(number.score, number.group_kind, number.group, rows)
+    return units_of(metric_of(number), rows, as_int(number.t))
+
+
+def _makes(metric: Metric, units: Units, value: float) -> bool:
+    """Return True if the units reproduce the number that the score has."""
+    shares = [(share, group) for share, group, _ in units.values()]
+    if not shares:
+        return False
+    return abs(_mean(metric, shares) - value) <= _CLOSE * max(1.0, abs(value))
+
+
+def _mean(metric: Metric, units: Sequence[tuple[float, str]]) -> float:
+    """Compute a number from the worth and the group of each unit."""
+    if metric.is_ratio:
+        return exact_mean([share for share, _ in units]) * metric.scale
+    means = []
+    for members in grouped(units, lambda unit: unit[1]).values():
+        means.append(exact_mean([share for share, _ in members]))
+    return exact_mean(means)
+
+
+def bounds(number: Any, rows_of: RowsOf) -> ConfidenceInterval | None:
+    """Return the number if all that is missing were worth 0, and if it were worth as much as the
+    best of the rest.
+
+    None where nothing is missing, and of a number that rows do not make up, that is of a group or
+    that is better if lower.
+    """
+    metric = metric_of(number)
+    if not metric.in_rows or metric.direction != "higher" or number.group_kind:
+        return None
+    if math.isnan(number.value) or number.coverage == 1:
+        return None
+    units = _units_with_gaps(metric, rows_of(number.score), as_int(number.t))
+    present = [value for _, values in units for value in values if value is not None]
+    if len(present) == sum(len(values) for _, values in units):
+        return None
+    own = units_in(number, rows_of)
+    if not metric.is_ratio and not _makes(metric, own, number.value):
+        return None
+
+    def filled(missing: float) -> float:
+        means = []
+        for group, values in units:
+            known = [missing if value is None else value for value in values]
+            means.append((exact_mean(known), group))
+        return _mean(metric, means)
+
+    return ConfidenceInterval(filled(min(0.0, *present)), filled(max(present)))
+
+
+def _units_with_gaps(
+    metric: Metric, rows: Sequence[Row], t: int | None
+) -> list[tuple[str, list[float | None]]]:
+    """Return the group and the values of each unit, None for a missing one.
+
+    A group without any value has none at this t, since its chains end sooner.
+    """
+    units = []
+    for row in rows:
+        values = []
+        for repeat in range(max(1, len(row.repeats))):
+            values += metric.values_at(row.alone(repeat), t) or [None]
+        units.append(("" if metric.is_ratio else row.group, values))
+    present = set()
+    for group, values in units:
+        if any(value is not None for value in values):
+            present.add(group)
+    return [unit for unit in units if unit[0] in present]

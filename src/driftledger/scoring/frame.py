@@ -1,0 +1,106 @@
+"""All scores as one frame with a row per number: every table is a pivot of it."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+import pandas as pd
+from pandas import DataFrame
+
+from driftledger.scoring.number import Number, Place
+from driftledger.scoring.score import Score
+
+SETUP: Final = [
+    *("benchmark", "data", "generator", "encoder", "text_encoder", "description")
+]
+"""The columns in which scores agree that are set side by side; "" where there is none."""
+PLACE: Final = ["metric", "t", "group_kind", "group"]
+"""The columns that find a number in a score, as in :class:`Place`."""
+OF_SCORE: Final = [*SETUP, "model", "control", "coverage", "unranked", "score"]
+"""The columns that all numbers of a score share. ``unranked`` says why the score has no rank, and
+``score`` is the :class:`Score` itself."""
+_TEXTS = ["group_kind", "group", "why"]
+_FLOATS = ["value", "low", "high", "std"]
+
+
+def frame(scores: Iterable[Score]) -> DataFrame:
+    """Return a row per number of each score, its coverage and its costs among them.
+
+    The columns are :data:`OF_SCORE` and those of :class:`Number`. A text that is missing is "", a
+    missing ``t`` or ``n`` is NA, and a missing value NaN.
+    """
+    rows = []
+    for score in scores:
+        shared = _shared(score)
+        for number in _numbers(score):
+            rows.append(shared | dict(number))
+    numbers = DataFrame(rows, columns=[*OF_SCORE, *Number.model_fields])
+    types = dict.fromkeys(_FLOATS, "float64") | dict.fromkeys(["t", "n"], "Int64")
+    numbers[_TEXTS] = numbers[_TEXTS].fillna("")
+    return numbers.astype(types)
+
+
+def _shared(score: Score) -> dict[str, Any]:
+    return {
+        "benchmark": score.benchmark,
+        "data": score.on,
+        "generator": score.keys.get("generator", ""),
+        "encoder": score.keys.get("encoder", ""),
+        "text_encoder": score.keys.get("text_encoder", ""),
+        "description": score.keys.get("description", ""),
+        "model": score.model,
+        "control": score.is_control,
+        "coverage": score.coverage,
+        "unranked": score.unranked or "",
+        "score": score,
+    }
+
+
+def _numbers(score: Score) -> Iterator[Number]:
+    yield from score.by_place.values()
+    for cost, value in score.costs.items():
+        yield Number(metric=cost, value=value)
+
+
+def place_of(number: Any) -> Place:
+    """Return the place of a row, as :meth:`DataFrame.itertuples` gives it."""
+    t = as_int(number.t)
+    return Place(number.metric, t, number.group_kind or None, number.group or None)
+
+
+def as_int(value: Any) -> int | None:
+    """Return a ``t`` or an ``n`` of a row; None for NA."""
+    return None if pd.isna(value) else int(value)
+
+
+def whole(numbers: DataFrame) -> DataFrame:
+    """Return the numbers of all samples, not those of groups."""
+    return numbers[numbers["group_kind"] == ""]
+
+
+def of_setup(numbers: DataFrame) -> Iterator[DataFrame]:
+    """Yield the numbers of each setup, in the order in which setups come."""
+    for _, part in numbers.groupby(SETUP, sort=False):
+        yield part
+
+
+def scores_in(numbers: DataFrame) -> list[Score]:
+    """Return the scores that numbers are of."""
+    return [*numbers.drop_duplicates([*SETUP, "model"])["score"]]
+
+
+def at_last_t(numbers: DataFrame) -> DataFrame:
+    """Return the numbers at the last t that some score of a setup is ranked by, or else has.
+
+    Numbers of metrics without a t stay.
+    """
+    worth = numbers["worth"].notna()
+    known = numbers["t"].where(worth)
+    keys = [numbers[name] for name in (*SETUP, "metric", "group_kind")]
+    last = known.groupby(keys).transform("max")
+    last = last.fillna(numbers["t"].groupby(keys).transform("max"))
+    return numbers[numbers["t"].isna() | (numbers["t"] == last)]
+
+
+def column(numbers: DataFrame, values: Mapping[Any, Any]) -> "pd.Series[Any]":
+    """Return a column by index, in the order of the rows."""
+    return pd.Series(values).reindex(numbers.index)
