@@ -44,25 +44,30 @@ class OneCall(Benchmark):
     def asks(self, collecting: Collecting) -> Iterator[tuple[Ask, Json]]:
         """Yield the calls, each with the ``extra`` of its record."""
 
+    def planned(self, collecting: Collecting) -> Iterator[Planned[Records]]:
+        """Yield the protocol of each unit; by default it is one call, and its record."""
+        for ask, extra in self.asks(collecting):
+            calls = [(ask.component, ask.conversation)]
+            yield Planned(answered(ask, ask.context.t, extra=extra), calls)
+
     def collect(
         self, collecting: Collecting, run: RunSteps
     ) -> Iterable[CollectedRecord]:
-        planned = (
-            Planned(_answered(ask, extra), [(ask.component, ask.conversation)])
-            for ask, extra in self.asks(collecting)
-        )
-        return chain.from_iterable(run(planned))
+        return chain.from_iterable(run(self.planned(collecting)))
 
 
-def _answered(ask: Ask, extra: Json) -> Steps[Records]:
+def answered(
+    ask: Ask, step: int, *, extra: Json, role: str = "model"
+) -> Steps[Records]:
+    """Make one call, and return its record.
+
+    Args:
+        role: who is asked.
+    """
     result = yield ask
-    reply = RecordedResult.of("model", ask, result)
-    subject = ask.context
-    return [
-        CollectedRecord(
-            unit=subject.sample, step=subject.t, results=[reply], extra=extra
-        )
-    ]
+    reply = RecordedResult.of(role, ask, result)
+    unit = ask.context.sample
+    return [CollectedRecord(unit=unit, step=step, results=[reply], extra=extra)]
 
 
 class OneCallPerSample(OneCall):

@@ -328,10 +328,7 @@ def _refuse_at_once(tasks: Sequence[Task], collector: Collector) -> None:
 
 def _last_asked(task: Task, later: Sequence[Task]) -> set[tuple[str, str]]:
     """Return section and name of the components that a task asks and no later one."""
-    needed = set()
-    for each in later:
-        needed |= each.asks
-    return task.asks - needed
+    return task.asks.difference(*(each.asks for each in later))
 
 
 def _say_what_was_spent(project: Project, store: CallStore) -> None:

@@ -131,7 +131,7 @@ class ChainBenchmark(Benchmark):
         files = {
             sample.id: sample.medium.path for sample in read_samples(folders["dataset"])
         }
-        prompt = ChainRequest.model_validate(score.inputs.protocol).describe_prompt
+        prompt = score.inputs.protocol["describe_prompt"]
         records: dict[str, Records] = {row.unit: [] for row in rows}
         for record in stream_records(folder, self.collects.holds):
             if record.unit in records:

@@ -16,7 +16,6 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
@@ -44,7 +43,7 @@ from driftledger.benchmarks.collecting import Collecting
 from driftledger.benchmarks.records import CollectedRecord, RecordedResult, Records
 from driftledger.benchmarks.scoring import PERCENT, Scored, Scoring, interval_ends
 from driftledger.benchmarks.settings import holding
-from driftledger.collect.call import Ask, Planned, RunSteps, Steps
+from driftledger.collect.call import Ask, Planned, Steps
 from driftledger.components.base import Component, longest_reply
 from driftledger.core.canonical import Json
 from driftledger.core.errors import unknown_name
@@ -168,28 +167,6 @@ CALIBRATION_UNIT = "calibration-{}"
 TOLERANCE = 0.1
 """The mean distance from the known grades, over all that could be read, up to which a judge counts
 as unmoved; and how much more than it is worth a forged answer may be given."""
-
-
-def _planned(collecting: Collecting) -> Iterator[Planned[Records]]:
-    """Yield the answer and the gradings of each question, then those of the calibration."""
-    protocol = collecting.protocol
-    longest = longest_reply(collecting.model(), None)
-    prompt = protocol["grade_prompt"].replace("{prediction}", longest)
-    conversations = _conversations(collecting, prompt)
-    judge: Component = collecting.model(JUDGE)
-    askings = [(judge, conversation) for conversation in conversations]
-    gradings = protocol["gradings"]
-    # a small set pays no more for them than for its own answers
-    enough = math.ceil(len(collecting.questions) * gradings / len(CALIBRATION))
-    repeats = min(gradings, enough)
-    for question in collecting.questions:
-        ask, _ = question_call(collecting, question)
-        calls = [(ask.component, ask.conversation), *askings * gradings]
-        yield Planned(_answered(collecting, question, ask), calls)
-    for number, known in enumerate(CALIBRATION):
-        unit = CALIBRATION_UNIT.format(number)
-        steps = _gradings(collecting, unit, 0, known[:3], repeats=repeats)
-        yield Planned(steps, askings * repeats, is_check=True)
 
 
 def _answered(
@@ -416,10 +393,26 @@ class MMVet(QuestionBenchmark):
         groups={"combination": ", as in the paper's Table 3"},
     )
 
-    def collect(
-        self, collecting: Collecting, run: RunSteps
-    ) -> Iterable[CollectedRecord]:
-        return chain.from_iterable(run(_planned(collecting)))
+    def planned(self, collecting: Collecting) -> Iterator[Planned[Records]]:
+        """Yield the answer and the gradings of each question, then those of the calibration."""
+        protocol = collecting.protocol
+        longest = longest_reply(collecting.model(), None)
+        prompt = protocol["grade_prompt"].replace("{prediction}", longest)
+        conversations = _conversations(collecting, prompt)
+        judge: Component = collecting.model(JUDGE)
+        askings = [(judge, conversation) for conversation in conversations]
+        gradings = protocol["gradings"]
+        # a small set pays no more for them than for its own answers
+        enough = math.ceil(len(collecting.questions) * gradings / len(CALIBRATION))
+        repeats = min(gradings, enough)
+        for question in collecting.questions:
+            ask, _ = question_call(collecting, question)
+            calls = [(ask.component, ask.conversation), *askings * gradings]
+            yield Planned(_answered(collecting, question, ask), calls)
+        for number, known in enumerate(CALIBRATION):
+            unit = CALIBRATION_UNIT.format(number)
+            steps = _gradings(collecting, unit, 0, known[:3], repeats=repeats)
+            yield Planned(steps, askings * repeats, is_check=True)
 
     def selected_parser(self, section: Any) -> str:
         return grade.STRICT if section.grades == "strict" else self.parser

@@ -7,14 +7,15 @@ Diverse In-Subject Configurations for Image Captioning") and STTR.
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import compress, count, product
+from itertools import chain, compress, count, product
 from typing import cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from driftledger.benchmarks.collecting import Collecting
-from driftledger.benchmarks.records import CollectedRecord, RecordedResult, Records
-from driftledger.collect.call import Ask, Planned, RunSteps, Steps
+from driftledger.benchmarks.one_call import answered
+from driftledger.benchmarks.records import CollectedRecord, Records
+from driftledger.collect.call import Ask, Planned, RunSteps
 from driftledger.collect.features import encode_media, encode_texts
 from driftledger.components.base import Encoder, longest_reply
 from driftledger.core.canonical import sha256_of
@@ -81,7 +82,7 @@ def collect_descriptions(collecting: Collecting, run: RunSteps) -> Records:
         ]
     for length, sample in product(protocol.max_tokens, samples.values()):
         planned.append(_planned(collecting, protocol, sample, length))
-    records = [*run(planned)]
+    records = [*chain.from_iterable(run(planned))]
     if not protocol.shots:
         return records
     by_others = {}
@@ -102,7 +103,7 @@ def collect_descriptions(collecting: Collecting, run: RunSteps) -> Records:
             chosen = reversed(ranked[sample.id][:shots])
             examples = [(samples[name], texts[name]) for name in chosen]
             planned.append(_planned(collecting, protocol, sample, length, examples))
-    return [*records, *run(planned)]
+    return [*records, *chain.from_iterable(run(planned))]
 
 
 def _planned(
@@ -112,7 +113,7 @@ def _planned(
     length: int | None = None,
     examples: Examples = (),
     role: str = "model",
-) -> Planned[CollectedRecord]:
+) -> Planned[Records]:
     """Plan one description, and count those with examples, which are asked for after all others."""
     model = collecting.model(role)
     context = Subject(sample.id, 1, collecting.on)
@@ -137,17 +138,9 @@ def _planned(
         "shots": len(shown),
         "demonstrations": shown,
     }
-
-    def steps() -> Steps[CollectedRecord]:
-        described = yield ask
-        return CollectedRecord(
-            unit=sample.id,
-            step=step,
-            results=[RecordedResult.of(role, ask, described)],
-            extra={key: value for key, value in extra.items() if value},
-        )
-
-    return Planned(steps(), [(model, asked)], stand_ins)
+    known = {key: value for key, value in extra.items() if value}
+    steps = answered(ask, step, extra=known, role=role)
+    return Planned(steps, [(model, asked)], stand_ins)
 
 
 def conversation(

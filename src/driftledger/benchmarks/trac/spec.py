@@ -337,7 +337,7 @@ class Trac(Benchmark):
                 and condition_name(*condition_of(record)) == score.details["headline"]
             ):
                 records[record.unit] = record
-        prompt = TracProtocol.model_validate(score.inputs.protocol).prompt
+        prompt = score.inputs.protocol["prompt"]
         values = values_of(self, score)
         for row in rows:
             record = records[row.unit]
