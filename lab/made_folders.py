@@ -5,7 +5,6 @@ cannot show a mistake there. ``made_folders.jsonl`` says which faults there are,
 are made. Everything is read and written as JSON, so that any version can score them.
 """
 
-import csv
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -16,14 +15,12 @@ Json: TypeAlias = dict[str, Any]
 
 DATA = Path("data").resolve()
 """The data and records of the default project, after ``driftledger run``."""
-GOES_ON = ("ok", "truncated")
-"""Outcomes after which a chain goes on."""
 
 
 def make_folders(target: Path) -> None:
     """Write each folder: its records, its data, and in ``case.json`` how it is scored."""
     lines = read_lines(Path(__file__).with_suffix(".jsonl"))
-    faults = {line.pop("fault"): line for line in lines if "fault" in line}
+    faults = {line["fault"]: line["results"] for line in lines if "fault" in line}
     for case in lines:
         if "folder" in case:
             folder = target / case["folder"]
@@ -33,12 +30,12 @@ def make_folders(target: Path) -> None:
 
 def read_lines(path: Path) -> list[Json]:
     """Read a JSONL file."""
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def write_lines(path: Path, rows: Iterable[Json]) -> None:
     """Write a JSONL file; with one row it is JSON, too."""
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
 
 
 def make_folder(folder: Path, case: Json, faults: Json) -> None:
@@ -47,47 +44,50 @@ def make_folder(folder: Path, case: Json, faults: Json) -> None:
     Args:
         case: a line of ``made_folders.jsonl``. ``models`` are those whose records are the repeats
             of one model; of TRAC, those without and with examples.
-        faults: name → what takes the place of a result.
+        faults: name → the results that take a result's place.
     """
     row_of = write_data(folder / "data", case)
-    is_chain = "generator" in case["keys"]
     records = []
     for number, model in enumerate(case["models"]):
         (folder / model).symlink_to(DATA / "records" / model / case["records"])
         ended = set()
         for record in read_lines(folder / model / "records.jsonl"):
             unit = record["unit"]
-            if is_chain:
-                record["repeat"] = number
-            elif number:
-                record["step"] += 3 * number
-                record["extra"]["shots"] = 2 * number
-            facts = {"repeat": 0, **row_of.get(unit, {}), **record}
-            if unit in ended or holds_any(facts, case.get("left_out", ())):
-                continue
+            place_record(record, case, number)
             results = record["results"]
-            for result in results:
-                if "file" in result:
-                    result["file"] = f"{model}/{result['file']}"
-            if "texts" in case:
-                results.reverse()
             for draw in case["faults"]:
+                facts = {"repeat": 0, **row_of.get(unit, {}), **record}
                 add_fault(results, draw, facts, faults)
-            if is_chain and results[-1]["outcome"] not in GOES_ON:
-                ended.add(unit)
-            records.append(record)
+            if results and unit not in ended:
+                records.append(record)
+                if "generator" in case["keys"] and not goes_on(results):
+                    ended.add(unit)
     write_lines(folder / "records.jsonl", records)
     card = json.loads((folder / case["models"][0] / "components.json").read_text())
     card["protocol"] |= case.get("protocol", {})
     write_lines(folder / "components.json", [card])
     write_lines(folder / "case.json", [case])
-    if "rated" in case:
+    if case["benchmark"] == "fidelity":
         write_ratings(folder / "ratings.csv", case["models"][0], records)
 
 
-def holds_any(facts: Json, conditions: Iterable[Json]) -> bool:
-    """Return True if the facts about a record are as one of the conditions says."""
-    return any(condition.items() <= facts.items() for condition in conditions)
+def place_record(record: Json, case: Json, number: int) -> None:
+    """Make a record that of a repeat, or of a number of examples; its files lie with its model."""
+    if "generator" in case["keys"]:
+        record["repeat"] = number
+        for result in record["results"]:
+            if "file" in result:
+                result["file"] = f"{case['models'][number]}/{result['file']}"
+    elif number:
+        record["step"] += 3 * number
+        record["extra"]["shots"] = 2 * number
+    if "texts" in case:
+        record["results"].reverse()
+
+
+def goes_on(results: list[Json]) -> bool:
+    """Return True if a chain goes on after these results."""
+    return results[-1]["outcome"] in ("ok", "truncated")
 
 
 def add_fault(results: list[Json], draw: Json, facts: Json, faults: Json) -> None:
@@ -95,26 +95,24 @@ def add_fault(results: list[Json], draw: Json, facts: Json, faults: Json) -> Non
 
     Records with the same facts have the same faults. What would follow from a result is gone.
     """
-    rng = Random(f"{draw} {[facts.get(name) for name in draw['by']]}")
-    if rng.random() > draw["share"] or not holds_any(facts, [draw.get("where", {})]):
+    rng = Random(f"{draw} {[facts[name] for name in draw['by']]}")
+    if rng.random() > draw["share"] or not draw["where"].items() <= facts.items():
         return
-    fault = dict(faults[rng.choice(draw["of"])])
-    again = fault.pop("again", None)
+    fault = faults[rng.choice(draw["of"])]
     roles = [result["role"] for result in results]
-    if fault["role"] in roles:
-        at = roles.index(fault["role"])
-        results[at] = {"key": results[at]["key"], **fault}
-        if fault["outcome"] not in GOES_ON:
-            del results[at + 1 :]
-        if again:
-            results.append({**results[at], "text": again})
+    if not fault:
+        results.clear()
+    elif fault[0]["role"] in roles:
+        at = roles.index(fault[0]["role"])
+        rest = results[at + 1 :] if goes_on(fault) else []
+        results[at:] = [{"key": results[at]["key"], **each} for each in fault] + rest
 
 
 def write_data(target: Path, case: Json) -> dict[str, Json]:
     """Copy the dataset or question set with a case's changes, and return its rows by their ids.
 
-    Images are linked. ``twins`` have one image, ``categories`` share the images and their names in
-    turn, and with ``texts`` chains begin with texts.
+    Images are linked. ``categories`` share the images and their names in turn; with ``texts``
+    chains begin with texts.
     """
     source = DATA / case["data"]
     target.mkdir()
@@ -122,31 +120,28 @@ def write_data(target: Path, case: Json) -> dict[str, Json]:
     [table] = source.glob("*s.jsonl")
     row_of = {row["id"]: row for row in read_lines(table)}
     for name, row in row_of.items():
-        if name in case.get("twins", ()):
-            twin = row_of[case["twins"][name]]
-            row |= {"file": twin["file"], "sha256": twin["sha256"]}
+        row |= case.get("rows", {}).get(name, {})
         if "categories" in case:
             number, place = divmod(int(row["image_id"]), len(case["categories"]))
             row |= {"image_id": f"{number}", "category": case["categories"][place]}
         if "texts" in case:
             row |= {"file": f"{name}.txt", "sha256": name, **case["texts"]}
             text = f"A picture of {name}: a dark red ellipse and a light grey stripe."
-            (target / row["file"]).write_text(text, "utf-8")
+            (target / row["file"]).write_text(text)
     write_lines(target / table.name, row_of.values())
     [path] = source.glob("*set.json")
-    card = json.loads(path.read_text("utf-8"))
+    card = json.loads(path.read_text())
     write_lines(target / path.name, [card | case.get("card", {})])
     return row_of
 
 
 def write_ratings(path: Path, model: str, records: Sequence[Json]) -> None:
     """Write what two people think of descriptions; the second one read some in another version."""
-    lines = [["dataset", "sample", "model", "description", "rater", "rating"]]
+    lines = ["dataset,sample,model,description,rater,rating\n"]
     for number, record in enumerate(records):
         text = record["results"][0].get("text")
         if text and number % 5:
-            place = ["photos", record["unit"], model]
-            lines.append([*place, text, "ann", f"{1 + number % 4}"])
-            lines.append([*place, text[number % 3 :], "bob", f"{1 + number % 5}"])
-    with path.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows(lines)
+            place = f"photos,{record['unit']},{model}"
+            lines.append(f'{place},"{text}",ann,{1 + number % 4}\n')
+            lines.append(f'{place},"{text[number % 3 :]}",bob,{1 + number % 5}\n')
+    path.write_text("".join(lines))

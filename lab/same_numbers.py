@@ -15,6 +15,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from shutil import unpack_archive
 from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
 
@@ -22,44 +23,43 @@ from lab.made_folders import make_folders, read_lines
 
 SCORES = "reports/scores"
 RENAMED = {
-    r"\b(whole_)?(fid|frechet_\w+?)(?=$|_at_|_std$)": r"\1frechet",
-    r"^(perception|cognition)$": r"ability/\1/score_sum",
-    r"^((?:capability|combination)/.*/)grade": r"\1total",
+    r"\b(whole_)?(fid|frechet_(?!at_|n$|low$|high$|std$)\w+?)(?=$|_at_|_std$)": r"\1frechet",
+    r"(fidelity.*)\bsamples$": r"\1frechet_n",
+    r"(genception.*)\bsamples$": r"\1whole_frechet_n",
+    r": (perception|cognition)$": r": ability/\1/score_sum",
+    r"((?:capability|combination)/.*/)grade": r"\1total",
 }
 """A pattern in a name of schema 2 → what schema 3 has in its place."""
-LAST = re.compile("(.*/)?(whole_)?frechet(_at_[0-9]+)?")
-"""A distance; the last of these by the alphabet is over all samples and the largest t."""
 
 ALLOWED: Mapping[str, str] = {
     r"_n is [0-9]+, was None$": "how many samples stand behind a number is new",
     r": repeat/.* is None, was": "each repeat alone is in the rows",
 }
 """A pattern of a line about a difference → its reason."""
-
 WRONG = "differ"
 MOST_SHOWN = 50
 
 Table: TypeAlias = dict[str, Any]
-"""Name → the number, count or text of a score or of its rows."""
+"""Score and name → the number, count or text of a score or of its rows."""
 
 
-def table_of(folder: Path) -> Table:
-    """Read every value of a score and of its rows; what is null is left out."""
-    score = json.loads((folder / "score.json").read_text("utf-8"))
+def values_of(folder: Path) -> Iterator[tuple[str, Any]]:
+    """Yield every value of a score and of its rows."""
+    score = json.loads((folder / "score.json").read_text())
     if "error" in score:
-        return dict(score)
-    table = dict(numbers_3(score) if "numbers" in score else numbers_2(score))
+        yield "error", score["error"]
+        return
+    yield from numbers_3(score) if "numbers" in score else numbers_2(score)
     for part in ("scored", "counted", "total", "outcomes", "details"):
-        table.update(leaves(score.get(part), part))
+        yield from leaves(score.get(part), part)
     for flag in score["flags"]:
-        table[f"flag: {flag}"] = True
+        yield f"flag: {flag}", True
     for row in read_lines(folder / "rows.jsonl"):
-        table.update(leaves(row, f"row {row['unit']}"))
-    return table
+        yield from leaves(row, f"row {row['unit']}")
 
 
 def leaves(value: Any, name: str) -> Iterator[tuple[str, Any]]:
-    """Yield the values in nested JSON by the way to each."""
+    """Yield the values in nested JSON by the way to each; null is none."""
     if isinstance(value, list):
         value = dict(enumerate(value))
     if isinstance(value, dict):
@@ -70,94 +70,45 @@ def leaves(value: Any, name: str) -> Iterator[tuple[str, Any]]:
 
 
 def numbers_3(score: Table) -> Iterator[tuple[str, Any]]:
-    """Yield the numbers of a score that are rows, as ``category/living/gc_at_5_low``."""
+    """Yield numbers that are rows, by names such as ``category/living/gc_at_5_low``."""
     for row in score["numbers"]:
         name = row["metric"]
         if "group" in row:
             name = f"{row['group_kind']}/{row['group']}/{name}"
+        yield f"{name}_n", row.get("n")  # the last t's stays
         if "t" in row:
             name += f"_at_{row['t']}"
-        for column in ("value", "low", "high", "std", "n"):
-            if column in row:
-                yield name if column == "value" else f"{name}_{column}", row[column]
+        yield name, row.get("value")
+        for end in ("low", "high", "std"):
+            yield f"{name}_{end}", row.get(end)
 
 
 def numbers_2(score: Table) -> Iterator[tuple[str, Any]]:
-    """Yield the numbers of a score that are keys in dictionaries, under their new names."""
-    named = {"": dict(score["metrics"])}
-    for kind, groups in score["groups"].items():
-        for group, metrics in groups.items():
-            named[f"{kind}/{group}/"] = metrics
+    """Yield numbers that are keys in dictionaries, by such names."""
+    yield from leaves(score["groups"], "")
+    yield from score["metrics"].items()
     for point in score["curves"].get("vote", ()):  # other curves repeat numbers
-        named[""][f"vote_at_{point['step']}"] = point["value"]
-    for start, metrics in named.items():
-        names = {key: start + key for key in metrics}
-        for pattern, new in RENAMED.items():
-            names = {key: re.sub(pattern, new, names[key]) for key in names}
-        if "samples" in metrics:  # of the last distance over all of them
-            distances = [name for name in names.values() if LAST.fullmatch(name)]
-            names["samples"] = f"{max(distances)}_n"
-        for key, value in metrics.items():
-            yield names[key], value
+        yield f"vote_at_{point['step']}", point["value"]
 
 
-def read_scores(folder: Path) -> dict[str, Table]:
-    """Read every score below a folder, by its path."""
-    tables = {}
-    for path in sorted(folder.rglob("score.json")):
-        name = path.parent.relative_to(folder).as_posix()
-        tables[name] = table_of(path.parent)
-    return tables
-
-
-def score_folders(tree: Path, folders: Path, target: Path) -> dict[str, Table]:
-    """Score made folders by the code of a checkout."""
+def scores_of(tree: Path, folders: Path, target: Path) -> Table:
+    """Return the values of a checkout's scores, and of those that it gives made folders."""
     target.mkdir()
     driver = Path(__file__).with_name("score_folders.py")
     arguments = map(str, (driver, tree, folders, target))
     environment = os.environ | {"PYTHONPATH": f"{tree.resolve() / 'src'}"}
     subprocess.run([sys.executable, "-P", *arguments], env=environment, check=True)
-    return read_scores(target)
-
-
-def differences(old: Table, new: Table, tolerance: float) -> Iterator[str]:
-    """Yield a line for each value that differs."""
-    for name in sorted(old.keys() | new.keys()):
-        one = old.get(name)
-        two = new.get(name)
-        is_same = one == two
-        if isinstance(one, float) and isinstance(two, float):
-            is_same = math.isclose(one, two, rel_tol=tolerance, abs_tol=tolerance)
-        if not is_same:
-            yield f"{name} is {two!r}, was {one!r}"
-
-
-def main() -> int:
-    """Print what differs; exit code 1 if something does without a reason."""
-    revision = sys.argv[1]
-    tolerance = float(sys.argv[2]) if len(sys.argv) > 2 else 1e-12
-    with TemporaryDirectory() as temporary:
-        top = Path(temporary)
-        tree = top / "tree"
-        git = ("git", "worktree")
-        subprocess.run([*git, "add", "--quiet", "--detach", tree, revision], check=True)
-        make_folders(top / "folders")
-        old = read_scores(tree / SCORES)
-        old |= score_folders(tree, top / "folders", top / "old")
-        new = read_scores(Path(SCORES))
-        new |= score_folders(Path(), top / "folders", top / "new")
-        subprocess.run([*git, "remove", "--force", tree], check=True)
-    counts: Counter[str] = Counter()
-    for score in sorted(old.keys() | new.keys()):
-        for line in differences(old.get(score, {}), new.get(score, {}), tolerance):
-            reason = reason_of(f"{score}: {line}")
-            counts[reason] += 1
-            if reason == WRONG and counts[WRONG] <= MOST_SHOWN:
-                print(f"{score}: {line}")
-    print(f"{sum(map(len, new.values())):,} values of {len(new)} scores")
-    for reason, count in counts.items():
-        print(f"{count:,} {reason}")
-    return 1 if counts[WRONG] else 0
+    table: Table = {}
+    for top in (tree / SCORES, target):
+        for path in top.rglob("score.json"):
+            score = path.parent.relative_to(top).as_posix()
+            for name, value in values_of(path.parent):
+                full = f"{score}: {name.removeprefix('/')}"
+                for pattern, new in RENAMED.items():
+                    full = re.sub(pattern, new, full)
+                if value is not None:
+                    table[full] = value
+    return table
 
 
 def reason_of(line: str) -> str:
@@ -166,6 +117,37 @@ def reason_of(line: str) -> str:
         if re.search(pattern, line):
             return f"differ as they may: {reason}"
     return WRONG
+
+
+def main() -> int:
+    """Print what differs; exit code 1 if something does without a reason."""
+    revision = sys.argv[1]
+    tolerance = float(sys.argv[2]) if len(sys.argv) > 2 else 1e-12
+    with TemporaryDirectory() as temporary:
+        top = Path(temporary)
+        packed = f"{top / 'tree.tar'}"
+        archive = ["git", "archive", f"--output={packed}", revision]
+        subprocess.run([*archive, "src", "params.yaml", SCORES], check=True)
+        unpack_archive(packed, top / "tree")
+        make_folders(top / "folders")
+        old = scores_of(top / "tree", top / "folders", top / "old")
+        new = scores_of(Path(), top / "folders", top / "new")
+    counts = Counter({WRONG: 0})
+    for name in sorted(old.keys() | new.keys()):
+        one = old.get(name)
+        two = new.get(name)
+        is_same = one == two
+        if isinstance(one, float) and isinstance(two, float):
+            is_same = math.isclose(one, two, rel_tol=tolerance, abs_tol=tolerance)
+        if not is_same:
+            line = f"{name} is {two!r}, was {one!r}"
+            reason = reason_of(line)
+            counts[reason] += 1
+            if reason == WRONG and counts[WRONG] <= MOST_SHOWN:
+                print(line)
+    for reason, count in {"values": len(new), **counts}.items():
+        print(f"{count:>8,} {reason}")
+    return 1 if counts[WRONG] else 0
 
 
 if __name__ == "__main__":

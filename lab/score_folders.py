@@ -16,44 +16,42 @@ from driftledger.project.project import Project
 
 
 def scored(project: Project, folder: Path, features: FeatureStore) -> Any:
-    """Return the score of a folder and its rows. Here alone versions differ."""
-    case = json.loads((folder / "case.json").read_text("utf-8"))
+    """Return a benchmark, and the score of a folder with its rows. Here alone versions differ."""
+    case = json.loads((folder / "case.json").read_text())
     spec = benchmark(case["benchmark"])
     section = project.settings.section(spec.name)
     settings = {"min_coverage": 0.0, "unread": "worst", **case["settings"]}
+    section = section.model_validate({**section.model_dump(), **settings})
     encoders = {}
     for role, name in case.get("encoders", {}).items():
         encoders[role] = project.component("encoders", name)
     ratings = folder / "ratings.csv"
-    fields = {
+    fields: dict[str, Any] = {
         "keys": {"model": case["models"][0], **case["keys"]},
         "folders": {spec.data.name: folder / "data", spec.collects.name: folder},
-        "section": section.model_copy(update=settings),
+        "section": section,
         "seed": 1,
         "encoders": encoders,
         "beside": {"ratings": ratings} if ratings.exists() else {},
         "features": features,
     }
     if hasattr(scoring, "ToScore"):  # before numbers were rows
-        return spec.score(scoring.ToScore(**fields))
-    return spec.score(scoring.Scoring(spec, **fields))
+        return spec, spec.score(scoring.ToScore(**fields))
+    return spec, spec.score(scoring.Scoring(spec, **fields))
 
 
 def main() -> None:
-    """Write the score of every folder and its rows, or the error, as JSON."""
+    """Write the score of every folder and its rows, or the error."""
     tree, folders, target = map(Path, sys.argv[1:])
     project = Project(tree, own_code=True, resolved={})
     features = FeatureStore()
-    for folder in sorted(folders.iterdir()):
-        try:
-            score, rows = scored(project, folder, features)
-            texts = [json.dumps(each.to_dict()) for each in (score, *rows)]
-        except Exception as error:  # one folder's must not hide the others' numbers
-            texts = [json.dumps({"error": repr(error)})]
+    for folder in folders.iterdir():
         out = target / folder.name
-        out.mkdir()
-        (out / "score.json").write_text(texts[0], "utf-8")
-        (out / "rows.jsonl").write_text("\n".join(texts[1:]), "utf-8")
+        try:
+            scoring.write_score(out, *scored(project, folder, features))
+        except Exception as error:  # one folder's must not hide the others' numbers
+            out.mkdir()
+            (out / "score.json").write_text(json.dumps({"error": repr(error)}))
 
 
 if __name__ == "__main__":
