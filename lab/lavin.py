@@ -8,27 +8,32 @@ repository.
 
 from collections.abc import Callable
 from pathlib import Path
+from statistics import mean
 
 from driftledger.benchmarks._questions.parsing.reply import Parsed
 from driftledger.benchmarks._questions.parsing.yes_no import (
     parse_yes_no,
     read_literally,
 )
-from driftledger.benchmarks.mme.spec import SUBTASKS
-from driftledger.metrics import yes_no
+from driftledger.benchmarks.mme.spec import PER_IMAGE, SUBTASKS
+from driftledger.metrics.yes_no import image_score
 from lab.entry import new_app, run
 
 app = new_app(__doc__ or "")
 
 
-def subtask(file: Path, read: Callable[[str], Parsed[bool]]) -> yes_no.YesNoScores:
+def subtask(file: Path, read: Callable[[str], Parsed[bool]]) -> float:
     """Score one file: a line per question with image, question, right answer and reply, two lines
     per image."""
-    rows = [line.split("\t") for line in file.read_text(encoding="utf-8").splitlines()]
-    replies = [read(reply).value for _, _, _, reply in rows]
-    truth = [right.lower() == "yes" for _, _, right, _ in rows]
-    images = [str(number // 2) for number in range(len(rows))]
-    return yes_no.score(replies, truth, images, unread_is_wrong=True)
+    right = []
+    for line in file.read_text(encoding="utf-8").splitlines():
+        _, _, truth, reply = line.split("\t")
+        right.append(float(read(reply).value == (truth.lower() == "yes")))
+    scores = []
+    for place in range(0, len(right), PER_IMAGE):
+        pair = right[place : place + PER_IMAGE]
+        scores.append(image_score(pair) or 0.0)
+    return mean(scores)
 
 
 @app.command()
@@ -36,8 +41,8 @@ def main(folder: Path) -> None:
     """Print the scores of perception and cognition by each reader."""
     for name, read in (("tolerant", parse_yes_no), ("literal", read_literally)):
         for ability, subtasks in SUBTASKS.items():
-            scores = {each: subtask(folder / f"{each}.txt", read) for each in subtasks}
-            print(f"{name} {ability}: {yes_no.total(scores).score:.2f}")
+            total = sum(subtask(folder / f"{each}.txt", read) for each in subtasks)
+            print(f"{name} {ability}: {total:.2f}")
 
 
 if __name__ == "__main__":

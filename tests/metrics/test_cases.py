@@ -23,7 +23,6 @@ from driftledger.metrics import (
     self_awareness,
     sequential,
     structural,
-    yes_no,
 )
 from tests.support.cases import CASES
 
@@ -111,30 +110,6 @@ def of_self_awareness(case):
                 (above.sum() / below.sum() if below.any() else None),
                 number(expected[name]),
             )
-
-
-def of_yes_no(case):
-    read = {"yes": True, "no": False, None: None}
-    answers, truth = zip(
-        *((read[said], read[right]) for pair in case["images"] for said, right in pair),
-        strict=True,
-    )
-    images = [f"image {row // 2}" for row in range(len(truth))]
-    for expected, wrong in (
-        (case["expected"], False),
-        (case.get("unread_is_wrong", case["expected"]), True),
-    ):
-        measured = yes_no.score(answers, truth, images, unread_is_wrong=wrong)
-        yield (
-            measured._asdict(),
-            {name: number(value) for name, value in expected.items()},
-        )
-        yield (
-            yes_no.score(
-                answers[::-1], truth[::-1], images[::-1], unread_is_wrong=wrong
-            ),
-            measured,
-        )
 
 
 def of_capabilities(case):

@@ -38,7 +38,6 @@ from driftledger.metrics.repeats import mean_over_repeats, spread
 from driftledger.metrics.retrieval import hits, votes
 from driftledger.metrics.self_awareness import over_permutations, score
 from driftledger.metrics.structural import comparable, structural_similarity
-from driftledger.metrics.yes_no import YesNoScores, total
 
 Array = NDArray[np.float64]
 
@@ -538,26 +537,6 @@ def test_a_permutation_in_which_a_measure_has_no_value_is_left_out_of_its_mean()
     )
     assert (over["answer_rate"].mean, over["answer_accuracy"]) == (0.5, (1.0, None, 1))
     assert "known_unknowns" not in over
-
-
-def test_totals_of_published_scores():
-    """InternLM-XComposer-VL, as its repository prints it; Gemini1.5-Pro in GenCeption's table 2."""
-    perception = [
-        190.0,
-        158.33333333333331,
-        126.66666666666666,
-        165.0,
-        161.9047619047619,
-        150.2941176470588,
-    ]
-    perception += [159.75, 165.25, 126.25, 125.0]
-    scores = {
-        str(row): YesNoScores(0.0, 0.0, points, 60, 60)
-        for row, points in enumerate(perception)
-    }
-    assert total(scores).score == pytest.approx(1528.4488795518207, abs=1e-9)
-    lost = YesNoScores(None, None, None, 0, 60)
-    assert total(scores | {"lost": lost}) == (None, None, ("lost",))
 
 
 # Correlations, repeats

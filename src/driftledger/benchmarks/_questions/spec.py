@@ -1,7 +1,7 @@
 """The base of benchmarks over questions: their settings, calls, records of answers and traces."""
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from string import ascii_uppercase
 from typing import Annotated, Any, ClassVar, NamedTuple
@@ -43,7 +43,8 @@ from driftledger.data.records import (
     notes_of,
     read_questions,
 )
-from driftledger.scoring.metric import Input
+from driftledger.scoring.metric import Input, Value
+from driftledger.scoring.number import Number
 from driftledger.scoring.score import Groups, Numbers, Row, Rows, Score, Values
 
 READ = frozenset({Input.ANSWERS, Input.DATA})
@@ -62,14 +63,36 @@ class QuestionSection(Section):
 
 
 class ReadAnswer(NamedTuple):
-    """An answer, and its reading or grade."""
+    """An answer, its reading or grade, and what a score makes of that."""
 
+    question: QuestionEntry
     record: CollectedRecord
     outcome: Outcome
     read: Any
     """An option's id, a yes, a grade; None where nothing could be read."""
     how: str
     """The rule by which it was read."""
+    taken: Any = None
+    """The reading that is scored, also of a refusal; None where there is none."""
+    worth: float | None = None
+    """From 0 to 1; None where it is not in the denominators."""
+
+    @property
+    def variant(self) -> int:
+        """Which order of the options or which grading, from 0."""
+        return self.record.step - 1 + self.record.repeat
+
+    def value(self, metric: str, worth: float, category: str) -> Value:
+        """Return what it is worth in a metric."""
+        return Value(
+            metric=metric,
+            t=None,
+            category=category,
+            sample=self.question.id,
+            cluster=self.question.cluster,
+            repeat=self.variant,
+            value=worth,
+        )
 
 
 class QuestionBenchmark(OneCall):
@@ -109,9 +132,89 @@ class QuestionBenchmark(OneCall):
     ) -> ReadAnswer:
         """Read an answer; pure, so that scoring and traces do it whenever they need it."""
         answer = answer_of(record)
-        if not is_readable(answer):
-            return ReadAnswer(record, answer.outcome, read=None, how="no answer")
-        return ReadAnswer(record, *self.parsed(question, record, parser))
+        reading = Parsed[Any](answer.outcome, None, "no answer")
+        if is_readable(answer):
+            reading = self.parsed(question, record, parser)
+        return ReadAnswer(
+            question,
+            record,
+            outcome=reading.outcome,
+            read=reading.value,
+            how=reading.how,
+        )
+
+    def taken(self, answer: ReadAnswer, section: Any) -> Any:
+        """Return the reading that is scored; a subclass says what a refusal counts as."""
+        return answer.read
+
+    def worth(self, question: QuestionEntry, taken: Any) -> float:
+        """Return what a reading is worth, from 0 to 1; one of None is wrong."""
+        raise NotImplementedError
+
+    def graded(
+        self, given: Scoring, records: Iterable[CollectedRecord]
+    ) -> list[ReadAnswer]:
+        """Return every answer with its worth, by question, then by order or grading.
+
+        What nothing could be read in is wrong if ``unread`` is worst, except in a failed call,
+        which says nothing of the model.
+
+        Raises:
+            StoreError: an answer or grading has no record.
+        """
+        places = {entry.id: place for place, entry in enumerate(given.questions)}
+        own = [record for record in records if record.step]
+        own.sort(key=lambda record: (places[record.unit], record.step, record.repeat))
+        steps = {record.step for record in own}
+        given.require(product(places, steps, {record.repeat for record in own}))
+        parser = self.selected_parser(given.section)
+        unread_is_wrong = given.section.unread == "worst"
+        answers = []
+        for record in own:
+            question = given.questions[places[record.unit]]
+            answer = self.read(question, record, parser)
+            taken = self.taken(answer, given.section)
+            worth = None
+            is_wrong = unread_is_wrong and answer.outcome is not Outcome.FAILED
+            if taken is not None or is_wrong:
+                worth = self.worth(question, taken)
+            answers.append(answer._replace(taken=taken, worth=worth))
+        return answers
+
+    def score_of(
+        self,
+        given: Scoring,
+        answers: Sequence[ReadAnswer],
+        numbers: Sequence[Number],
+        *,
+        flags: Sequence[str] = (),
+        details: Json | None = None,
+    ) -> Score:
+        """Return the score that has these numbers of these answers.
+
+        Raises:
+            CoverageError: no answer is in the denominators.
+        """
+        scored = sum(answer.taken is not None for answer in answers)
+        counted = sum(answer.worth is not None for answer in answers)
+        total = len(answers)
+        lost = []
+        for answer in sorted(answers, key=lambda answer: answer.variant):
+            if answer.read is None and answer.outcome is not Outcome.REFUSED:
+                lost.append(f"{answer.record.unit}: {answer.outcome}, {answer.how}")
+        notes = given.too_little(
+            total - len(lost), total, "answers could be read", lost, counted
+        )
+        return given.score(
+            numbers,
+            scored=scored,
+            counted=counted,
+            total=total,
+            outcomes=(answer.outcome for answer in answers),
+            flags=[*notes, *flags],
+            details=details,
+            parser=self.selected_parser(given.section),
+        )
 
     def traces(self, folders: Folders, score: Score, rows: Rows) -> Iterator[Trace]:
         """Yield the questions of these rows, with every answer to them and how it was read."""
@@ -252,6 +355,17 @@ class GradedAnswers(FromRecords):
             absent=absent,
             details=dict(details or {}),
         )
+
+
+def refusals(answers: Iterable[ReadAnswer], metric: str) -> Iterator[Value]:
+    """Yield 1 of each answer that declines, 0 of others; a failed call gave none.
+
+    They are in no category, so that no group has them.
+    """
+    for answer in answers:
+        if answer.outcome is not Outcome.FAILED:
+            declines = float(answer.outcome is Outcome.REFUSED)
+            yield answer.value(metric, declines, category="")._replace(repeat=0)
 
 
 def question_row(

@@ -3,52 +3,48 @@
 Fu et al., "MME: A Comprehensive Evaluation Benchmark for Multimodal Large Language Models".
 """
 
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from math import inf
 from typing import Any, Literal
-
-import numpy as np
 
 from driftledger.benchmarks._questions.parsing import yes_no as parsing
 from driftledger.benchmarks._questions.parsing.reply import Parsed
 from driftledger.benchmarks._questions.spec import (
     READ,
-    GradedAnswers,
     QuestionBenchmark,
     QuestionSection,
+    ReadAnswer,
     answer_of,
     joint_outcome,
     question_stages,
     readings_of,
+    refusals,
 )
 from driftledger.benchmarks.base import Layout
 from driftledger.benchmarks.records import CollectedRecord
-from driftledger.benchmarks.scoring import PERCENT, Ends, Scored, Scoring, interval_ends
+from driftledger.benchmarks.scoring import PERCENT, Scored, Scoring
+from driftledger.core.errors import first_few
 from driftledger.core.grouping import grouped
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.base import QuestionRules, SourceQuestion, folded
 from driftledger.data.records import QuestionEntry
-from driftledger.metrics import yes_no
-from driftledger.metrics.exact import exact_mean
-from driftledger.metrics.intervals import (
-    Estimate,
-    mean_interval,
-    proportion_interval,
-    share_interval,
-)
+from driftledger.metrics.yes_no import image_score
 from driftledger.scoring.means import (
     mean_over_categories,
+    numbers,
     proportion,
     ratio,
     sum_over_categories,
 )
-from driftledger.scoring.metric import Metric, MetricTable, ShownIn
-from driftledger.scoring.score import Numbers, Row, Rows
+from driftledger.scoring.metric import Metric, MetricTable, ShownIn, Value
+from driftledger.scoring.number import Number
+from driftledger.scoring.score import Row
 
 PER_IMAGE = 2
 """Questions about each image; accuracy+ counts the images with both answered right."""
+BOTH_RIGHT = 2 * PERCENT
+"""The score of an image with both answered right."""
 SUBTASKS = {
     "perception": (
         *("existence", "count", "position", "color", "posters"),
@@ -116,10 +112,12 @@ class MMEQuestions(QuestionRules):
 
 
 _PAPER = "Fu et al., MME, section 2.2"
-_score = partial(Metric, source=f"yes_no.total; {_PAPER}", needs=READ, range=(0, 200))
+_score = partial(
+    Metric, source=f"yes_no.image_score; {_PAPER}", needs=READ, range=(0, 200)
+)
 _share = partial(
     Metric,
-    source=f"yes_no.score; {_PAPER}",
+    source=f"exact.exact_mean; {_PAPER}",
     needs=READ,
     estimate=ratio,
     is_ratio=True,
@@ -142,7 +140,8 @@ class MME(QuestionBenchmark):
         _score(
             "score",
             "score",
-            "100 · (accuracy + accuracy+) of a category, mean over categories; 0 to 200",
+            "100 · (accuracy + accuracy+) over the images of a category of which both answers "
+            "count, mean over categories; 0 to 200",
             estimate=mean_over_categories,
             unit="0–200",
             in_rows=True,
@@ -178,7 +177,7 @@ class MME(QuestionBenchmark):
             "refused",
             "refused",
             "100 · answers that decline, which counts as wrong / answers",
-            source="yes_no.score",
+            source="exact.exact_mean",
             direction="neither",
         ),
     )
@@ -216,131 +215,108 @@ class MME(QuestionBenchmark):
         """Return whether each answer about an image is right; its score is of both together."""
         return row.values.get("correct", [])
 
+    def taken(self, answer: ReadAnswer, section: Any) -> Any:
+        """Take a refusal for the wrong answer: the image shows what is right."""
+        if answer.outcome is Outcome.REFUSED:
+            return answer.question.answer != "yes"
+        return answer.read
+
+    def worth(self, question: QuestionEntry, taken: bool | None) -> float:
+        """Return 1 for what is right, else 0."""
+        return float(taken == (question.answer == "yes"))
+
     def score(self, given: Scoring) -> Scored:
-        """Score answers per category, their sum and mean, and accuracies over all questions.
+        """Score images per category, their sum and mean, and accuracies over all questions."""
+        answers = self.graded(given, given.read())
+        rows = [image_row(image, pair) for image, pair in by_image(answers).items()]
+        images = [value for row in rows for value in score_of_image(row)]
+        sums = [image._replace(metric="score_sum") for image in images]
+        values = [
+            *images,
+            *(both_right(image) for image in images),
+            *right_answers(answers),
+            *refusals(answers, "refused"),
+        ]
+        confidence = given.section.confidence
+        categories = {row.group: [row.group] for row in rows}
+        kinds = {"category": categories, "group": given.question_set.groups}
+        of_score = numbers(values, self.metrics, kinds, confidence)
+        of_score += numbers(sums, self.metrics, {"ability": SUBTASKS}, confidence)
+        lost = categories.keys() - {image.category for image in images}
+        of_score = with_reasons(of_score, sorted(lost))
+        return Scored(self.score_of(given, answers, of_score), rows)
 
-        To decline is a wrong answer here, where everything can be known from the image.
-        """
-        graded = GradedAnswers(given, self)
-        questions = graded.questions
-        grades = [each[0] for each in graded.by_question]
-        truth = []
-        answers = []
-        correct = []
-        categories = []
-        images = []
-        for question, grade in zip(questions, grades, strict=True):
-            right = question.answer == "yes"
-            category = question.category or "all"
-            answer = not right if grade.outcome is Outcome.REFUSED else grade.read
-            truth.append(right)
-            answers.append(answer)
-            correct.append(float(answer == right))
-            categories.append(category)
-            # Two categories may use one name for an image.
-            images.append(f"{category}/{question.image_id}")
-        read = np.array([answer is not None for answer in answers])
-        wrong = graded.wrong[:, 0]
-        overall = yes_no.score(answers, truth, images, unread_is_wrong=wrong)
-        by_category = yes_no.by_category(
-            answers, truth, images, categories, unread_is_wrong=wrong
-        )
-        counted = read | wrong
-        rows = []
-        for image, pair in grouped(
-            range(len(images)), lambda index: images[index]
-        ).items():
-            readings = readings_of([grades[index] for index in pair])
-            worth = [correct[index] if counted[index] else None for index in pair]
-            value = None
-            if None not in worth and len(worth) == PER_IMAGE:
-                answered = [correct[index] for index in pair]
-                value = PERCENT * (exact_mean(answered) + all(answered))
-            row = Row(
-                unit=image,
-                group=categories[pair[0]],
-                cluster=image,
-                outcome=joint_outcome(readings["outcomes"]),
-                values={"score": [value], "correct": worth},
-                extra={
-                    "questions": [questions[index].id for index in pair],
-                    **readings,
-                },
+
+def by_image(answers: Iterable[ReadAnswer]) -> dict[str, list[ReadAnswer]]:
+    """Group answers by their image; two categories may use one name for theirs."""
+    return grouped(answers, image_of)
+
+
+def image_of(answer: ReadAnswer) -> str:
+    """Return the name of an answer's image within its category."""
+    return f"{category_of(answer)}/{answer.question.image_id}"
+
+
+def category_of(answer: ReadAnswer) -> str:
+    """Return the category of an answer's question."""
+    return answer.question.category or "all"
+
+
+def image_row(image: str, pair: Sequence[ReadAnswer]) -> Row:
+    """Return the row of an image: whether each answer is right, and what both are worth."""
+    correct = [answer.worth for answer in pair]
+    readings = readings_of(pair)
+    questions = [answer.question.id for answer in pair]
+    return Row(
+        unit=image,
+        group=category_of(pair[0]),
+        cluster=image,
+        outcome=joint_outcome(readings["outcomes"]),
+        values={"score": [image_score(correct)], "correct": correct},
+        extra={"questions": questions, **readings},
+    )
+
+
+def score_of_image(row: Row) -> Iterator[Value]:
+    """Yield the score of an image, if both answers count."""
+    for score in row.values["score"]:
+        if score is not None:
+            yield Value(
+                metric="score",
+                t=None,
+                category=row.group,
+                sample=row.unit,
+                cluster=row.cluster,
+                repeat=0,
+                value=score,
             )
-            rows.append(row)
-        intervals = _intervals(rows, given.section.confidence)
-        metrics = _values(overall._replace(score=None)) | {"refused": graded.refused}
-        together = yes_no.total(by_category)
-        if together.score is not None and together.mean is not None:
-            metrics |= {"score": together.mean, "score_sum": together.score}
-        for ability, members in SUBTASKS.items():
-            if by_category.keys() >= {
-                *members
-            }:  # the sum of fewer would mean something else
-                total = _joined(by_category, members).score
-                if total is not None:
-                    metrics[ability] = total
-        groups = {
-            "category": {name: _values(values) for name, values in by_category.items()}
-        }
-        for name, names in graded.groups.items():
-            mean = _joined(by_category, names).mean
-            group = groups.setdefault("group", {})
-            if mean is not None:
-                group[name] = {"score": mean}
-        absent = {
-            f"{name}: score": "nothing could be read" for name in together.missing
-        }
-        return Scored(
-            graded.score(
-                metrics | intervals.metrics,
-                groups,
-                read=read[:, None],
-                absent=absent | intervals.absent,
-            ),
-            rows,
-        )
 
 
-def _values(measured: yes_no.YesNoScores) -> Numbers:
-    values = {}
-    for name, share in (
-        ("accuracy", measured.accuracy),
-        ("accuracy_plus", measured.accuracy_plus),
-    ):
-        if share is not None:
-            values[name] = PERCENT * share
-    if measured.score is not None:
-        values["score"] = measured.score
-    return values
+def both_right(image: Value) -> Value:
+    """Return 1 for an image with both answers right, from its score."""
+    is_right = image.value == BOTH_RIGHT
+    return image._replace(metric="accuracy_plus", value=float(is_right))
 
 
-def _joined(
-    by_category: Mapping[str, yes_no.YesNoScores], members: Iterable[str]
-) -> yes_no.Total:
-    return yes_no.total({name: by_category[name] for name in members})
+def right_answers(answers: Iterable[ReadAnswer]) -> Iterator[Value]:
+    """Yield 1 of each right answer, 0 of each wrong one."""
+    for answer in answers:
+        if answer.worth is not None:
+            value = answer.value("accuracy", answer.worth, category_of(answer))
+            yield value._replace(cluster=image_of(answer))
 
 
-def _intervals(rows: Rows, confidence: float) -> Ends:
-    """Return the intervals of accuracy, accuracy+ and the mean over categories.
-
-    They are over images, two questions each.
-    """
-    worth = np.array([row.values["correct"] for row in rows], dtype=np.float64)
-    right = np.nansum(worth, axis=1)
-    totals = np.isfinite(worth).sum(axis=1)
-    accuracy = share_interval(right, totals, [row.unit for row in rows], confidence)
-    scores = [row.values["score"][0] for row in rows]
-    incomplete = scores.count(None)
-    if incomplete:
-        why = f"{incomplete} images have a question without an answer that counts"
-        plus = score = Estimate(math.nan, math.inf, df=0.0, reason=why)
-    else:
-        plus = proportion_interval(right == totals, confidence)
-        groups = [row.group for row in rows]
-        score = mean_interval(np.array(scores, float), groups, confidence).within(
-            0, 2 * PERCENT
-        )
-    shares = interval_ends({"accuracy": accuracy, "accuracy_plus": plus}, PERCENT)
-    means = interval_ends({"score": score})
-    return Ends(shares.metrics | means.metrics, shares.absent | means.absent)
+def with_reasons(of_score: Sequence[Number], lost: Sequence[str]) -> list[Number]:
+    """Return numbers without those over all categories if some have no score, which are named."""
+    if not lost:
+        return [*of_score]
+    kept = []
+    for number in of_score:
+        if not (number.is_whole and number.metric in ("score", "score_sum")):
+            kept.append(number)
+    for metric in ("score", "score_sum"):
+        kept.append(Number(metric=metric, why=f"no score of {first_few(lost)}"))
+    for name in lost:
+        why = "no image has two answers that count"
+        kept.append(Number(metric="score", group_kind="category", group=name, why=why))
+    return kept
