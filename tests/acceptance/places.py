@@ -18,7 +18,7 @@ RUN = "regions_fine/painter/layout"
 MODULES = {
     "gc_at": "driftledger.metrics.drift",
     "frechet_distance": "driftledger.metrics.frechet",
-    "score": "driftledger.metrics.self_awareness",
+    "worths": "driftledger.metrics.self_awareness",
     "top1": "driftledger.metrics.retrieval",
     "class_mean": "driftledger.metrics.retrieval",
     "vote": "driftledger.metrics.retrieval",
@@ -44,7 +44,7 @@ STABLE = {
     "driftledger.benchmarks.one_call": "OneCallPerSample",
     "driftledger.benchmarks.registry": "question_rules",
     "driftledger.benchmarks.settings": "Section",
-    "driftledger.metrics": "drift frechet retrieval self_awareness capabilities yes_no "
+    "driftledger.metrics": "drift frechet retrieval self_awareness yes_no "
     "structural ranks correlation ratings changes paired intervals sequential",
 }
 """What people's code may name: the reference, and what ``driftledger new`` writes imports: module →

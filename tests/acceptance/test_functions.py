@@ -58,11 +58,21 @@ def test_frechet_distance_is_that_of_two_normal_distributions(case):
     assert [called(case)] == approximately(case["gives"], abs=1e-6)
 
 
-@pytest.mark.parametrize("case", of("score"))
+def questions_of_mm_sap():
+    return [case for case in CASES if "questions" in case]
+
+
+@pytest.mark.parametrize("case", questions_of_mm_sap(), ids=lambda case: case["note"])
 def test_self_awareness_by_the_equations_of_mm_sap(case):
-    measures = called(case)
-    found = [getattr(measures, name) for name in case["gives"]]
-    assert found == approximately([*case["gives"].values()])
+    """A measure is the mean over the questions that are in its denominator."""
+    worths = import_module(MODULES["worths"]).worths
+    values = []
+    for choice, correct, refusal, subset in case["questions"]:
+        known = {"correct": correct, "refusal": refusal, "subset": subset}
+        values.append(worths(choice, **known))
+    for measure, expected in case["gives"].items():
+        own = [worth[measure] for worth in values if measure in worth]
+        assert [sum(own) / len(own)] == approximately([expected])
 
 
 @pytest.mark.parametrize("case", of("top1", "class_mean", "vote", "competition_ranks"))

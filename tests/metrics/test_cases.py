@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 
 from driftledger.metrics import (
-    capabilities,
     drift,
     neighbours,
     paired,
@@ -24,6 +23,7 @@ from driftledger.metrics import (
     sequential,
     structural,
 )
+from driftledger.metrics.exact import exact_mean
 from tests.support.cases import CASES
 
 FOLDER = CASES / "metrics"
@@ -89,36 +89,24 @@ def of_retrieval(case):
 
 
 def of_self_awareness(case):
-    subset, *ids = zip(*case["questions"], strict=True)
-    correct, refusal, choices = map(np.array, ids)
-    for expected, wrong in (
+    """Each measure is the mean of what answers are worth in it; an unread one may count."""
+    for expected, unread_counts in (
         (case["expected"], False),
         (case.get("unread_is_wrong", case["expected"]), True),
     ):
-        measured = self_awareness.score(
-            choices, correct, refusal, subset, unread_is_wrong=wrong
-        )
-        yield (
-            measured._asdict(),
-            {name: number(value) for name, value in expected.items()},
-        )
-        one_by_one = self_awareness.ratios(
-            choices, correct, refusal, subset, unread_is_wrong=wrong
-        )
-        for name, (above, below) in one_by_one.items():
-            yield (
-                (above.sum() / below.sum() if below.any() else None),
-                number(expected[name]),
+        values = {name: [] for name in self_awareness.MEASURES}
+        for subset, *ids in case["questions"]:
+            correct, refusal, choice = (None if at == -1 else at for at in ids)
+            if choice is None and not unread_counts:
+                continue
+            worths = self_awareness.worths(
+                choice, correct=correct, refusal=refusal, subset=subset
             )
-
-
-def of_capabilities(case):
-    yield tuple(capabilities.score(case["grades"])), tuple(map(number, case["total"]))
-    for function in (capabilities.by_capability, capabilities.by_combination):
-        measured = function(case["grades"], case["capabilities"])
-        yield list(measured), list(case[function.__name__])
-        for name, expected in case[function.__name__].items():
-            yield tuple(measured[name]), tuple(map(number, expected))
+            for name, worth in worths.items():
+                values[name].append(worth)
+        for name, own in values.items():
+            found = exact_mean(own) if own else None
+            yield found, number(expected[name])
 
 
 def of_structural(case):

@@ -34,9 +34,8 @@ from driftledger.metrics.paired import (
     p_value,
     paired_interval,
 )
-from driftledger.metrics.repeats import mean_over_repeats, spread
+from driftledger.metrics.repeats import mean_over_repeats
 from driftledger.metrics.retrieval import hits, votes
-from driftledger.metrics.self_awareness import over_permutations, score
 from driftledger.metrics.structural import comparable, structural_similarity
 
 Array = NDArray[np.float64]
@@ -527,26 +526,11 @@ def test_levels_directions_and_letters_beyond_z():
         groups(["a", "a"], {}, confidence=0.95)
 
 
-# Questions
-
-
-def test_a_permutation_in_which_a_measure_has_no_value_is_left_out_of_its_mean():
-    declined = score(np.array([4]), np.array([1]), np.array([4]), ["basic"])
-    over = over_permutations(
-        [declined, score(np.array([1]), np.array([1]), np.array([4]), ["basic"])]
-    )
-    assert (over["answer_rate"].mean, over["answer_accuracy"]) == (0.5, (1.0, None, 1))
-    assert "known_unknowns" not in over
-
-
 # Correlations, repeats
 
 
 def test_spreads_are_numpys():
     values = dice(7).normal(size=(5, 3))
-    assert spread(values[:, 0].tolist())[:2] == pytest.approx(
-        (values[:, 0].mean(), values[:, 0].std()), rel=1e-12
-    )
     np.testing.assert_allclose(
         mean_over_repeats(list(values)), values.mean(axis=0), rtol=1e-12
     )

@@ -11,38 +11,11 @@ Source: Miller 2024, "Adding Error Bars to Evals" (arXiv 2411.00640), section 3.
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from driftledger.core.types import Float64
-from driftledger.metrics._checks import check_finite
 from driftledger.metrics.exact import exact_mean
-
-
-class Spread(NamedTuple):
-    """A score over repeats."""
-
-    mean: float
-    std: float | None
-    """√(Σ(x − mean)² / n); None for a single value."""
-    n: int
-
-
-def spread(values: Sequence[float]) -> Spread:
-    """Return the mean and standard deviation of one score over its repeats, both correctly rounded.
-
-    The deviation divides by n, not n − 1, as the papers' do: 99.40 ± 0.12 over five permutations of
-    400 questions (MM-SAP, table 2) would be at least 0.14 with n − 1, and MM-Vet's own scorer calls
-    ``numpy.std``.
-
-    >>> spread([0.25, 0.5, 0.75, 0.5])
-    Spread(mean=0.5, std=0.1767766952966369, n=4)
-    """
-    check_finite(values)
-    numbers = [*map(float, values)]
-    std = statistics.pstdev(numbers) if len(numbers) > 1 else None
-    return Spread(statistics.mean(numbers), std, len(numbers))
 
 
 def mean_over_repeats(values: Sequence[Float64]) -> Float64:

@@ -31,7 +31,7 @@ def test_who_always_says_a_gets_what_the_permutations_put_there(tmp_path):
     for record in exam.records():
         question = questions[record.unit]
         right += record.extra["order"][0] in accepted[question.subset or ""](question)
-    assert score.metrics["score"] == pytest.approx(100 * right / 30)
+    assert score.find("score").value == pytest.approx(100 * right / 30)
 
 
 def test_an_answer_in_another_order_than_the_seed_gives_is_found(tmp_path):

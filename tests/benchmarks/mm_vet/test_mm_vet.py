@@ -305,7 +305,7 @@ def test_a_strict_reader_takes_what_the_published_evaluator_takes(
         min_coverage=0.1,
     ).collect()
     made = asked.score()
-    assert made.score.metrics["total"] == pytest.approx(total)
+    assert made.score.find("total").value == pytest.approx(total)
     assert (made.score.scored, made.score.counted, made.score.total) == (read, 8, 8)
     assert sum(len(said(record)) for record in asked.records()) == calls
     assert made.score.inputs.protocol["parser"] == parser
@@ -321,8 +321,9 @@ def test_grades_between_two_tenths_are_scored_as_what_they_are_in_any_order(tmp_
     exam.read_as([(Outcome.OK, grade) for grade in (0.75, 0.5, 0.333, 0.25)])
     exam.rewrite(exam.records()[::-1])
     score, rows = exam.score()
+    total = score.find("total")
     # of gradings of 54.15 and 37.5
-    assert (score.metrics["total"], score.metrics["total_std"]) == (45.825, 8.325)
+    assert (total.value, total.std) == pytest.approx((45.825, 8.325), rel=1e-12)
     expected = share_interval(
         np.array([1250, 583]),
         np.array([2000, 2000]),
@@ -330,9 +331,7 @@ def test_grades_between_two_tenths_are_scored_as_what_they_are_in_any_order(tmp_
         score.confidence,
     )
     assert expected.interval is not None
-    assert score.interval("total") == pytest.approx(
-        [100 * end for end in expected.interval]
-    )
+    assert total.interval == pytest.approx([100 * end for end in expected.interval])
     assert [row.values["total"] for row in rows] == [[0.75, 0.5], [0.333, 0.25]]
 
 

@@ -1,15 +1,11 @@
 """The base of benchmarks over questions: their settings, calls, records of answers and traces."""
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from string import ascii_uppercase
 from typing import Annotated, Any, ClassVar, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from driftledger.benchmarks._names import named_score
 from driftledger.benchmarks._questions.parsing.reply import Parsed
 from driftledger.benchmarks.base import (
     QUESTION_SET,
@@ -26,34 +22,24 @@ from driftledger.benchmarks.records import (
     RecordedResult,
     stream_records,
 )
-from driftledger.benchmarks.scoring import PERCENT, FromRecords, Scoring, outcome_counts
+from driftledger.benchmarks.scoring import Scoring
 from driftledger.benchmarks.settings import Section, holding
 from driftledger.benchmarks.traces import Option, Shot, Shown, Step, Trace, values_of
 from driftledger.collect.call import Ask
 from driftledger.core.canonical import Json, sha256_of
-from driftledger.core.files import read_json
 from driftledger.core.grouping import grouped
 from driftledger.core.types import Conversation, Outcome, Subject, Turn
 from driftledger.data.question_sets.base import QuestionRules
 from driftledger.data.question_sets.places import with_images
-from driftledger.data.records import (
-    QUESTION_SET_CARD,
-    QuestionEntry,
-    QuestionSetCard,
-    notes_of,
-    read_questions,
-)
+from driftledger.data.records import QuestionEntry, read_questions
 from driftledger.scoring.metric import Input, Value
 from driftledger.scoring.number import Number
-from driftledger.scoring.score import Groups, Numbers, Row, Rows, Score, Values
+from driftledger.scoring.score import Row, Rows, Score
 
 READ = frozenset({Input.ANSWERS, Input.DATA})
 """The inputs of every number of a question benchmark."""
 
 ANOTHER_PROMPT = Rule("prompt", "another prompt asks another question")
-
-Flags = NDArray[np.bool_]
-"""Questions × variants or gradings."""
 
 
 class QuestionSection(Section):
@@ -147,9 +133,9 @@ class QuestionBenchmark(OneCall):
         """Return the reading that is scored; a subclass says what a refusal counts as."""
         return answer.read
 
+    @abstractmethod
     def worth(self, question: QuestionEntry, taken: Any) -> float:
         """Return what a reading is worth, from 0 to 1; one of None is wrong."""
-        raise NotImplementedError
 
     def graded(
         self, given: Scoring, records: Iterable[CollectedRecord]
@@ -279,84 +265,6 @@ class QuestionBenchmark(OneCall):
             )
 
 
-class GradedAnswers(FromRecords):
-    """The answers that a score over questions is computed from, each read or graded.
-
-    Raises:
-        CoverageError: no answer is in the denominators.
-        StoreError: an answer or grading has no record.
-    """
-
-    def __init__(self, given: Scoring, spec: QuestionBenchmark) -> None:
-        super().__init__(given, spec)
-        self._parser = spec.selected_parser(given.section)
-        self.questions = read_questions(self.data)
-        by_id = {question.id: question for question in self.questions}
-        answers = [each for each in self.records if each.step]
-        answers.sort(key=lambda each: (each.step, each.repeat))
-        steps = {each.step for each in answers}
-        self.require(product(by_id, steps, {each.repeat for each in answers}))
-        self.grades = [
-            spec.read(by_id[record.unit], record, self._parser) for record in answers
-        ]
-        unread_is_wrong = given.section.unread == "worst"
-        lost = []
-        ended = []
-        wrong = 0
-        for grade in self.grades:
-            if grade.outcome is not Outcome.FAILED:
-                ended.append(grade.outcome)
-            if grade.read is None and grade.outcome is not Outcome.REFUSED:
-                lost.append(f"{grade.record.unit}: {grade.outcome}, {grade.how}")
-                wrong += unread_is_wrong and grade.outcome is not Outcome.FAILED
-        total = len(self.grades)
-        read = total - len(lost)
-        self._flags = self.too_little(
-            read, total, "answers could be read", lost, read + wrong
-        )
-        card = read_json(self.data / QUESTION_SET_CARD, QuestionSetCard)
-        self.digest = card.digest
-        self.groups = card.groups
-        self.data_notes = notes_of(card, card.questions, "questions' images")
-        by_question = grouped(self.grades, lambda grade: grade.record.unit)
-        self.by_question = [by_question[question.id] for question in self.questions]
-        """Each question's grades, by variant and grading."""
-        outcomes = [[grade.outcome for grade in grades] for grades in self.by_question]
-        self.wrong: Flags = (np.array(outcomes) != Outcome.FAILED) & unread_is_wrong
-        """For each answer, whether it counts as wrong if nothing could be read in it: all or none,
-        except those of a failed call, which says nothing of the model."""
-        self.refused = PERCENT * ended.count(Outcome.REFUSED) / len(ended)
-        """The answers that decline, in percent; a failed call gave none."""
-
-    def score(  # type: ignore[override]
-        self,
-        metrics: Numbers,
-        groups: Groups,
-        read: Flags,
-        absent: dict[str, str],
-        *,
-        flags: Sequence[str] = (),
-        details: Mapping[str, Any] | None = None,
-    ) -> Score:
-        """Return the score, with where its numbers come from.
-
-        Args:
-            read: for each answer, whether it could be read.
-        """
-        return named_score(
-            self._spec,
-            **self.origin(
-                int(read.sum()), read.size, [*self._flags, *flags], parser=self._parser
-            ),
-            metrics=metrics,
-            groups=groups,
-            outcomes=outcome_counts(grade.outcome for grade in self.grades),
-            counted=int((read | self.wrong).sum()),
-            absent=absent,
-            details=dict(details or {}),
-        )
-
-
 def refusals(answers: Iterable[ReadAnswer], metric: str) -> Iterator[Value]:
     """Yield 1 of each answer that declines, 0 of others; a failed call gave none.
 
@@ -368,17 +276,21 @@ def refusals(answers: Iterable[ReadAnswer], metric: str) -> Iterator[Value]:
             yield answer.value(metric, declines, category="")._replace(repeat=0)
 
 
-def question_row(
-    question: QuestionEntry, grades: Sequence[ReadAnswer], values: Values, **extra: str
-) -> Row:
-    """Return the row of a question, with a value and a reading per grade."""
-    readings = readings_of(grades)
+def by_question(answers: Iterable[ReadAnswer]) -> Iterable[list[ReadAnswer]]:
+    """Return the answers to each question."""
+    return grouped(answers, lambda answer: answer.question.id).values()
+
+
+def question_row(own: Sequence[ReadAnswer], metric: str, **extra: str) -> Row:
+    """Return the row of a question from its answers: what each is worth in a metric."""
+    question = own[0].question
+    readings = readings_of(own)
     return Row(
         unit=question.id,
         group="all",
         cluster=question.cluster,
         outcome=joint_outcome(readings["outcomes"]),
-        values=values,
+        values={metric: [answer.worth for answer in own]},
         extra=extra | readings,
     )
 

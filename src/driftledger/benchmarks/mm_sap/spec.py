@@ -5,43 +5,39 @@ Language Models in Perception".
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
-import numpy as np
 from pydantic import Field
 
 from driftledger.benchmarks._questions.parsing import choice
 from driftledger.benchmarks._questions.parsing.reply import Parsed
 from driftledger.benchmarks._questions.spec import (
     READ,
-    GradedAnswers,
     QuestionBenchmark,
     QuestionSection,
+    ReadAnswer,
     answer_of,
+    by_question,
     question_row,
     question_stages,
+    refusals,
 )
 from driftledger.benchmarks.base import Layout, Rule, Scatter
 from driftledger.benchmarks.records import CollectedRecord
-from driftledger.benchmarks.scoring import PERCENT, Scored, Scoring, interval_ends
+from driftledger.benchmarks.scoring import PERCENT, Scored, Scoring
 from driftledger.benchmarks.settings import holding
 from driftledger.core.errors import CoverageError, unknown_name
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.base import QuestionRules, SourceQuestion, folded
 from driftledger.data.records import QuestionEntry
-from driftledger.metrics.intervals import share_interval
-from driftledger.metrics.self_awareness import (
-    MEASURES,
-    SUBSETS,
-    by_group,
-    over_permutations,
-    ratios,
-)
-from driftledger.scoring.means import ratio
-from driftledger.scoring.metric import Metric, MetricTable, ShownIn
-from driftledger.scoring.score import STD, Numbers, Rows, Score, Scores
+from driftledger.metrics import self_awareness
+from driftledger.metrics.self_awareness import ACCURACIES, MEASURES, SUBSETS
+from driftledger.scoring.means import Kinds, numbers, ratio
+from driftledger.scoring.metric import Metric, MetricTable, ShownIn, Value
+from driftledger.scoring.number import Number
+from driftledger.scoring.score import Rows, Score, Scores
 
 OPTIONS = 5
 """Options of a question, the refusal included."""
@@ -135,7 +131,7 @@ class MMSAPQuestions(QuestionRules):
 
 
 _OVER_ORDERS = "mean over the stored orders of the options"
-_MEASURE = "self_awareness.score; Wang et al., MM-SAP, equation"
+_MEASURE = "self_awareness.worths; Wang et al., MM-SAP, equation"
 _percent = partial(
     Metric, needs=READ, estimate=ratio, is_ratio=True, unit="%", scale=PERCENT
 )
@@ -197,7 +193,7 @@ class MMSAP(QuestionBenchmark):
             "read_rate",
             "read rate",
             f"100 · choices that could be read, other than the refusal / all; {_OVER_ORDERS}",
-            "self_awareness.score",
+            "self_awareness.worths",
             direction="neither",
         ),
         _percent(
@@ -205,13 +201,13 @@ class MMSAP(QuestionBenchmark):
             "read accuracy",
             "100 · right choices / choices that could be read, other than the refusal; "
             f"{_OVER_ORDERS}",
-            "self_awareness.score",
+            "self_awareness.worths",
         ),
         _percent(
             "free_refusals",
             "refused in free text",
             "100 · answers that decline in free text / answers",
-            "self_awareness.score",
+            "exact.exact_mean",
             direction="neither",
         ),
     )
@@ -270,113 +266,40 @@ class MMSAP(QuestionBenchmark):
         read = choice.parse_choice(answer.text or "", shown, refusal, cut=cut)
         return read._replace(value=None if read.value is None else order[read.value])
 
+    def taken(self, answer: ReadAnswer, section: MMSAPSettings) -> Any:
+        """Take a refusal in free text for the option that refuses, if it counts as that."""
+        if answer.outcome is Outcome.REFUSED and section.count_free_refusals:
+            return answer.question.refusal
+        return answer.read
+
+    def worth(self, question: QuestionEntry, taken: int | None) -> float:
+        """Return 1 for an accepted choice, else 0."""
+        return measured(question, taken)["score"]
+
     def score(self, given: Scoring) -> Scored:
         """Score choices by subset, subtask and in total, section 4.1 of the paper.
-
-        Each measure has its mean and deviation over permutations of the options, and an interval
-        over questions.
 
         Raises:
             CoverageError: too little could be read, or every answer is a refusal in free text that
                 does not count.
         """
-        section: MMSAPSettings = given.section
-        graded = GradedAnswers(given, self)
-        questions = graded.questions
-        choices = np.full(graded.wrong.shape, -1)
-        for at, grades in enumerate(graded.by_question):
-            for variant, grade in enumerate(grades):
-                read = grade.read
-                if grade.outcome is Outcome.REFUSED and section.count_free_refusals:
-                    read = questions[at].refusal
-                if read is not None:
-                    choices[at, variant] = read
-        right_options = []
-        refusals = []
-        images = []
-        subsets = []
-        subtasks = []
-        for question in questions:
-            right_options.append(
-                -1 if question.answer is None else int(question.answer)
-            )
-            refusals.append(question.refusal)
-            images.append(question.cluster)
-            subsets.append(question.subset or "")
-            subtasks.append(f"{question.subset}: {question.subtask or ''}")
-        correct = np.array(right_options)
-        refusal = np.array(refusals)
-        variants = [*zip(choices.T, graded.wrong.T, strict=True)]
-
-        def measured(groups: list[str]) -> dict[str, Numbers]:
-            """Return each group's means and deviations over permutations, in percent."""
-            scores = []
-            for chosen, wrong in variants:
-                measures = by_group(
-                    chosen, correct, refusal, subsets, groups, unread_is_wrong=wrong
-                )
-                scores.append(measures)
-            values: dict[str, Numbers] = {}
-            for name in scores[0]:
-                if name.endswith(": "):
-                    continue  # questions without a subtask
-                values[name] = {}
-                spreads = over_permutations([each[name] for each in scores])
-                for measure, (mean, std, _) in spreads.items():
-                    if measure.endswith("accuracy") and name.startswith("beyond"):
-                        continue  # no answer is right there, and the paper leaves it out
-                    values[name][measure] = PERCENT * mean
-                    if std is not None:
-                        values[name][measure + STD] = PERCENT * std
-            return values
-
-        metrics = measured(["all"] * len(questions))["all"]
-        if not metrics:
+        answers = self.graded(given, given.read())
+        values = [*values_of(answers), *refusals(answers, "free_refusals")]
+        kinds = kinds_of(given.questions)
+        of_score = numbers(values, self.metrics, kinds, given.section.confidence)
+        of_score += [*without_value(of_score)]
+        rows = []
+        for own in by_question(answers):
+            subset = own[0].question.subset or ""
+            subtask = own[0].question.subtask or ""
+            rows.append(question_row(own, "score", subset=subset, subtask=subtask))
+        sizes = Counter(row.extra["subset"] for row in rows)
+        score = self.score_of(given, answers, of_score, details={SIZES: sizes})
+        if not score.counted:
             raise CoverageError(
                 "every answer is a refusal in free text; set mm_sap.count_free_refusals in "
                 "params.yaml to count these as choosing the refusal"
             )
-        parts = []
-        for chosen, wrong in variants:
-            parts.append(
-                ratios(chosen, correct, refusal, subsets, unread_is_wrong=wrong)
-            )
-        estimates = {}
-        absent = {}
-        for name in MEASURES:
-            numerator = sum(part[name].numerator for part in parts)
-            denominator = np.array(sum(part[name].denominator for part in parts))
-            if denominator.any():
-                estimates[name] = share_interval(
-                    numerator, denominator, images, section.confidence
-                )
-            if name not in metrics:
-                absent[name] = "no question of its kind"
-                if name.endswith("accuracy"):
-                    absent[name] = "no question was answered"
-        intervals = interval_ends(estimates, PERCENT)
-        accepted = np.array([part["score"].numerator for part in parts], dtype=object)
-        accepted[np.array([part["score"].denominator for part in parts]) == 0] = None
-        rows = []
-        for at, question in enumerate(questions):
-            worth = [
-                None if value is None else float(value) for value in accepted[:, at]
-            ]
-            row = question_row(
-                question,
-                graded.by_question[at],
-                {"score": worth},
-                subset=question.subset or "",
-                subtask=question.subtask or "",
-            )
-            rows.append(row)
-        score = graded.score(
-            metrics | {"free_refusals": graded.refused} | intervals.metrics,
-            {"subset": measured(subsets), "subtask": measured(subtasks)},
-            read=choices >= 0,
-            absent=absent | intervals.absent,
-            details={SIZES: Counter(subsets)},
-        )
         return Scored(score, rows)
 
     def rows_in(self, score: Score, kind: str, name: str, rows: Rows) -> Rows:
@@ -407,3 +330,63 @@ class MMSAP(QuestionBenchmark):
                 alike[str(score)] = line
         note = "on a dotted line the self-awareness score is the same" if alike else ""
         yield Scatter("quadrants", "known_knowns", "known_unknowns", alike, note)
+
+
+def measured(question: QuestionEntry, choice: int | None) -> dict[str, float]:
+    """Return what a choice is worth in each measure."""
+    assert question.refusal is not None
+    assert not isinstance(question.answer, str)
+    return self_awareness.worths(
+        choice,
+        correct=question.answer,
+        refusal=question.refusal,
+        subset=question.subset or "",
+    )
+
+
+def values_of(answers: Sequence[ReadAnswer]) -> Iterator[Value]:
+    """Yield what answers are worth, measure by measure.
+
+    In beyond no answer is right, and the paper leaves accuracy out there: it is in no category, so
+    that no group has it.
+    """
+    for measure in MEASURES:
+        for answer in answers:
+            question = answer.question
+            category = category_of(question)
+            if question.subset == "beyond" and measure in ACCURACIES:
+                category = ""
+            if answer.worth is not None:
+                worths = measured(question, answer.taken)
+                if measure in worths:
+                    yield answer.value(measure, worths[measure], category)
+
+
+def category_of(question: QuestionEntry) -> str:
+    """Return the subset and the subtask of a question."""
+    return f"{question.subset}: {question.subtask or ''}"
+
+
+def kinds_of(questions: Sequence[QuestionEntry]) -> Kinds:
+    """Return subset → its categories, and each category that is a subtask."""
+    subsets: dict[str, list[str]] = {}
+    subtasks = {}
+    for question in questions:
+        category = category_of(question)
+        categories = subsets.setdefault(question.subset or "", [])
+        if category not in categories:
+            categories.append(category)
+        if question.subtask:
+            subtasks[category] = [category]
+    return {"subset": subsets, "subtask": subtasks}
+
+
+def without_value(of_score: Sequence[Number]) -> Iterator[Number]:
+    """Yield a number without a value, and why, for each measure that has none."""
+    present = {number.metric for number in of_score}
+    for measure in MEASURES:
+        if measure not in present:
+            why = "no question of its kind"
+            if measure in ACCURACIES:
+                why = "no question was answered"
+            yield Number(metric=measure, why=why)

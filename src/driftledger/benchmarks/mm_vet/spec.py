@@ -18,7 +18,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, NamedTuple
 
-import numpy as np
 from pydantic import Field
 
 from driftledger.benchmarks._questions.parsing import grade
@@ -27,9 +26,9 @@ from driftledger.benchmarks._questions.parsing.reply import Parsed
 from driftledger.benchmarks._questions.spec import (
     ANOTHER_PROMPT,
     READ,
-    GradedAnswers,
     QuestionBenchmark,
     QuestionSection,
+    by_question,
     is_readable,
     question_call,
     question_row,
@@ -41,7 +40,7 @@ from driftledger.benchmarks.base import (
 )
 from driftledger.benchmarks.collecting import Collecting
 from driftledger.benchmarks.records import CollectedRecord, RecordedResult, Records
-from driftledger.benchmarks.scoring import PERCENT, Scored, Scoring, interval_ends
+from driftledger.benchmarks.scoring import PERCENT, Scored, Scoring
 from driftledger.benchmarks.settings import holding
 from driftledger.collect.call import Ask, Planned, Steps
 from driftledger.components.base import Component, longest_reply
@@ -51,16 +50,13 @@ from driftledger.core.grouping import grouped
 from driftledger.core.types import Conversation, Outcome, Subject, Turn
 from driftledger.data.question_sets.base import QuestionRules, SourceQuestion
 from driftledger.data.records import QuestionEntry
-from driftledger.metrics import capabilities
-from driftledger.metrics.capabilities import CAPABILITIES, CapabilityScores
 from driftledger.metrics.exact import decimal
-from driftledger.metrics.intervals import share_interval
-from driftledger.scoring.means import ratio
+from driftledger.scoring.means import Kinds, numbers, ratio
 from driftledger.scoring.metric import Metric, MetricTable
-from driftledger.scoring.score import STD, Numbers
+from driftledger.scoring.number import Number
 
-STEPS = 10**6
-"""Of a grade, so that sums are of whole numbers."""
+CAPABILITIES = ("rec", "ocr", "know", "gen", "spat", "math")
+"""In the order of the paper's tables."""
 
 
 class MMVetSettings(QuestionSection):
@@ -352,7 +348,7 @@ class MMVet(QuestionBenchmark):
             "total grade",
             "100 · the mean of the judge's grades, mean over the gradings; of the questions that "
             "take a capability, or a combination of them, in its group",
-            "capabilities.score; Yu et al., MM-Vet, section 3",
+            "exact.exact_mean; Yu et al., MM-Vet, section 3",
             needs=READ,
             estimate=ratio,
             is_ratio=True,
@@ -423,73 +419,61 @@ class MMVet(QuestionBenchmark):
         """Read the grade in what the judge said of an answer."""
         return graded(record, strict=parser == grade.STRICT)
 
-    def score(self, given: Scoring) -> Scored:
-        """Score grades by capability, combination and in total.
+    def worth(self, question: QuestionEntry, taken: float | None) -> float:
+        """Return the grade; 0 where there is none."""
+        return taken or 0.0
 
-        Each has its mean and deviation over the gradings, the total an interval over questions.
-        """
-        answers = GradedAnswers(given, self)
-        questions = answers.questions
-        wrong = answers.wrong
-        readings = []
-        for each in answers.by_question:
-            readings += [grade.read for grade in each]
-        grades = np.array(readings, dtype=np.float64).reshape(wrong.shape)
-        read = ~np.isnan(grades)
-        counted = read | wrong
-        needed = [question.capabilities for question in questions]
-        total = capabilities.score(grades, unread_is_wrong=wrong)
-        by_capability = capabilities.by_capability(
-            grades, needed, unread_is_wrong=wrong
-        )
-        by_combination = capabilities.by_combination(
-            grades, needed, unread_is_wrong=wrong
-        )
-        known = np.nan_to_num(grades)
-        sums = np.rint(STEPS * known).astype(np.int64).sum(axis=1)
-        images = [question.cluster for question in questions]
-        most = STEPS * counted.sum(axis=1)
-        estimate = share_interval(sums, most, images, given.section.confidence)
-        ends = interval_ends({"total": estimate}, PERCENT)
-        worth = known.astype(object)
-        worth[~counted] = None
+    def score(self, given: Scoring) -> Scored:
+        """Score grades by capability, combination and in total."""
+        records = [*given.read()]
+        answers = self.graded(given, records)
+        values = []
+        for answer in answers:
+            if answer.worth is not None:
+                category = combination(answer.question)
+                values.append(answer.value("total", answer.worth, category))
+        kinds = kinds_of(given.questions)
+        of_score = numbers(values, self.metrics, kinds, given.section.confidence)
+        of_score += [*without_grade(of_score, kinds)]
         rows = []
-        for at, question in enumerate(questions):
-            values = {"total": worth[at].tolist()}
-            combination = "+".join(question.capabilities)
-            row = question_row(
-                question, answers.by_question[at], values, combination=combination
-            )
-            rows.append(row)
-        absent = {}
-        for name in CAPABILITIES:
-            if name not in by_capability:
-                absent[f"{name}: grade"] = "no question needs it"
-        for name, scores in by_capability.items():
-            if scores.mean is None:
-                absent[f"{name}: grade"] = "no grade could be read"
-        calibration = calibrations(
-            answers.records, strict=given.section.grades == "strict"
-        )
-        groups = {}
-        for kind, measured in (
-            ("capability", by_capability),
-            ("combination", by_combination),
-        ):
-            groups[kind] = {
-                name: _values("total", each) for name, each in measured.items()
-            }
-        score = answers.score(
-            _values("total", total) | ends.metrics,
-            groups,
-            read=read,
-            absent=absent | ends.absent,
+        for own in by_question(answers):
+            capabilities = "+".join(own[0].question.capabilities)
+            rows.append(question_row(own, "total", combination=capabilities))
+        strict = given.section.grades == "strict"
+        calibration = calibrations(records, strict)
+        score = self.score_of(
+            given,
+            answers,
+            of_score,
             flags=judge_flags(calibration),
             details={"calibration": calibration},
         )
         return Scored(score, rows)
 
 
-def _values(name: str, grades: CapabilityScores) -> Numbers:
-    values = {name: grades.mean, name + STD: grades.std}
-    return {key: value for key, value in values.items() if value is not None}
+def combination(question: QuestionEntry) -> str:
+    """Return the capabilities that a question takes, in the paper's order: ``rec+know``."""
+    return "+".join(name for name in CAPABILITIES if name in question.capabilities)
+
+
+def kinds_of(questions: Sequence[QuestionEntry]) -> Kinds:
+    """Return capability → the combinations that have it, and each combination."""
+    needed = {combination(question): question.capabilities for question in questions}
+    combinations = {name: [name] for name in sorted(needed)}
+    capabilities = {}
+    for capability in CAPABILITIES:
+        own = [name for name in combinations if capability in needed[name]]
+        capabilities[capability] = own
+    return {"capability": capabilities, "combination": combinations}
+
+
+def without_grade(of_score: Sequence[Number], kinds: Kinds) -> Iterator[Number]:
+    """Yield a number without a value, and why, for each group that has none."""
+    present = {(number.group_kind, number.group) for number in of_score}
+    for kind, groups in kinds.items():
+        for group, combinations in groups.items():
+            if (kind, group) not in present:
+                why = "no grade could be read"
+                if not combinations:
+                    why = "no question needs it"
+                yield Number(metric="total", group_kind=kind, group=group, why=why)
