@@ -31,14 +31,14 @@ def assert_holds(found: Any, expected: Any, place: str = "score") -> None:
 def assert_score(case: Mapping[str, Any], score: Score, rows: Sequence[Row]) -> None:
     """Assert what a case says of a score, of its rows by their units, and of its flags.
 
-    Its ``numbers`` are by their names, an end of an interval too, and so is ``why`` they lack
-    something.
+    Its ``numbers`` are by their names, an end of an interval and the count too, and so is ``why``
+    they lack something.
     """
     named: dict[str, float] = {}
     why = {}
     for number in score.by_place.values():
         name = NumberName(*number.place)
-        for end in ("value", "low", "high", "std"):
+        for end in ("value", "low", "high", "std", "n"):
             value = getattr(number, end)
             if value is not None:
                 end_name = name._replace(end=end.removeprefix("value"))

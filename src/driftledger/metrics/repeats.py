@@ -8,9 +8,8 @@ An interval is computed from these means. To take all N·R values as independent
 Source: Miller 2024, "Adding Error Bars to Evals" (arXiv 2411.00640), section 3.1.
 """
 
-import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -37,19 +36,3 @@ def mean_over_repeats(values: Sequence[Float64]) -> Float64:
         if finite.size:
             means[place] = exact_mean(finite)
     return means.reshape(values[0].shape)
-
-
-def deviations(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Return the standard deviation over repeats of each metric that all of them have.
-
-    >>> deviations([{"gc": 0.5, "s": 1.0}, {"gc": 0.75}])
-    {'gc': 0.125}
-    """
-    deviation: dict[str, float] = {}
-    if len(scores) < 2:
-        return deviation
-    for key in scores[0]:
-        values = [score.get(key, math.nan) for score in scores]
-        if not any(map(math.isnan, values)):
-            deviation[key] = statistics.pstdev(values)
-    return deviation

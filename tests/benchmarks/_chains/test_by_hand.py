@@ -183,7 +183,9 @@ def to_score(folder, spec, case):
     settings |= case.get("settings", {})
     section = spec.settings.model_construct(**settings)
     encoders = {
-        "encoder": LetterEncoder(wide=2) if case.get("letters") else TableEncoder()
+        "encoder": LetterEncoder(wide=case.get("wide", 2))
+        if case.get("letters")
+        else TableEncoder()
     }
     if case.get("fitted"):
         encoders["encoder"] = TfIdf()

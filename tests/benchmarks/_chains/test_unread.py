@@ -170,9 +170,9 @@ def test_genception(tmp_path, case, unread):
     assert (score.scored, score.counted, score.total) == counts(case, unread, reaches)
     assert score.coverage == score.scored / 2
     drawn = case["t"] - 1 if not reaches else T
-    assert {
-        t for t in range(1, T + 1) if f"whole_frechet_table_at_{t}" in score.metrics
-    } == {*range(1, drawn + 1)}
+    assert {t for t in range(1, T + 1) if f"whole_frechet_at_{t}" in score.metrics} == {
+        *range(1, drawn + 1)
+    }
     flag = (
         f"for 1 of 2 chains the model gave no description (1 {case['outcome']}): "
         "similarities count as 0 from there on"
@@ -198,7 +198,7 @@ def test_fidelity(tmp_path, case, unread):
         assert score.metrics[key] == pytest.approx(np.mean(several), abs=1e-4)
     reaches = not case["is_worst"] and "ssim" in expected
     assert (score.scored, score.counted, score.total) == counts(case, unread, reaches)
-    assert ("frechet_table" in score.metrics) is reaches
+    assert ("frechet" in score.metrics) is reaches
     flag = (
         f"for 1 of 2 images the model gave no description (1 {case['outcome']}): "
         "similarities count as 0 from there on"

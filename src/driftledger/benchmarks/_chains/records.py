@@ -1,7 +1,6 @@
 """The records of chains: the requests, and the images and sounds of every iteration."""
 
 from collections.abc import Mapping
-from sys import intern
 from typing import Any, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -10,9 +9,6 @@ from driftledger.benchmarks.records import CollectedRecord
 from driftledger.core.strict import is_none
 from driftledger.core.types import Outcome
 from driftledger.data.records import DatasetCard
-
-FRECHET_DIGITS = 6
-"""Singular values differ in their last bits between processors; stored distances must not."""
 
 
 class ChainRequest(BaseModel):
@@ -95,34 +91,37 @@ def asked_again(settings: Mapping[str, Any], repeat: int) -> int | None:
 class ChainStep(NamedTuple):
     """The parts of a record that scores of chains need, in a sixth of its memory."""
 
-    unit: str
-    step: int
     outcome: Outcome
+    problem: str
+    """The place and why it ended, for people."""
     text: str | None
     """The description."""
     is_described: bool
     """Whether the reply has a text to go on from."""
     is_there: bool
-    is_unread: bool
     """As of the record."""
+    has_come: bool
+    """Whether it ended with what the next one begins with."""
+    is_worst: bool
+    """Whether the model left nothing to go on from, and that counts as the worst value."""
     file: str | None
     """The path of the image or sound that was drawn, relative to the folder."""
     sha256: str
     """Of that file."""
 
     @classmethod
-    def of(cls, record: CollectedRecord) -> Self:
-        """Keep these parts of a record."""
+    def of(cls, record: CollectedRecord, is_text: bool, unread_is_worst: bool) -> Self:
+        """Keep these parts of a record, of a chain that begins with a text or with a medium."""
         reply = record.by("model")
         drawing = record.drawing
         return cls(
-            unit=intern(record.unit),
-            step=record.step,
             outcome=record.outcome,
+            problem=f"{record.place}: {record.error or record.outcome}",
             text=record.text,
             is_described=bool(reply and reply.text and reply.outcome.goes_on),
             is_there=record.is_there,
-            is_unread=record.is_unread,
+            has_come=record.is_there if is_text else drawing is not None,
+            is_worst=unread_is_worst and record.is_unread,
             file=drawing.file if drawing else None,
             sha256=drawing.sha256 or "" if drawing else "",
         )

@@ -1,333 +1,320 @@
-"""Scores of chains: their means over repeats, samples and categories, their rows and flags."""
+"""Chains as scores see them: a row per sample and repeat, a column per iteration."""
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, product
-from typing import NamedTuple, TypeAlias
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from driftledger.benchmarks._chains.records import ChainRequest, ChainStep
 from driftledger.benchmarks._chains.spec import ChainBenchmark
-from driftledger.benchmarks.scoring import (
-    FromDataset,
-    Scoring,
-    clusters_of,
-    copies,
-    interval_ends,
-    interval_of_known,
-    outcome_counts,
+from driftledger.benchmarks.scoring import Scoring, clusters_of, copies
+from driftledger.core.types import (
+    Float32,
+    Float64,
+    Medium,
+    Outcome,
+    PromptUsage,
+    Sample,
 )
-from driftledger.core.canonical import Json
-from driftledger.core.types import Float64, Medium, Outcome, PromptUsage
 from driftledger.data.records import ONE_CATEGORY
-from driftledger.metrics._checks import members
-from driftledger.metrics.exact import exact_mean
-from driftledger.metrics.repeats import deviations, mean_over_repeats
-from driftledger.scoring.score import STD, Numbers, RepeatRow, Row, Values
+from driftledger.metrics.repeats import mean_over_repeats
+from driftledger.scoring.metric import Value
+from driftledger.scoring.number import Number
+from driftledger.scoring.score import RepeatRow, Row, Values
 
-ALL = ""
-"""The name of all categories together."""
-COUNT = "samples"
-"""The key of how many samples the distance over all categories is of."""
-
-Columns: TypeAlias = Mapping[str, Float64]
-"""Key of rows → a value per sample, or a row of values; NaN where it is missing."""
-
-ENOUGH = 2048
-"""As many samples as Inception has features: with fewer, their covariances are not of full rank."""
+Encode = Callable[[Sequence[Any]], Float32]
+"""Media or texts → features, n×d."""
 
 
-class Measured(NamedTuple):
-    """The values of one repeat's chains, or the mean over all repeats."""
+class Chain(NamedTuple):
+    """The chain of a sample in one repeat."""
 
-    values: dict[str, Float64]
-    """Metric, ``gc_at_1`` …, → a value per sample; NaN where it is missing."""
-    distances: Float64
-    """A row per category and a last one over all; in column t − 1 the Fréchet distance between the
-    originals and iteration t, NaN where there is none."""
-    size: int
-    """How many samples the last distance over all categories is of."""
-    words: list[int]
-    """The number of words of each description."""
-    cut: list[bool]
-    """For each description, whether the text encoder read only its beginning."""
+    sample: Sample
+    category: str
+    cluster: str
+    repeat: int
+    end: int
+    """T, where it ends unless something is lost before."""
+    steps: dict[int, ChainStep]
+    """t → what is needed of the record."""
 
+    @property
+    def last(self) -> ChainStep:
+        """The last step there is."""
+        return self.steps[max(self.steps)]
 
-def mean_of(repeats: Sequence[Measured]) -> Measured:
-    """Average over repeats.
+    @property
+    def has_ended(self) -> bool:
+        """True if it reached its end."""
+        return self.end in self.steps and self.steps[self.end].has_come
 
-    A sample is averaged over the repeats in which it has a value, a Fréchet distance over all.
-    """
-    values = {}
-    for key in repeats[0].values:
-        values[key] = mean_over_repeats([each.values[key] for each in repeats])
-    distances = [each.distances for each in repeats]
-    distance = mean_over_repeats(distances)
-    distance[np.isnan(distances).any(axis=0)] = np.nan
-    return Measured(
-        values=values,
-        distances=distance,
-        size=min(each.size for each in repeats),
-        words=[*chain.from_iterable(each.words for each in repeats)],
-        cut=[*chain.from_iterable(each.cut for each in repeats)],
-    )
+    def texts(self, last: int) -> list[str]:
+        """Return the texts of t = 1 … last; empty for one that cannot be compared."""
+        texts = []
+        for t in range(1, last + 1):
+            step = self.steps.get(t)
+            texts.append(step.text or "" if step and step.is_there else "")
+        return texts
 
 
-class Means(NamedTuple):
-    """Means by metric: over all categories, per category, and per group of categories.
+@dataclass
+class Chains:
+    """The chains of a folder, those of one sample one after the other."""
 
-    A group has a mean only if each of its categories has one: over fewer it would be a mean of
-    something else.
-    """
+    given: Scoring
+    samples: list[Sample]
+    rows: list[Chain]
+    repeats: int
+    iterations: int
+    """T, of the longest."""
 
-    overall: Numbers
-    by_category: dict[str, Numbers]
-    by_group: dict[str, Numbers]
-
-
-def means_of(
-    values: Columns,
-    categories: Sequence[str],
-    groups: Mapping[str, Sequence[str]],
-    of_categories: Mapping[str, Numbers] | None = None,
-) -> Means:
-    """Average each metric over the samples of a category, then over categories, unweighted.
-
-    Args:
-        values: a column per metric, with a value per sample; NaN is left out.
-        categories: the category of each sample.
-        groups: group name → its categories.
-        of_categories: category → further metrics.
-    """
-    by_category = {}
-    for name, rows in sorted(members(categories).items()):
-        own = known_means({key: column[rows] for key, column in values.items()})
-        by_category[name] = own | (of_categories or {}).get(name, {})
-    by_group = {}
-    for group, names in groups.items():
-        by_group[group] = _means([by_category[name] for name in names], len(names))
-    return Means(_means(by_category.values(), 1), by_category, by_group)
-
-
-def known_means(columns: Columns) -> Numbers:
-    """Return the mean of each column without NaN; a column without a value is left out."""
-    means = {}
-    for key, column in columns.items():
-        known = column[~np.isnan(column)]
-        if known.size:
-            means[key] = exact_mean(known)
-    return means
-
-
-def _means(rows: Iterable[Numbers], least: int) -> Numbers:
-    """Return the mean of each metric that at least so many rows have."""
-    columns = defaultdict[str, list[float]](list)
-    for row in rows:
-        for key, value in row.items():
-            columns[key].append(value)
-    return {key: exact_mean(own) for key, own in columns.items() if len(own) >= least}
-
-
-class ScoredChains(FromDataset):
-    """The chains of all samples, and which of them reached their end."""
-
-    spec: ChainBenchmark
-
-    def __init__(
-        self,
+    @classmethod
+    def read(
+        cls,
         given: Scoring,
         spec: ChainBenchmark,
         by_group: Mapping[str, int] | None = None,
-        *,
-        done: str,
-        things: str = "",
-        by_category: bool = False,
-    ) -> None:
-        """Find out which chains reached their end.
+    ) -> "Chains":
+        """Read the chains of a folder.
 
         Args:
             by_group: group of categories → the T of its chains, if that is not the T of all.
+
+        Raises:
+            StoreError: a chain has no record.
+        """
+        request = ChainRequest.model_validate(given.card.protocol)
+        request = request.model_copy(update={"iterations_by_group": by_group})
+        samples = [*spec.samples(given.samples)]
+        clusters = clusters_of(samples)
+        steps = _steps(given)
+        rows = []
+        for sample, repeat in product(samples, range(request.repeats)):
+            given.require([(sample.id, 1, repeat)])
+            category = sample.category or ONE_CATEGORY
+            chain = Chain(
+                sample,
+                category,
+                cluster=clusters[sample.id],
+                repeat=repeat,
+                end=request.last(category, given.dataset),
+                steps=steps[sample.id, repeat],
+            )
+            rows.append(chain)
+        return cls(given, samples, rows, request.repeats, request.iterations)
+
+    @cached_property
+    def ends(self) -> dict[str, int]:
+        """Category → the T of its chains."""
+        return {chain.category: chain.end for chain in self.rows}
+
+    @cached_property
+    def lost(self) -> list[Chain]:
+        """The chains that did not reach their end."""
+        return [chain for chain in self.rows if not chain.has_ended]
+
+    @property
+    def scored(self) -> int:
+        """How many chains reached their end."""
+        return len(self.rows) - len(self.lost)
+
+    @cached_property
+    def worst(self) -> Counter[Outcome]:
+        """Outcome → how many of the lost chains count as the worst value from some t on."""
+        ended = [chain.last for chain in self.lost]
+        return Counter(step.outcome for step in ended if step.is_worst)
+
+    @property
+    def counted(self) -> int:
+        """How many chains reached their end or count as the worst value."""
+        return self.scored + self.worst.total()
+
+    def flags(self, done: str, things: str) -> list[str]:
+        """Return what a reader must know of lost chains, equal samples and cut prompts.
+
+        Args:
             done: for people, what became of chains that reached their end: ``reached t=5``.
-            things: for people, what there is one of for each chain; empty is the samples' medium.
-            by_category: whether samples are averaged within categories before these are.
+            things: for people, what there is one of for each chain.
 
         Raises:
             CoverageError: no chain counts.
-            StoreError: a chain has no record.
         """
-        super().__init__(given, spec)
-        request = self.protocol(ChainRequest)
-        self.samples = [*spec.samples(self.samples)]
-        self.categories = [sample.category or ONE_CATEGORY for sample in self.samples]
-        self.by_category = by_category
-        self.strata = (
-            self.categories if by_category else [ONE_CATEGORY] * len(self.samples)
+        given = self.given
+        total = len(self.rows)
+        problems = [chain.last.problem for chain in self.lost]
+        flags = [*copies(self.samples)]
+        flags += given.too_little(
+            self.scored, total, f"{things} {done}", problems, self.counted
         )
-        self.clusters = clusters_of(self.samples)
-        request = request.model_copy(update={"iterations_by_group": by_group})
-        self.iterations = range(1, request.iterations + 1)
-        self.repeats = range(request.repeats)
-        self.ends: dict[str, int] = {}
-        """Sample → the T of its chains."""
-        for sample, category in zip(self.samples, self.categories, strict=True):
-            self.ends[sample.id] = request.last(category, self.dataset)
-        self.steps: dict[int, list[ChainStep]] = {repeat: [] for repeat in self.repeats}
-        """Repeat → its records."""
-        ended = {}
-        phrases = {}
-        for record in self.read():
-            step = ChainStep.of(record)
-            self.steps.setdefault(record.repeat, []).append(step)
-            ended[step.unit, record.repeat] = step
-            phrase = f"{record.place}: {record.error or record.outcome}"
-            phrases[step.unit, record.repeat] = phrase
-        self.require(product(self.ends, [1], self.repeats))
-        self.last: dict[str, list[ChainStep]] = {}
-        """Sample → the last record of each of its chains, a repeat each."""
-        self.lost: list[ChainStep] = []
-        """The last records of the chains that did not reach their end."""
-        problems = []
-        for sample_id, end in self.ends.items():
-            self.last[sample_id] = [ended[sample_id, repeat] for repeat in self.repeats]
-            for repeat, last in enumerate(self.last[sample_id]):
-                if last.step != end or not self.has_come(last):
-                    self.lost.append(last)
-                    problems.append(phrases[sample_id, repeat])
-        self.total = len(self.ends) * len(self.repeats)
-        self.scored = self.total - len(self.lost)
-        worst = outcome_counts(
-            record.outcome for record in self.lost if self.is_worst(record)
-        )
-        self.counted = self.scored + sum(worst.values())
-        """How many are scored, or count as the worst value from some iteration on."""
-        things = things or f"{self.kind}s"
-        self.flags = self.too_little(
-            self.scored, self.total, f"{things} {done}", problems, self.counted
-        )
-        if worst:
-            how = ", ".join(f"{count} {outcome}" for outcome, count in worst.items())
-            self.flags.append(
-                f"for {self.counted - self.scored} of {self.total} {things} the model gave no "
-                f"description ({how}): similarities count as 0 from there on"
+        if self.worst:
+            how = ", ".join(f"{n} {outcome}" for outcome, n in self.worst.items())
+            flags.append(
+                f"for {self.worst.total()} of {total} {things} the model gave no description "
+                f"({how}): similarities count as 0 from there on"
             )
+        return [*flags, *_cut(given.facts.readings), *given.facts.noted()]
 
-    def is_worst(self, step: ChainStep) -> bool:
-        """Return True if a step counts as the worst value.
+    def of_repeat(self, repeat: int) -> range:
+        """Return the rows of a repeat."""
+        return range(repeat, len(self.rows), self.repeats)
 
-        The model left nothing to go on from, and the settings say that this counts.
-        """
-        return step.is_unread and self._given.section.unread == "worst"
-
-    def has_come(self, step: ChainStep) -> bool:
-        """Return True if a step ended with what the next one begins with."""
-        return step.is_there if self.kind == "text" else step.file is not None
+    def table(self) -> Float64:
+        """Return chains × T: 0 from where the model left nothing to go on from, else NaN."""
+        table = np.full((len(self.rows), self.iterations), np.nan)
+        for row, chain in enumerate(self.rows):
+            for t, step in chain.steps.items():
+                if step.is_worst:
+                    table[row, t - 1 : chain.end] = 0.0
+        return table
 
     def medium(self, step: ChainStep) -> Medium:
         """Return the image or sound of a step."""
-        return Medium(self.folder / str(step.file), step.sha256)
+        return Medium(self.given.folder / str(step.file), step.sha256)
 
-    def fields(
-        self,
-        whole: Measured,
-        alone: Sequence[Measured],
-        numbers: Callable[[Measured], Numbers],
-        *,
-        estimated: Sequence[str],
-        most: float = 1.0,
-    ) -> Json:
-        """Return the fields that scores of chains have in common.
+    def pairs(self, originals: Float32, encode: Encode) -> Iterator["Pairs"]:
+        """Yield the features of one iteration of one repeat after the other.
 
         Args:
-            alone: each repeat, and ``whole`` the mean over them.
-            numbers: gives the metrics, without intervals.
-            estimated: the metrics that get an interval.
-            most: no value of these metrics can be larger, or smaller than its negative.
+            originals: the features of the samples.
         """
-        metrics = numbers(whole)
-        by_repeat = [*map(numbers, alone)] if len(alone) > 1 else []
-        spreads = {}
-        for key, std in deviations(by_repeat).items():
-            if key in metrics and key != COUNT:
-                spreads[key + STD] = std
-        estimates = {}
-        for key in estimated:
-            if key in metrics:
-                estimates[key] = interval_of_known(
-                    whole.values[key],
-                    self.strata,
-                    confidence=self.confidence,
-                    most=most,
-                    clusters=[*self.clusters.values()],
+        is_text = self.given.kind == "text"
+        for repeat, t in product(range(self.repeats), range(1, self.iterations + 1)):
+            rows = []
+            drawn: list[Any] = []
+            for row in self.of_repeat(repeat):
+                step = self.rows[row].steps.get(t)
+                if step is not None and step.has_come:
+                    rows.append(row)
+                    drawn.append(step.text if is_text else self.medium(step))
+            if rows:
+                before = taken(originals, [row // self.repeats for row in rows])
+                yield Pairs(t, repeat, rows=rows, before=before, after=encode(drawn))
+
+
+class Pairs(NamedTuple):
+    """Originals and what came of them at one t in one repeat, as features."""
+
+    t: int
+    repeat: int
+    rows: list[int]
+    """Of the chains that got there."""
+    before: Float32
+    after: Float32
+
+
+def taken(features: Float32, rows: Sequence[int]) -> Float32:
+    """Return these rows of a table, without a copy where they are all."""
+    return features if len(rows) == len(features) else features[rows]
+
+
+def _steps(given: Scoring) -> Mapping[tuple[str, int], dict[int, ChainStep]]:
+    """Return sample and repeat → t → what is needed of the record."""
+    steps = defaultdict[tuple[str, int], dict[int, ChainStep]](dict)
+    is_text = given.kind == "text"
+    for record in given.read():
+        step = ChainStep.of(record, is_text, given.section.unread == "worst")
+        steps[record.unit, record.repeat][record.step] = step
+    return steps
+
+
+def values_at(
+    metric: str, t: int | None, chains: Chains, column: Float64
+) -> Iterator[Value]:
+    """Yield the values of chains at one t; a chain with NaN has none."""
+    for chain, value in zip(chains.rows, column.tolist(), strict=True):
+        if not math.isnan(value):
+            yield Value(
+                metric,
+                t,
+                category=chain.category,
+                sample=chain.sample.id,
+                cluster=chain.cluster,
+                repeat=chain.repeat,
+                value=value,
+            )
+
+
+def values_over_t(metric: str, chains: Chains, table: Float64) -> Iterator[Value]:
+    """Yield the values of chains × T."""
+    for t, column in enumerate(table.T, 1):
+        yield from values_at(metric, t, chains, column)
+
+
+def words(chains: Chains) -> Iterator[Value]:
+    """Yield the number of words of each description, which is a sample of its own."""
+    for chain in chains.rows:
+        for t, step in chain.steps.items():
+            if step.text:
+                yield Value(
+                    "words",
+                    None,
+                    category="",
+                    sample=f"{chain.sample.id}, t={t}, repeat {chain.repeat}",
+                    cluster=chain.cluster,
+                    repeat=chain.repeat,
+                    value=len(step.text.split()),
                 )
-        intervals = interval_ends(estimates)
-        groups = {}
-        if by_repeat:
-            groups["repeat"] = {
-                str(repeat): each for repeat, each in enumerate(by_repeat)
-            }
-        flags = [
-            *copies(self.samples),
-            *self.flags,
-            *_cut(self.facts.readings),
-            *self.facts.noted(),
-        ]
-        return {
-            **self.origin(self.scored, self.total, flags),
-            "counted": self.counted,
-            "metrics": metrics | intervals.metrics | spreads,
-            "groups": groups,
-            "absent": intervals.absent,
-        }
 
-    def rows(self, whole: Columns, alone: Sequence[Columns]) -> list[Row]:
-        """Return a row per sample; of several repeats, with the values of each alone.
 
-        A row that is not averaged by category lacks the keys that it has no value of.
-        """
-        rows = []
-        for index, sample in enumerate(self.samples):
-            ended = [record.outcome for record in self.last[sample.id]]
-            unusual = [outcome for outcome in ended if outcome is not Outcome.OK]
-            row = Row(
-                unit=sample.id,
-                group=self.strata[index],
-                cluster=self.clusters[sample.id],
-                outcome=unusual[0] if unusual else Outcome.OK,
-                values=self._values(whole, index),
-                extra={} if self.by_category else {"category": self.categories[index]},
-            )
-            if len(alone) > 1:
-                for outcome, columns in zip(ended, alone, strict=True):
-                    values = self._values(columns, index)
-                    row.repeats.append(RepeatRow(outcome=outcome, values=values))
-            rows.append(row)
-        return rows
+def without_a_value(
+    reasons: Iterable[Number], numbers: Iterable[Number]
+) -> list[Number]:
+    """Return the reasons of numbers that there are not."""
+    known = {number.place for number in numbers}
+    return [reason for reason in reasons if reason.place not in known]
 
-    def _values(self, columns: Columns, index: int) -> Values:
-        values: Values = {}
-        for key, column in columns.items():
-            own = np.atleast_1d(column[index])
-            if self.by_category or np.isfinite(own).any():
-                values[key] = [
-                    None if math.isnan(each) else each for each in own.tolist()
-                ]
-        return values
 
-    def few_samples(self, measured: Measured, reached: int) -> Iterator[str]:
-        """Yield a sentence if a Fréchet distance is over too few samples.
+def rows_of(
+    chains: Chains, columns: Mapping[str, Float64], *, by_category: bool
+) -> list[Row]:
+    """Return a row per sample; of several repeats, with the values of each alone.
 
-        Args:
-            reached: how many samples there are, if no distance is over all categories.
-        """
-        count = measured.size or reached
-        if np.isfinite(measured.distances).any() and count < ENOUGH:
-            yield (
-                f"the Fréchet distance is over {count:,} {self.kind}s: with fewer than {ENOUGH:,} "
-                "it is too high, the more so the fewer there are, so that values over other "
-                f"numbers of {self.kind}s are not comparable"
-            )
+    Args:
+        columns: key of rows → chains × T.
+        by_category: whether samples are averaged within categories before these are; if not, rows
+            lack the keys that they have no value of.
+    """
+    alone = []
+    for repeat in range(chains.repeats):
+        own = slice(repeat, None, chains.repeats)
+        alone.append({key: column[own] for key, column in columns.items()})
+    whole = {key: mean_over_repeats([each[key] for each in alone]) for key in columns}
+    rows = []
+    for index, sample in enumerate(chains.samples):
+        first = index * chains.repeats
+        own_chains = chains.rows[first : first + chains.repeats]
+        ended = [chain.last.outcome for chain in own_chains]
+        unusual = [outcome for outcome in ended if outcome is not Outcome.OK]
+        category = own_chains[0].category
+        row = Row(
+            unit=sample.id,
+            group=category if by_category else ONE_CATEGORY,
+            cluster=own_chains[0].cluster,
+            outcome=unusual[0] if unusual else Outcome.OK,
+            values=_row_values(whole, index, by_category),
+            extra={} if by_category else {"category": category},
+        )
+        if chains.repeats > 1:
+            for outcome, tables in zip(ended, alone, strict=True):
+                values = _row_values(tables, index, by_category)
+                row.repeats.append(RepeatRow(outcome=outcome, values=values))
+        rows.append(row)
+    return rows
+
+
+def _row_values(tables: Mapping[str, Float64], index: int, keeps_empty: bool) -> Values:
+    values: Values = {}
+    for key, table in tables.items():
+        own = table[index].tolist()
+        known = [None if math.isnan(value) else value for value in own]
+        if keeps_empty or any(value is not None for value in known):
+            values[key] = known
+    return values
 
 
 def _cut(readings: Sequence[PromptUsage]) -> Iterator[str]:
@@ -341,8 +328,8 @@ def _cut(readings: Sequence[PromptUsage]) -> Iterator[str]:
         )
 
 
-def cut_texts(measured: Measured, reader: str) -> Iterator[str]:
+def cut_texts(readings: Sequence[PromptUsage], reader: str) -> Iterator[str]:
     """Yield a sentence if ``reader`` read only the beginning of some descriptions."""
-    cut = sum(measured.cut)
+    cut = sum(reading.cut for reading in readings)
     if cut:
-        yield f"{reader} read only the beginning of {cut} of {len(measured.cut)} descriptions"
+        yield f"{reader} read only the beginning of {cut} of {len(readings)} descriptions"

@@ -1,86 +1,187 @@
 """The scoring half: how alike an image, its description and its redrawing are."""
 
-from collections.abc import Container, Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterator, Mapping
+from functools import partial
 
 import numpy as np
 
-from driftledger.benchmarks._chains.records import FRECHET_DIGITS
+from driftledger.benchmarks._chains.distances import (
+    DISTANCES,
+    distances_of,
+    in_every_repeat,
+    marked,
+)
 from driftledger.benchmarks._chains.scoring import (
-    COUNT,
-    Measured,
-    ScoredChains,
+    Chains,
+    Encode,
     cut_texts,
-    known_means,
-    mean_of,
-    means_of,
+    rows_of,
+    taken,
+    values_at,
+    without_a_value,
+    words,
 )
 from driftledger.benchmarks._chains.spec import ChainBenchmark
-from driftledger.benchmarks._names import named_score
 from driftledger.benchmarks.fidelity.ratings import (
+    Rated,
     mean_ratings,
     read_ratings,
     weighted,
 )
-from driftledger.benchmarks.scoring import PERCENT, Scored, Scoring, outcome_counts
+from driftledger.benchmarks.scoring import PERCENT, Scored, Scoring
 from driftledger.collect.features import encode_media, encode_texts, read_texts
 from driftledger.components.base import Encoder
 from driftledger.core.canonical import Json
-from driftledger.core.types import Float32, Float64
+from driftledger.core.media import Kind
+from driftledger.core.types import Float32, Float64, PromptUsage
 from driftledger.metrics.drift import cosine_similarity
-from driftledger.metrics.exact import exact_mean, round_significant
-from driftledger.metrics.frechet import frechet_distance
 from driftledger.metrics.structural import comparable, structural_similarity
-from driftledger.scoring.score import Numbers
+from driftledger.scoring.means import numbers
+from driftledger.scoring.metric import Value
+from driftledger.scoring.number import Number
 
 
 def score_redrawings(given: Scoring, spec: ChainBenchmark) -> Scored:
     """Score a folder of redrawings, with people's ratings if there is a sheet of them.
 
-    Ratings are about the first repeat alone.
-
     Raises:
         CoverageError: no redrawing counts.
+        StoreError: a sample has no record.
         ConfigError: the sheet cannot be read.
     """
-    data = ScoredChains(given, spec, done="were redrawn")
+    chains = Chains.read(given, spec)
+    flags = chains.flags("were redrawn", f"{given.kind}s")
+    rated = ratings_of(chains)
     encoder = given.encoders["encoder"]
-    alone = [_measured(data, repeat, given) for repeat in data.repeats]
-    whole = mean_of(alone)
+    encode = partial(encode_media, encoder, features=given.features)
+    originals = encode([sample.medium for sample in chains.samples])
+    of_media, of_text = similarities(encoder, given.kind)
+    cosines, distances = compare(chains, originals, encode)
+    columns = {of_media: PERCENT * cosines}
+    if given.kind == "image":
+        columns["ssim"] = PERCENT * structural_similarities(chains)
+    if encoder.reads:
+        cosines, readings = compare_texts(chains, originals)
+        columns[of_text] = PERCENT * cosines
+        flags += cut_texts(readings, "CLIP-S's text tower")
+    values = [*values_of(chains, columns, rated), *distances]
+    kinds = {"category": {name: [name] for name in sorted(chains.ends)}}
+    found = numbers(values, spec.metrics, kinds, given.section.confidence)
+    width = originals.shape[1]
+    result = [*marked(found, distances, kinds, width=width, things=f"{given.kind}s")]
+    score = given.score(
+        result + without_a_value(reasons(given), result),
+        scored=chains.scored,
+        counted=chains.counted,
+        total=len(chains.rows),
+        outcomes=[chain.last.outcome for chain in chains.rows],
+        flags=[*flags, *rating_flags(rated)],
+        details={"ratings": rating_counts(rated, len(chains.samples))},
+    )
+    rows = rows_of(chains, columns, by_category=False)
+    for row in rows:
+        if row.unit in rated.means:
+            row.values["human"] = [rated.means[row.unit]]
+    return Scored(score, rows)
+
+
+def similarities(encoder: Encoder, kind: Kind) -> tuple[str, str]:
+    """Return the names of the cosines between media, and between media and descriptions."""
+    if kind == "sound":
+        return "sound_similarity", "clap_score"
+    return "clip_s_i" if encoder.reads else "image_similarity", "clip_s"
+
+
+def compare(
+    chains: Chains, originals: Float32, encode: Encode
+) -> tuple[Float64, list[Value]]:
+    """Return the cosines between originals and redrawings, and the distances between all."""
+    cosines = chains.table()
+    distances: list[Value] = []
+    for pairs in chains.pairs(originals, encode):
+        cosines[pairs.rows, 0] = cosine_similarity(pairs.before, pairs.after)
+        distances += distances_of(pairs, {"": range(len(pairs.rows))}, t=None)
+    return cosines, [*in_every_repeat(distances, chains.repeats)]
+
+
+def structural_similarities(chains: Chains) -> Float64:
+    """Return the structural similarity of each original and its redrawing."""
+    side = chains.given.section.ssim_side
+    table = chains.table()
+    for row, chain in enumerate(chains.rows):
+        if chain.last.has_come:
+            before = comparable(chain.sample.medium.open(), side)
+            after = comparable(chains.medium(chain.last).open(), side)
+            table[row, 0] = structural_similarity(before, after)
+    return table
+
+
+def compare_texts(
+    chains: Chains, originals: Float32
+) -> tuple[Float64, list[PromptUsage]]:
+    """Return the cosines between originals and descriptions, and how much of each was read.
+
+    They are of everything that was described, whether it could be drawn or not.
+    """
+    encoder = chains.given.encoders["encoder"]
+    features = chains.given.features
+    table = chains.table()
+    readings: list[PromptUsage] = []
+    for repeat in range(chains.repeats):
+        rows = []
+        for row in chains.of_repeat(repeat):
+            if chains.rows[row].last.is_described:
+                rows.append(row)
+        if rows:
+            texts = [chains.rows[row].last.text or "" for row in rows]
+            seen = taken(originals, [row // chains.repeats for row in rows])
+            read = encode_texts(encoder, texts, features)
+            table[rows, 0] = cosine_similarity(seen, read)
+            readings += read_texts(encoder, texts, features)
+    return table, readings
+
+
+def values_of(
+    chains: Chains, columns: Mapping[str, Float64], rated: Rated
+) -> Iterator[Value]:
+    """Yield the values of all metrics but distances."""
+    for metric, table in columns.items():
+        yield from values_at(metric, None, chains, table[:, 0])
+    ratings = np.full(len(chains.rows), np.nan)
+    for row in chains.of_repeat(0):
+        ratings[row] = rated.means.get(chains.rows[row].sample.id, np.nan)
+    yield from values_at("human", None, chains, ratings)
+    yield from words(chains)
+
+
+def ratings_of(chains: Chains) -> Rated:
+    """Return what people think of the descriptions of the first repeat."""
+    given = chains.given
     ratings = read_ratings(given.beside["ratings"]) if "ratings" in given.beside else []
-    descriptions = {
-        sample: records[0].text or None for sample, records in data.last.items()
-    }
-    rated = mean_ratings(
+    descriptions = {}
+    for row in chains.of_repeat(0):
+        chain = chains.rows[row]
+        descriptions[chain.sample.id] = chain.last.text or None
+    return mean_ratings(
         ratings, given.keys["dataset"], given.keys["model"], descriptions
     )
-    if rated.means:
-        human = [rated.means.get(sample, np.nan) for sample in descriptions]
-        whole.values["human"] = np.array(human)
 
-    def numbers(measured: Measured) -> Numbers:
-        metrics = known_means(measured.values)
-        distance = measured.distances[0, 0]
-        if np.isfinite(distance):
-            metrics[encoder.frechet_name] = float(distance)
-            metrics[COUNT] = measured.size
-        if measured.words:
-            metrics["words"] = exact_mean(measured.words)
-        return metrics
 
-    fields = data.fields(whole, alone, numbers, estimated=[*whole.values], most=PERCENT)
-    fields["groups"]["category"] = means_of(
-        whole.values, data.categories, {}
-    ).by_category
-    fields["absent"] |= _absent(
-        encoder, given.keys["encoder"], fields["metrics"], data.kind
-    )
-    fields["flags"] += cut_texts(whole, "CLIP-S's text tower")
-    fields["flags"] += data.few_samples(whole, whole.size)
+def rating_flags(rated: Rated) -> Iterator[str]:
+    """Yield what a reader must know of ratings."""
     if rated.stale:
-        fields["flags"].append(
+        yield (
             f"{rated.stale} human ratings are of other descriptions than these and do not count"
         )
+    if rated.chances:
+        yield (
+            "human ratings are of samples chosen where models differ; the page on correlation "
+            "has the mean of all"
+        )
+
+
+def rating_counts(rated: Rated, samples: int) -> Json:
+    """Return how many ratings there are, and those of each sample."""
     counts: Json = {
         "used": rated.ratings,
         "raters": rated.raters,
@@ -88,97 +189,19 @@ def score_redrawings(given: Scoring, spec: ChainBenchmark) -> Scored:
         "counts": rated.counts,
     }
     if rated.means:
-        counts["samples"] = weighted(rated.by_sample, rated.chances, len(descriptions))
-    if rated.chances:
-        fields["flags"].append(
-            "human ratings are of samples chosen where models differ; the page on correlation "
-            "has the mean of all"
-        )
-    score = named_score(
-        spec,
-        **fields,
-        outcomes=outcome_counts(step.outcome for step in chain(*data.steps.values())),
-        details={"ratings": counts},
-    )
-    return Scored(score, data.rows(whole.values, [each.values for each in alone]))
+        counts["samples"] = weighted(rated.by_sample, rated.chances, samples)
+    return counts
 
 
-def _measured(data: ScoredChains, repeat: int, given: Scoring) -> Measured:
-    """Measure the redrawings of one repeat."""
-    encoder = given.encoders["encoder"]
-    records = [ended[repeat] for ended in data.last.values()]
-    media = [sample.medium for sample in data.samples]
-    worst = [data.is_worst(record) for record in records]
-
-    def column(places: Sequence[int], shares: Sequence[float] | Float64) -> Float64:
-        values = np.where(worst, 0.0, np.nan)
-        values[places] = PERCENT * np.array(shares)
-        return values
-
-    def cosines(a: Float32, b: Float32) -> Float64:
-        return cosine_similarity(a, b) if len(a) else np.zeros(0)
-
-    drawn = [at for at, record in enumerate(records) if record.file is not None]
-    before = [media[at] for at in drawn]
-    after = [data.medium(records[at]) for at in drawn]
-    originals = encode_media(encoder, before, given.features)
-    redrawn = encode_media(encoder, after, given.features)
-    is_sound = data.kind == "sound"
-    if is_sound:
-        similarity = "sound_similarity"
-    else:
-        similarity = "clip_s_i" if encoder.reads else "image_similarity"
-    values = {similarity: column(drawn, cosines(originals, redrawn))}
-    if not is_sound:
-        ssims = []
-        for pair in zip(before, after, strict=True):
-            a, b = (comparable(image.open(), given.section.ssim_side) for image in pair)
-            ssims.append(structural_similarity(a, b))
-        values["ssim"] = column(drawn, ssims)
-    distance = np.nan
-    if len(drawn) > 1:
-        distance = round_significant(
-            frechet_distance(originals, redrawn), FRECHET_DIGITS
-        )
-    cut: list[bool] = []
-    if (
-        encoder.reads
-    ):  # CLIP-S, of everything that was described, whether it could be drawn or not
-        described = []
-        texts = []
-        for at, record in enumerate(records):
-            if record.is_described:
-                described.append(at)
-                texts.append(record.text or "")
-        seen = encode_media(encoder, [media[at] for at in described], given.features)
-        read = encode_texts(encoder, texts, given.features)
-        values["clap_score" if is_sound else "clip_s"] = column(
-            described, cosines(seen, read)
-        )
-        if texts:
-            cut = [each.cut for each in read_texts(encoder, texts, given.features)]
-    words = [len(record.text.split()) for record in records if record.text]
-    return Measured(
-        values,
-        np.array([[distance]]),
-        size=len(drawn),
-        words=words,
-        cut=cut,
-    )
-
-
-def _absent(
-    encoder: Encoder, name: str, metrics: Container[str], kind: str
-) -> Iterator[tuple[str, str]]:
-    if not encoder.reads:
-        yield "clap_score" if kind == "sound" else "clip_s", f"{name} has no text tower"
-    if encoder.frechet_name not in metrics:
-        yield encoder.frechet_name, f"fewer than two {kind}s were made again"
-    if kind == "image" and not encoder.reads:
+def reasons(given: Scoring) -> Iterator[Number]:
+    """Yield why there would be no value."""
+    name = given.keys["encoder"]
+    of_media, of_text = similarities(given.encoders["encoder"], given.kind)
+    yield Number(metric=of_text, why=f"{name} has no text tower")
+    for distance in DISTANCES:
+        why = f"fewer than two {given.kind}s were made again"
+        yield Number(metric=distance.name, why=why)
+    if of_media == "image_similarity":
         other = "image_similarity is the same cosine with this encoder"
-        yield "clip_s_i", f"{name} is not a CLIP; {other}"
-    if kind == "image" and encoder.frechet_name != "fid":
-        other = f"{encoder.frechet_name} is the same distance, seen through it"
-        yield "fid", f"{name} is not Inception; {other}"
-    if "human" not in metrics:
-        yield "human", "no ratings of these descriptions"
+        yield Number(metric="clip_s_i", why=f"{name} is not a CLIP; {other}")
+    yield Number(metric="human", why="no ratings of these descriptions")

@@ -11,6 +11,11 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
+from driftledger.benchmarks._chains.distances import (
+    DISTANCES,
+    Distance,
+    mean_of_distances,
+)
 from driftledger.benchmarks._chains.records import ChainRequest
 from driftledger.benchmarks._chains.spec import (
     ANOTHER_DESCRIPTION,
@@ -51,15 +56,12 @@ _IMAGES = (
     "100 · the cosine between image and redrawing, mean over a sample's repeats, then "
     "over samples"
 )
-_DISTANCE = (
-    "the Fréchet distance between the features of all originals and of all that came "
-    "of them"
-)
+_DISTANCES = tuple(distance.name for distance in DISTANCES)
 _SIMILARITIES = ("image_similarity", "clap_score", "sound_similarity")
 _TABLE = (
     "clip_s",
     "ssim",
-    "frechet",
+    *_DISTANCES,
     "clip_s_i",
     *_SIMILARITIES,
     "human",
@@ -86,6 +88,20 @@ _SHOWN: frozenset[ShownIn] = frozenset(
     {"headline", "compared", "across", "table", "bars"}
 )
 _FIRST: frozenset[ShownIn] = _SHOWN | {"glance", "last"}
+
+
+def _of_sets(distance: Distance) -> Metric:
+    """Return the metric of a distance."""
+    return Metric(
+        distance.name,
+        f"{distance.title} distance",
+        f"{distance.what} between the features of all originals and of all that came of them",
+        source=f"{distance.source}; {_PAPER}",
+        needs=SEEN,
+        estimate=mean_of_distances,
+        direction="lower",
+        shown=frozenset({"across", "table", "bars"}),
+    )
 
 
 class FidelitySettings(RepeatedSection):
@@ -165,16 +181,7 @@ class FidelityBenchmark(ChainBenchmark):
             needs=SEEN,
             shown=_SHOWN | {"last"},
         ),
-        Metric(
-            "frechet",
-            "Fréchet distance",
-            f"{_DISTANCE}; seen through clean-fid's Inception it is FID",
-            f"frechet.frechet_distance; {_PAPER}",
-            needs=SEEN,
-            estimate=mean_over_samples,
-            direction="lower",
-            shown=frozenset({"across", "table", "bars"}),
-        ),
+        *map(_of_sets, DISTANCES),
         Metric(
             "human",
             "human rating",
@@ -183,6 +190,7 @@ class FidelityBenchmark(ChainBenchmark):
             needs=frozenset({Input.RATINGS, Input.DESCRIPTIONS}),
             estimate=mean_over_samples,
             unit="1–5",
+            range=(1, 5),
             in_rows=True,
             shown=frozenset({"table", "bars"}),
         ),
@@ -191,7 +199,7 @@ class FidelityBenchmark(ChainBenchmark):
     settings = FidelitySettings
     layout = Layout(
         glance=("ssim", "clip_s", "clap_score"),
-        across=("ssim", "clip_s", "clip_s_i", *_SIMILARITIES, "frechet"),
+        across=("ssim", "clip_s", "clip_s_i", *_SIMILARITIES, *_DISTANCES),
         tables={
             "as in the paper's Tables 1 and 2; in brackets the interval": {
                 name: name for name in _TABLE
@@ -202,12 +210,11 @@ class FidelityBenchmark(ChainBenchmark):
             "clip_s",
             "clip_s_i",
             *_SIMILARITIES,
-            "frechet",
+            *_DISTANCES,
             "human",
         ),
     )
     flagged: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "Fréchet distance is over": ("frechet",),
         "CLIP-S's text tower": ("clip_s",),
         "human ratings are of": ("human",),
     }

@@ -1,188 +1,114 @@
 """The scoring half: how similar each chain stays to its first sample, seen through one encoder."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain, compress
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from driftledger.benchmarks._chains.records import FRECHET_DIGITS, ChainStep
+from driftledger.benchmarks._chains.distances import (
+    DISTANCES,
+    distances_of,
+    in_every_repeat,
+    marked,
+    whole,
+)
 from driftledger.benchmarks._chains.scoring import (
-    ALL,
-    COUNT,
-    Columns,
-    Means,
-    Measured,
-    ScoredChains,
+    Chains,
+    Encode,
+    Pairs,
     cut_texts,
-    known_means,
-    mean_of,
-    means_of,
+    rows_of,
+    values_at,
+    values_over_t,
+    without_a_value,
+    words,
 )
 from driftledger.benchmarks._chains.spec import ChainBenchmark
-from driftledger.benchmarks._names import named_score
-from driftledger.benchmarks.scoring import Scored, Scoring, outcome_counts
-from driftledger.collect.features import (
-    FeatureStore,
-    encode_media,
-    encode_texts,
-    read_texts,
-)
-from driftledger.components.base import Encoder, frechet_name_of
-from driftledger.core.types import Float32, Float64
+from driftledger.benchmarks.scoring import Scored, Scoring
+from driftledger.collect.features import encode_media, encode_texts, read_texts
+from driftledger.components.base import Encoder
+from driftledger.core.grouping import grouped
+from driftledger.core.types import Float32, Float64, PromptUsage
+from driftledger.metrics._checks import members
 from driftledger.metrics.drift import cosine_similarity, gc_at
-from driftledger.metrics.exact import exact_mean, round_significant
-from driftledger.metrics.frechet import frechet_distance
-from driftledger.scoring.score import HIGH, LOW, STD, Numbers, Point
+from driftledger.scoring.means import numbers
+from driftledger.scoring.metric import MetricTable, Value
+from driftledger.scoring.number import Number
 
-TEXT_MEAN = "text_similarity_mean"
+Columns = Mapping[str, Float64]
+"""Metric → its values, chains × T; NaN where one is missing."""
 
 
 def score_chains(given: Scoring, spec: ChainBenchmark) -> Scored:
-    """Score a folder of chains.
+    """Score a folder of chains: chains → similarities and distances → values → numbers.
 
     Of several repeats each is measured as if it were the only one. A sample is worth the mean over
     its repeats, and whatever is averaged over samples is averaged over these.
 
     Raises:
         CoverageError: no chain counts.
+        StoreError: a chain has no record.
     """
-    done = f"reached t={given.section.iterations}"
     by_group = given.section.iterations_by_group
-    if by_group:
-        done = "reached their T"
-    data = ScoredChains(
-        given, spec, by_group, done=done, things="chains", by_category=True
-    )
-    alone = [_measured(data, repeat, given) for repeat in data.repeats]
-    whole = mean_of(alone)
-    encoder = given.encoders["encoder"]  # one of texts alone has no such name
-    frechet = getattr(encoder, "frechet_name", frechet_name_of(encoder.provider))
-    means = _means(data, whole, frechet)
-    fields = data.fields(
-        whole,
-        alone,
-        lambda measured: _means(data, measured, frechet).overall,
-        estimated=[*(f"gc_at_{t}" for t in data.iterations), TEXT_MEAN],
-    )
-    fields["groups"] |= {"category": means.by_category, "group": means.by_group}
-    fields["absent"] |= _absent(
-        data, means, frechet, reads="text_encoder" in given.encoders
-    )
-    fields["flags"] += data.few_samples(whole, data.scored)
-    fields["flags"] += cut_texts(whole, "the text encoder")
-    if data.kind == "text":
-        texts = [sample.medium.open() for sample in data.samples]
-        for step in chain.from_iterable(data.steps.values()):
-            if step.is_there:
-                texts.append(step.text or "")
-        cut = [each.cut for each in read_texts(encoder, texts)]
-        fields["flags"] += cut_texts(whole._replace(cut=cut), "the encoder")
-    score = named_score(
-        spec,
-        **fields,
-        curves=dict(_curves(fields["metrics"], data.iterations, frechet)),
-        outcomes=outcome_counts(record.outcome for record in data.lost),
-        details={"groups": data.dataset.groups},
-    )
-    return Scored(score, data.rows(_by_step(whole), [*map(_by_step, alone)]))
-
-
-def _by_step(measured: Measured) -> Columns:
-    """Return samples × iterations of each key of rows."""
-    tables = {}
-    for key in ("similarity", "gc", "text_similarity"):
-        columns = _at_steps(measured, key)
-        if columns:
-            tables[key] = np.stack([*columns.values()], axis=1)
-    return tables
-
-
-def _measured(data: ScoredChains, repeat: int, given: Scoring) -> Measured:
-    """Measure the chains of one repeat: each quantity is first a table of samples × iterations."""
-    chain_steps = data.steps[repeat]
-    came = {(step.unit, step.step): step for step in chain_steps if data.has_come(step)}
-    originals, encode = _encoded(data, given)
-    steps = np.array(data.iterations)
-    ends = np.array([*data.ends.values()])
-    categories = np.array(data.categories)
-    names = [*sorted(set(data.categories)), ALL]
-    similarity = np.full((len(ends), len(steps)), np.nan)
-    distances = np.full((len(names), len(steps)), np.nan)
-    size = 0
-    for t in data.iterations:
-        reached = np.array([(sample.id, t) in came for sample in data.samples])
-        if not reached.any():
-            break
-        later = []
-        for sample in compress(data.samples, reached):
-            step = came[sample.id, t]
-            later.append(step.text if data.kind == "text" else data.medium(step))
-        drawings = np.zeros_like(originals)
-        drawings[reached] = encode(later)
-        compared = reached
-        if data.kind == "text":  # 0 if the encoder knows nothing of one of both
-            similarity[reached, t - 1] = 0.0
-            compared = reached & originals.any(axis=1) & drawings.any(axis=1)
-        if compared.any():
-            own = _rows(compared)
-            similarity[own, t - 1] = cosine_similarity(originals[own], drawings[own])
-        for row, name in enumerate(names):
-            members = reached & (categories == name)
-            if name == ALL and {*categories[reached]} == {*categories}:
-                members = reached
-            if members.sum() >= 2:
-                own = _rows(members)
-                distance = frechet_distance(originals[own], drawings[own])
-                distances[row, t - 1] = round_significant(distance, FRECHET_DIGITS)
-                size = int(members.sum()) if name == ALL else size
-    first_worst = {step.unit: step.step for step in chain_steps if data.is_worst(step)}
-    starts = np.array(
-        [first_worst.get(sample.id, len(steps) + 1) for sample in data.samples]
-    )
-    is_worst = (starts[:, None] <= steps) & (steps <= ends[:, None])
-    similarity[is_worst] = 0.0
-    gc = np.stack([gc_at(similarity, t) for t in data.iterations], axis=1)
-    values = {**_columns("similarity", similarity), **_columns("gc", gc)}
-    values["similarity_mean"] = _mean_until(similarity, ends)
-    cut: list[bool] = []
+    chains = Chains.read(given, spec, by_group)
+    done = "reached their T" if by_group else f"reached t={given.section.iterations}"
+    flags = chains.flags(done, "chains")
+    seen = compare(chains)
+    columns = {"similarity": seen.similarity, "gc": gc_curves(seen.similarity)}
     reader = given.encoders.get("text_encoder")
     if reader:
-        table, cut = _text_similarity(data, chain_steps, reader, given.features)
-        table[:, 1:][is_worst[:, 1 : table.shape[1]]] = 0.0
-        values |= _columns("text_similarity", table)
-        if max(ends) > 1:
-            values[TEXT_MEAN] = _mean_until(table[:, 1:], ends - 1)
-    words = [len(step.text.split()) for step in chain_steps if step.text]
-    return Measured(values, distances, size=size, words=words, cut=cut)
+        columns["text_similarity"], readings = compare_texts(chains, reader)
+        flags += cut_texts(readings, "the text encoder")
+    if given.kind == "text":
+        flags += cut_texts(read_all(chains), "the encoder")
+    score = given.score(
+        numbers_of(chains, columns, seen, spec.metrics),
+        scored=chains.scored,
+        counted=chains.counted,
+        total=len(chains.rows),
+        outcomes=[chain.last.outcome for chain in chains.lost],
+        flags=flags,
+        details={"groups": given.dataset.groups},
+    )
+    return Scored(score, rows_of(chains, columns, by_category=True))
 
 
-def _rows(members: NDArray[np.bool_]) -> NDArray[np.bool_] | slice:
-    """Return what takes these rows of a table, without a copy where these are all."""
-    return slice(None) if members.all() else members
+class Seen(NamedTuple):
+    """What an encoder sees of chains."""
+
+    similarity: Float64
+    """s(t), chains × T; NaN where it is missing."""
+    distances: list[Value]
+    width: int
+    """How many dimensions the encoder has."""
 
 
-def _at_steps(measured: Measured, key: str) -> Columns:
-    columns = {}
-    for name, column in measured.values.items():
-        if name.startswith(f"{key}_at_"):
-            columns[name] = column
-    return columns
+def compare(chains: Chains) -> Seen:
+    """Compare samples with what came of them, the features of one t at a time."""
+    originals, encode = encoded(chains)
+    cosine = known_cosine if chains.given.kind == "text" else cosine_similarity
+    similarity = chains.table()
+    distances: list[Value] = []
+    for pairs in chains.pairs(originals, encode):
+        similarity[pairs.rows, pairs.t - 1] = cosine(pairs.before, pairs.after)
+        distances += distances_of(pairs, sets_of(chains, pairs), pairs.t)
+        del pairs  # before the next are encoded
+    of_all = in_every_repeat(weighted(distances), chains.repeats)
+    return Seen(similarity, [*of_all], originals.shape[1])
 
 
-def _encoded(
-    data: ScoredChains, given: Scoring
-) -> tuple[Float32, Callable[[Sequence[Any]], Float32]]:
+def encoded(chains: Chains) -> tuple[Float32, Encode]:
     """Return the features of all samples, and the function that encodes what came of them.
 
     Chains that begin with texts are seen as texts, by an encoder that is fitted to those of t = 0,
     which all models share.
     """
+    given = chains.given
     encoder = given.encoders["encoder"]
-    media = [sample.medium for sample in data.samples]
-    if data.kind != "text":
+    media = [sample.medium for sample in chains.samples]
+    if given.kind != "text":
         encode_more = partial(encode_media, encoder, features=given.features)
         return encode_more(media), encode_more
     texts = [medium.open() for medium in media]
@@ -192,120 +118,160 @@ def _encoded(
     return encode(texts), encode
 
 
-def _columns(key: str, table: Float64) -> Columns:
-    return {f"{key}_at_{t}": column for t, column in enumerate(table.T, 1)}
+def known_cosine(before: Float32, after: Float32) -> Float64:
+    """Return the cosines of texts; 0 if the encoder knows nothing of one of both."""
+    cosines = np.zeros(len(before))
+    known = before.any(axis=1) & after.any(axis=1)
+    if known.any():
+        cosines[known] = cosine_similarity(before[known], after[known])
+    return cosines
 
 
-def _mean_until(values: Float64, ends: np.ndarray) -> Float64:
-    """Return the mean of each row's first ``ends`` values; NaN without any or with a NaN in it."""
-    last = np.maximum(ends, 1)
-    sums = np.cumsum(values, axis=1)[np.arange(len(last)), last - 1]
-    return np.where(ends > 0, sums / last, np.nan)
+def sets_of(chains: Chains, pairs: Pairs) -> dict[str, list[int]]:
+    """Return category → its places in the pairs; and all of them if no category is missing."""
+    sets = members(chains.rows[row].category for row in pairs.rows)
+    if len(sets) == len(chains.ends):
+        sets[""] = [*range(len(pairs.rows))]
+    return sets
 
 
-def _text_similarity(
-    data: ScoredChains,
-    chain_steps: Sequence[ChainStep],
-    reader: Encoder,
-    features: FeatureStore | None,
-) -> tuple[Float64, list[bool]]:
-    """Return samples × iterations of text similarities, and for each text if it was cut.
+def weighted(distances: Iterable[Value]) -> Iterator[Value]:
+    """Weigh the distances of each set over t as GC@t does, to the first t without one."""
+    by_set = grouped(distances, lambda each: (each.metric, each.category, each.repeat))
+    for (name, category, _), own in by_set.items():
+        curve: list[float] = []
+        for t, value in enumerate(own, 1):
+            if value.t != t:
+                break
+            curve.append(value.value)
+            metric = name if category else whole(name)
+            yield value._replace(metric=metric, value=gc_at(curve, t))
 
-    A similarity is the cosine between a chain's first text and a later one; NaN if nothing in one
-    of them is known.
+
+def gc_curves(similarity: Float64) -> Float64:
+    """Return GC@1 … GC@T of each chain; NaN from the first missing s(t) on."""
+    curves = [gc_at(similarity, t) for t in range(1, similarity.shape[1] + 1)]
+    return np.stack(curves, axis=1)
+
+
+def compare_texts(chains: Chains, reader: Encoder) -> tuple[Float64, list[PromptUsage]]:
+    """Compare the first description of each chain with the later ones.
+
+    Returns:
+        Text s(t), chains × T, NaN where nothing in one of both is known; and how much was read of
+        each description.
     """
-    latest = max(data.ends.values())
-    texts = {}
-    for step in chain_steps:
-        if step.is_there and step.step in data.iterations:
-            texts[step.unit, step.step] = step.text or ""
-    fitted = reader
-    if texts:
-        fitted = reader.fitted([text for (_, t), text in texts.items() if t == 1])
-    kept = features if fitted is reader else None
-    table = np.full((len(data.samples), latest), np.nan)
-    for row, sample in enumerate(data.samples):
-        chain = [texts.get((sample.id, t), "") for t in range(1, latest + 1)]
-        if not chain[0]:
-            continue
-        vectors = encode_texts(fitted, chain, kept)
-        known = vectors.any(axis=1) & np.array([*map(bool, chain)])
-        later = np.flatnonzero(known)[1:]
-        if known[0] and later.size:
-            first = np.repeat(vectors[:1], len(later), axis=0)
-            table[row, later] = cosine_similarity(first, vectors[later])
-    return table, [each.cut for each in read_texts(fitted, [*texts.values()])]
-
-
-def _means(data: ScoredChains, measured: Measured, frechet: str) -> Means:
-    """Average all values; ``frechet`` is the name of the Fréchet distance."""
-    of_categories: dict[str, Numbers] = {}
-    names = [*sorted(set(data.categories)), ALL]
-    for name, distances in zip(names, measured.distances, strict=True):
-        weighted = {
-            f"{frechet}_at_{t}": gc_at(distances[None], t) for t in data.iterations
+    latest = max(chains.ends.values())
+    table = chains.table()[:, :latest]
+    table[:, 0] = np.nan
+    readings: list[PromptUsage] = []
+    for repeat in range(chains.repeats):
+        texts = {
+            row: chains.rows[row].texts(latest) for row in chains.of_repeat(repeat)
         }
-        of_categories[name] = known_means(weighted)
-    means = means_of(
-        measured.values, data.categories, data.dataset.groups, of_categories
-    )
-    overall = means.overall
-    over_all = of_categories[ALL]
-    overall |= {f"whole_{key}": value for key, value in over_all.items()}
-    # GC@t of Algorithm 1, over all samples alike
-    for key, mean in known_means(_at_steps(measured, "gc")).items():
-        if all(key in row for row in means.by_category.values()):
-            overall[key.replace("gc_", "gc_samples_", 1)] = mean
+        first_texts = [own[0] for own in texts.values() if own[0]]
+        if not first_texts:
+            continue
+        fitted = reader.fitted(first_texts)
+        kept = chains.given.features if fitted is reader else None
+        for row, own in texts.items():
+            if own[0]:
+                later, cosines = text_cosines(own, encode_texts(fitted, own, kept))
+                table[row, later] = cosines
+        all_texts = [text for own in texts.values() for text in own if text]
+        readings += read_texts(fitted, all_texts)
+    return table, readings
+
+
+def text_cosines(texts: Sequence[str], vectors: Float32) -> tuple[list[int], Float64]:
+    """Return the places of the texts that can be compared with the first, and their cosines."""
+    known = [place for place, text in enumerate(texts) if text and vectors[place].any()]
+    if len(known) < 2 or known[0] != 0:
+        return [], np.zeros(0)
+    later = known[1:]
+    first = np.repeat(vectors[:1], len(later), axis=0)
+    return later, cosine_similarity(first, vectors[later])
+
+
+def read_all(chains: Chains) -> list[PromptUsage]:
+    """Return how much the encoder reads of each text at t = 0 … T."""
+    texts = [sample.medium.open() for sample in chains.samples]
+    for chain in chains.rows:
+        texts += filter(None, chain.texts(chain.end))
+    return read_texts(chains.given.encoders["encoder"], texts)
+
+
+def values_of(chains: Chains, columns: Columns) -> Iterator[Value]:
+    """Yield the values of all metrics but distances, a line here for each."""
+    of_gc = [*values_over_t("gc", chains, columns["gc"])]
+    yield from of_gc
+    yield from as_one_category("gc_samples", of_gc, len(chains.ends))
+    yield from values_over_t("similarity", chains, columns["similarity"])
+    yield from means("similarity_mean", chains, columns["similarity"])
+    if "text_similarity" in columns:
+        texts = columns["text_similarity"]
+        yield from values_over_t("text_similarity", chains, texts)
+        yield from means("text_similarity_mean", chains, texts, first=2)
+    yield from words(chains)
+
+
+def as_one_category(
+    metric: str, values: Iterable[Value], categories: int
+) -> Iterator[Value]:
+    """Yield the values of all samples alike, at each t at which every category has one."""
+    for own in grouped(values, lambda value: value.t).values():
+        if len({value.category for value in own}) == categories:
+            for value in own:
+                yield value._replace(metric=metric, category="")
+
+
+def means(
+    metric: str, chains: Chains, table: Float64, first: int = 1
+) -> Iterator[Value]:
+    """Yield the mean from t = ``first`` on of each chain that has all values to its end."""
+    column = np.full(len(table), np.nan)
+    for row, chain in enumerate(chains.rows):
+        own = table[row, first - 1 : chain.end]
+        if own.size:
+            column[row] = math.fsum(own) / own.size
+    yield from values_at(metric, None, chains, column)
+
+
+def numbers_of(
+    chains: Chains, columns: Columns, seen: Seen, table: MetricTable
+) -> list[Number]:
+    """Return the numbers, and why others are missing."""
+    given = chains.given
+    kinds: dict[str, Any] = {
+        "category": {name: [name] for name in sorted(chains.ends)},
+        "group": given.dataset.groups,
+    }
+    values = [*values_of(chains, columns), *seen.distances]
+    of_values = numbers(values, table, kinds, given.section.confidence)
     # No mean over all is made of the categories that go on when others have ended.
-    least = min(data.ends.values())
-    later = tuple(f"_at_{t}" for t in data.iterations if t > least)
-    overall = {key: value for key, value in overall.items() if not key.endswith(later)}
-    if measured.words:
-        overall["words"] = exact_mean(measured.words)
-    if len(over_all):
-        overall[COUNT] = measured.size
-    return means._replace(overall=overall)
+    least = min(chains.ends.values())
+    kept = []
+    for number in of_values:
+        if not (number.is_whole and number.t is not None and number.t > least):
+            kept.append(number)
+    things = f"{given.kind}s"
+    result = [*marked(kept, seen.distances, kinds, width=seen.width, things=things)]
+    return result + without_a_value(reasons(chains, columns), result)
 
 
-def _curves(
-    metrics: Mapping[str, float], iterations: Sequence[int], frechet: str
-) -> Iterator[tuple[str, list[Point]]]:
-    """Yield s(t), GC@t with its interval and the Fréchet distance; of repeats with deviations."""
-    curves = [
-        ("similarity", ""),
-        ("similarity", STD),
-        ("gc", ""),
-        ("gc", LOW),
-        ("gc", HIGH),
-    ]
-    curves += [("gc", STD), (frechet, "")]
-    if TEXT_MEAN in metrics:
-        curves.append(("text_similarity", ""))
-    for curve, end in curves:
-        points = []
-        for t in iterations:
-            value = metrics.get(f"{curve}_at_{t}{end}")
-            if value is not None:
-                points.append(Point(step=t, value=value))
-        if points or end != STD:
-            yield curve + end, points
-
-
-def _absent(
-    data: ScoredChains, means: Means, frechet: str, *, reads: bool
-) -> dict[str, str]:
-    """List the missing values at T, where each category's chains end, with the reason."""
-    absent = {}
-    if reads and TEXT_MEAN not in means.overall:
-        absent[TEXT_MEAN] = "no description came after the first"
-    end_of = dict(zip(data.categories, data.ends.values(), strict=True))
-    latest = max(end_of.values())
-    if min(end_of.values()) < latest:
-        absent[f"gc_at_{latest}"] = f"some categories end at t={min(end_of.values())}"
-    reasons = {"gc": "no chain reached T", frechet: "fewer than two chains did"}
-    for category, row in means.by_category.items():
-        for name, reason in reasons.items():
-            key = f"{name}_at_{end_of[category]}"
-            if key not in row:
-                absent[f"{category}: {key}"] = reason
-    return absent
+def reasons(chains: Chains, columns: Columns) -> Iterator[Number]:
+    """Yield why there would be no value at T, where each category's chains end."""
+    if "text_similarity" in columns:
+        why = "no description came after the first"
+        yield Number(metric="text_similarity_mean", why=why)
+    least = min(chains.ends.values())
+    latest = max(chains.ends.values())
+    if least < latest:
+        yield Number(metric="gc", t=latest, why=f"some categories end at t={least}")
+    for category, end in chains.ends.items():
+        why_of = {"gc": "no chain reached T"}
+        why_of |= {each.name: "fewer than two chains did" for each in DISTANCES}
+        for name, why in why_of.items():
+            yield Number(
+                metric=name, t=end, group_kind="category", group=category, why=why
+            )

@@ -5,11 +5,17 @@ Cao et al., "GenCeption: Evaluate Vision LLMs with Unlabeled Unimodal Data", Alg
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from itertools import chain
+from itertools import chain, product, starmap
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field, model_validator
 
+from driftledger.benchmarks._chains.distances import (
+    DISTANCES,
+    Distance,
+    mean_of_distances,
+    whole,
+)
 from driftledger.benchmarks._chains.records import ChainRequest
 from driftledger.benchmarks._chains.spec import (
     ANOTHER_DESCRIPTION,
@@ -56,9 +62,34 @@ _mean = partial(Metric, estimate=mean_over_categories, digits=3)
 _cosine = partial(_mean, unit="0–1", range=(-1, 1))
 _seen = partial(_cosine, needs=SEEN)
 _said = partial(_cosine, needs=_SAID)
-_distance = partial(_mean, needs=SEEN, direction="lower", over_t=True)
 _ON_CURVES: frozenset[ShownIn] = frozenset({"headline", "compared", "table", "curve"})
 _COMPARED: frozenset[ShownIn] = frozenset({"compared", "table"})
+
+
+def _of_sets(distance: Distance, is_whole: bool) -> Metric:
+    """Return the metric of a distance, per category or over the whole set."""
+    title = f"GC_{distance.title}@{{t}}"
+    formula = (
+        f"{distance.what} between the originals' features and those of iteration t, weighted "
+        "over t as GC@T is; per category, then averaged over categories"
+    )
+    if is_whole:
+        title += " over the whole set"
+        formula = (
+            "as the distance per category, between all originals and all that came of them; "
+            "where every category has a chain that reached t"
+        )
+    return Metric(
+        whole(distance.name) if is_whole else distance.name,
+        title,
+        formula,
+        source=f"{distance.source}; {_PAPER}, equation 4",
+        needs=SEEN,
+        estimate=mean_of_distances,
+        direction="lower",
+        digits=3,
+        over_t=True,
+    )
 
 
 _BY_T = {"gc_at_{t}": "gc_at_{t}", "similarity_at_{t}": "similarity_at_{t}"}
@@ -147,20 +178,7 @@ class GenCeption(ChainBenchmark):
             over_t=True,
             shown=NOWHERE,
         ),
-        _distance(
-            "frechet",
-            "GC_Fréchet@{t}",
-            "the Fréchet distance between the originals' features and those of iteration t, "
-            "weighted over t as GC@T is; per category, then averaged over categories",
-            f"frechet.frechet_distance; {_PAPER}, equation 4",
-        ),
-        _distance(
-            "whole_frechet",
-            "GC_Fréchet@{t} over the whole set",
-            "as the distance per category, between all originals and all that came of them; "
-            "where every category has a chain that reached t",
-            f"frechet.frechet_distance; {_PAPER}, section 2.2",
-        ),
+        *starmap(_of_sets, product(DISTANCES, (False, True))),
         _said(
             "text_similarity",
             "text s({t})",
@@ -197,9 +215,6 @@ class GenCeption(ChainBenchmark):
         groups={"category": ""},
     )
     first_look: ClassVar[Mapping[str, object]] = {"text_encoder": None}
-    flagged: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "Fréchet distance is over": ("frechet_at_{t}", "whole_frechet_at_{t}")
-    }
     unfair = (
         ANOTHER_DESCRIPTION,
         LONGER,
