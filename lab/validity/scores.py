@@ -12,7 +12,8 @@ from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.registry import benchmark, benchmarks
 from driftledger.core.errors import StoreError
 from driftledger.core.files import read_json, read_jsonl
-from driftledger.ledger.compare import Difference, coverage_difference
+from driftledger.ledger.compare import coverage_difference
+from driftledger.ledger.comparison import Difference
 from driftledger.metrics.exact import exact_mean
 from driftledger.metrics.intervals import mean_interval
 from driftledger.project.settings import Settings

@@ -11,7 +11,7 @@ from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import sha256_of
 from driftledger.core.files import write_jsonl
 from driftledger.ledger.changes import compare_with_changes
-from driftledger.ledger.compare import Changes, Floor
+from driftledger.ledger.comparison import Changes, Floor
 from driftledger.ledger.gate import Gate, Verdict
 from driftledger.ledger.lineage import CodeVersion, Folder, Lineage, Run
 from driftledger.ledger.objects.contents import Contents

@@ -135,7 +135,7 @@ def compared(root, a, b, **more):
 
 
 def metrics(comparison, number=0):
-    return {each.metric: each for each in comparison.pairs[number].metrics}
+    return {each.name: each for each in comparison.pairs[number].metrics}
 
 
 def test_the_higher_one_is_named_with_its_paired_interval(tmp_path):

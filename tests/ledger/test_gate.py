@@ -5,8 +5,9 @@ from types import SimpleNamespace
 import pytest
 
 from driftledger.core.errors import LedgerError
-from driftledger.ledger.compare import MetricComparison
+from driftledger.ledger.comparison import MetricComparison
 from driftledger.ledger.gate import Gate, Verdict, conclusion
+from driftledger.scoring.number import Place
 from tests.support.cases import cases, each_case
 
 
@@ -23,7 +24,7 @@ def comparison(*metrics):
 @each_case(cases(__file__, "gate"))
 def test_a_metric_by_hand(case):
     values = {"a": 0.5, "b": 0.5, "common": 100, **case["metric"]}
-    metric = MetricComparison("gc_at_5", **values)
+    metric = MetricComparison(Place("gc", 5), **values)
     gate = Gate(case["fail_if"], case.get("margin"))
     [judgement] = gate.judge(comparison(metric))
     assert judgement.verdict is Verdict[case["verdict"]]
@@ -31,9 +32,9 @@ def test_a_metric_by_hand(case):
 
 
 def test_one_failure_fails_and_one_unknown_leaves_it_open():
-    known = MetricComparison("gc_at_5", 0.5, 0.6, difference=0.1, p_holm=0.01)
-    unknown = MetricComparison("similarity_at_5", 0.5, 0.6, "not ranked: few")
-    worse = MetricComparison("gc_at_5", 0.5, 0.4, difference=-0.1, p_holm=0.01)
+    known = MetricComparison(Place("gc", 5), 0.5, 0.6, difference=0.1, p_holm=0.01)
+    unknown = MetricComparison(Place("similarity", 5), 0.5, 0.6, "not ranked: few")
+    worse = MetricComparison(Place("gc", 5), 0.5, 0.4, difference=-0.1, p_holm=0.01)
     gate = Gate("worse")
     assert conclusion(gate.judge(comparison(known)), "headlines").verdict == 0
     assert conclusion(gate.judge(comparison(known, unknown)), "headlines").verdict == 3
@@ -47,7 +48,7 @@ def test_one_failure_fails_and_one_unknown_leaves_it_open():
 
 
 def test_one_margin_is_not_of_two_metrics():
-    metrics = [MetricComparison(name, 0.5, 0.5) for name in ("gc_at_5", "gc_at_4")]
+    metrics = [MetricComparison(Place("gc", t), 0.5, 0.5) for t in (5, 4)]
     sentence = (
         "cannot hold for 2 metrics; name one by --metric: genception/photos/gc_at_5, "
     )

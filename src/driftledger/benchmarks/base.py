@@ -162,12 +162,12 @@ class Rule(NamedTuple):
     moves: Input | None = None
     """It moves the metrics that depend on this; None is all of them."""
     concerns: tuple[str, ...] = ()
-    """Rows of the table that it moves alone, by their keys, where ``moves`` would name too many."""
+    """Metrics that it moves alone, by their names, where ``moves`` would name too many."""
 
     def is_about(self, metric: Metric) -> bool:
         """Return True if it moves a metric."""
         if self.concerns:
-            return metric.key in self.concerns
+            return metric.name in self.concerns
         return self.moves is None or self.moves in metric.needs
 
 

@@ -10,7 +10,7 @@ from driftledger.commands.terminal import HEAD, line, lines, table
 from driftledger.core.errors import LedgerError
 from driftledger.core.text import figure, for_cell, shortened
 from driftledger.ledger.changes import compare_with_changes
-from driftledger.ledger.compare import (
+from driftledger.ledger.comparison import (
     Changes,
     Comparison,
     MetricComparison,
@@ -210,7 +210,7 @@ def _table(pair: ScorePair, comparison: Comparison, most: int) -> ReportTable:
     notes += [f"changed: {change}" for change in pair.changed]
     for compared in pair.metrics:
         metric = metric_of(pair, compared)
-        title = metric.named(compared.metric)
+        title = metric.titled(compared.number.t)
         value_a = _figure(compared.a, metric)
         value_b = _figure(compared.b, metric)
         better, by = _better(metric, compared)
@@ -271,7 +271,7 @@ def _better(metric: Metric, compared: MetricComparison) -> tuple[int | None, str
     high = compared.high or 0.0
     better = None
     if low > 0 or high < 0:
-        better = int((low > 0) != (metric.higher_is_better is False))
+        better = int((low > 0) != (metric.direction == "lower"))
     if low <= 0:  # the first has more
         difference, low, high = -difference, -high, -low
     return better, figure(difference, metric.digits, (low, high))

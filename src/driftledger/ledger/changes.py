@@ -19,15 +19,13 @@ from driftledger.core.errors import DriftledgerError, LedgerError
 from driftledger.core.files import read_jsonl
 from driftledger.core.text import shortened
 from driftledger.core.types import Outcome
-from driftledger.ledger.compare import (
+from driftledger.ledger.compare import compare, paired_scores, rows_of
+from driftledger.ledger.comparison import (
     ChangedSample,
     Changes,
     Comparison,
     Floor,
     Kind,
-    compare,
-    paired_scores,
-    rows_of,
 )
 from driftledger.ledger.lineage import Lineage, Run
 from driftledger.ledger.objects.contents import Contents

@@ -6,19 +6,25 @@ with Holm's correction over all metrics that are ranked, with the smallest diffe
 can show, and without a ranking where something moves the numbers that is not what is compared.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from driftledger.benchmarks.base import UNREAD_COUNTS, Benchmark, Rule
-from driftledger.benchmarks.registry import benchmark
-from driftledger.core.canonical import Json
 from driftledger.core.errors import LedgerError, StoreError, first_few
 from driftledger.core.files import read_jsonl
 from driftledger.core.text import changes, shown_apart
+from driftledger.ledger.comparison import (
+    NOT_RANKED,
+    Comparison,
+    Difference,
+    MetricComparison,
+    ScorePair,
+    named,
+)
 from driftledger.ledger.lineage import (
     Lineage,
     Run,
@@ -35,8 +41,8 @@ from driftledger.metrics.paired import (
     paired_interval,
 )
 from driftledger.project.project import Combination
-from driftledger.scoring.metric import COSTS, Input, Metric
-from driftledger.scoring.number import NumberName
+from driftledger.scoring.metric import Input, Metric
+from driftledger.scoring.number import Place
 from driftledger.scoring.score import ROWS, Numbers, Row, Score
 
 Units = Mapping[str, tuple[float, str, str]]
@@ -44,7 +50,6 @@ Units = Mapping[str, tuple[float, str, str]]
 MOST_APART = Fraction(1, 20)
 """How far the shares that are in the denominators may lie apart. What is left out is seldom what is
 easy: who leaves out what is hard has the better score."""
-NOT_RANKED = "not ranked: "
 _COMPARED = ("model", "generator")
 _SHAPING_ROLES = (*Combination._fields, "text_encoder", "judge")
 _ABSENT = (None, None)
@@ -57,206 +62,6 @@ _OTHER_DATA = {
     "dataset": "other samples are harder or easier",
     "question_set": "other questions are harder or easier",
 }
-
-
-@dataclass(frozen=True)
-class Difference:
-    """One thing in which A and B differ, and what that does to the comparison.
-
-    ``compared`` is what the comparison is about, ``unfair`` moves the numbers by itself (``why``),
-    of all metrics or of those that it ``concerns``; ``noted`` is good to know.
-    """
-
-    what: str
-    a: str
-    b: str
-    weight: Literal["compared", "unfair", "noted"]
-    why: str | None = None
-    concerns: tuple[str, ...] | None = None
-
-    @property
-    def reason(self) -> str:
-        """One sentence, without its full stop."""
-        return (
-            f"{self.what} differs ({self.a} and {self.b}): {self.why}"
-            if self.a
-            else f"{self.what}: {self.why}"
-        )
-
-    def bars(self, metric: str) -> bool:
-        """Return True if A and B must not be ranked by this metric."""
-        return self.weight == "unfair" and (
-            self.concerns is None or metric in self.concerns
-        )
-
-
-@dataclass
-class MetricComparison:
-    """One metric of two scores: the values of both score files, and B's less A's over the units
-    that both have.
-
-    The p-value is two-sided, ``p_holm`` the same after Holm's correction over all metrics that the
-    comparison ranks; ``detectable`` is the smallest difference that as many units, as noisy as
-    these, show with a power of 80 %; ``clusters`` are the images or samples that are independent of
-    each other, ``step`` is the most that one of them can lose. None is what could not be computed.
-    """
-
-    metric: str
-    a: float | None
-    b: float | None
-    verdict: str = ""
-    difference: float | None = None
-    low: float | None = None
-    high: float | None = None
-    standard_error: float | None = None
-    df: float | None = None
-    p_value: float | None = None
-    p_holm: float | None = None
-    detectable: float | None = None
-    step: float | None = None
-    a_common: float | None = None
-    b_common: float | None = None
-    common: int | None = None
-    clusters: int | None = None
-    only_a: int | None = None
-    only_b: int | None = None
-
-    @property
-    def ranked(self) -> bool:
-        return not self.verdict.startswith(NOT_RANKED)
-
-
-Kind: TypeAlias = Literal["answers", "descriptions"]
-
-
-@dataclass
-class ChangedSample:
-    """An answer or a description that differs between A and B."""
-
-    unit: str
-    step: int
-    """Of a description, the iteration or condition; of an answer, which of its question's."""
-    a: str
-    """The reading in A, as :class:`Answer` has it."""
-    b: str
-    a_text: str
-    """The reply; where its record is not here, what it was taken for."""
-    b_text: str
-    similarity: float | None = None
-    """The cosine of both texts by the text encoder of A's score."""
-
-
-@dataclass(frozen=True)
-class Floor:
-    """How much changes by itself, where A was asked twice."""
-
-    samples: int
-    """Answers or descriptions that both askings of A and B have."""
-    changed: int
-    """Those that differ between both askings of A."""
-    p_value: float
-    """One-sided, of more changes than a second asking shows, over images."""
-
-
-@dataclass
-class Changes:
-    """The answers or the descriptions of two scores, and which of them changed.
-
-    An answer has changed if it is read otherwise, a description if it has other words.
-    """
-
-    of: Kind
-    samples: int = 0
-    """How many of them both runs have."""
-    changed: int = 0
-    clusters: int | None = None
-    """How many images they are about, where answers were compared."""
-    share: float | None = None
-    """``changed / samples``, from ``low`` to ``high``."""
-    low: float | None = None
-    high: float | None = None
-    transitions: dict[str, int] = field(default_factory=dict)
-    """``right → wrong``, ``wrong → other wrong answer`` → how many, the commonest first."""
-    p_value: float | None = None
-    """McNemar's, exact and two-sided: are the answers about as many images better in B as worse?
-    None of descriptions."""
-    p_holm: float | None = None
-    """Of the floor, or else McNemar's, after Holm's correction over all that changed."""
-    floor: Floor | None = None
-    similarity: float | None = None
-    """The mean over the texts that changed."""
-    furthest: list[ChangedSample] = field(default_factory=list)
-    """All that changed, those furthest apart first."""
-    note: str = ""
-    """What could not be told, and why."""
-
-
-@dataclass(frozen=True)
-class ScorePair:
-    """Two scores of one benchmark on the same data, in the files ``a`` and ``b``.
-
-    ``place`` tells them from other scores of the benchmark on that data, ``changed`` are settings
-    that differ in components of the same name, ``reasons`` why some metrics must not be ranked.
-    """
-
-    benchmark: str
-    on: str
-    place: str
-    a: str
-    b: str
-    differing: list[Difference]
-    changed: list[str]
-    metrics: list[MetricComparison]
-    comparable: bool
-    reasons: list[str]
-    cost: dict[str, Numbers]
-    """Cost that both know, and that is not 0 → ``a``, ``b``, and B's in A's as ``ratio``."""
-    changes: list[Changes] = field(default_factory=list)
-    """What changed, where :func:`~driftledger.ledger.changes.compare_with_changes` looked."""
-
-    @property
-    def name(self) -> str:
-        """The pair for people: ``trac on digits · features_by_words · tfidf``."""
-        return _named(self.place)
-
-    @property
-    def multiples(self) -> str:
-        """B's costs in A's: ``3.1 times the price, 0.9 times the seconds``; empty if they are
-        equal."""
-        phrases = []
-        for key, cost in self.cost.items():
-            ratio = f"{cost['ratio']:.3g}"
-            if ratio != "1":
-                phrases.append(f"{ratio} times the {COSTS[key].formula}")
-        return ", ".join(phrases)
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Two runs side by side: what it is about, what to know, the scores that both have, and what
-    only one has."""
-
-    a: str
-    b: str
-    about: list[str]
-    noted: list[str]
-    pairs: list[ScorePair]
-    only_a: list[str]
-    only_b: list[str]
-    confidence: float
-    anyway: bool
-    comparable: bool
-    """Whether every metric may be ranked."""
-    reasons: list[str]
-
-    sides: tuple[str, str]
-    """What A and B are called where people read: by what differs."""
-
-    def to_dict(self) -> Json:
-        """Return it ready for JSON."""
-        data = asdict(self)
-        del data["sides"]
-        return data
 
 
 def compare(a: Run, b: Run, contents: Contents, *, anyway: bool = False) -> Comparison:
@@ -309,13 +114,6 @@ def compare(a: Run, b: Run, contents: Contents, *, anyway: bool = False) -> Comp
     )
 
 
-def metric_of(pair: ScorePair, compared: MetricComparison) -> Metric:
-    """Return the metric that a row of a comparison is about."""
-    metric = benchmark(pair.benchmark).metric(compared.metric)
-    assert metric is not None  # chosen from its benchmark's table
-    return metric
-
-
 def _notes(a: Run, b: Run) -> Iterator[str]:
     """Say that the code differs, and what components say of themselves."""
     if a.code != b.code:
@@ -324,11 +122,6 @@ def _notes(a: Run, b: Run) -> Iterator[str]:
         for role, card in run.components.items():
             if card.mark is not None:
                 yield f"{side}'s {role.replace('_', ' ')} {card.name}: {card.mark}"
-
-
-def _named(place: str) -> str:
-    """Return the place of a score for people: ``genception on photos``."""
-    return place.replace("/", " on ", 1).replace("/", " · ")
 
 
 def paired_scores(
@@ -361,8 +154,8 @@ def paired_scores(
         if lineage.place in partners:
             pairs.append((lineage, partners[lineage.place]))
         else:
-            only_a.append(_named(lineage.place))
-    return pairs, only_a, [_named(lineage.place) for lineage in unpaired]
+            only_a.append(named(lineage.place))
+    return pairs, only_a, [named(lineage.place) for lineage in unpaired]
 
 
 def _sides(a: Run, b: Run) -> tuple[tuple[str, str], list[str]]:
@@ -418,12 +211,12 @@ def coverage_difference(a: Score, b: Score) -> Difference | None:
 
 
 def _differing(
-    a: Lineage, b: Lineage, metrics: Collection[str]
+    a: Lineage, b: Lineage, numbers: Sequence[Place]
 ) -> Iterator[Difference]:
     """Yield everything in which two scores of one benchmark differ, other than in their values.
 
     Args:
-        metrics: those by which they may be ranked.
+        numbers: those by which they may be ranked.
     """
     spec = a.spec
     other_data = Rule(spec.data.name, _OTHER_DATA[spec.data.name])
@@ -445,11 +238,11 @@ def _differing(
             weight="compared" if fact in _COMPARED else "noted",
         )
         if fact in rules:
-            difference = _unfair(difference, rules[fact], spec, metrics)
+            difference = _unfair(difference, rules[fact], spec, numbers)
         yield difference
     if differing.issuperset(_COMPARED):
         both = Difference("model and generator", "", b="", weight="unfair")
-        yield _unfair(both, _BOTH_DIFFER, spec, metrics)
+        yield _unfair(both, _BOTH_DIFFER, spec, numbers)
     coverage = coverage_difference(a.score, b.score)
     if coverage is not None:
         yield coverage
@@ -475,15 +268,14 @@ def _cost(a: Numbers, b: Numbers) -> dict[str, Numbers]:
 
 
 def _unfair(
-    difference: Difference, rule: Rule, spec: Benchmark, metrics: Collection[str]
+    difference: Difference, rule: Rule, spec: Benchmark, numbers: Sequence[Place]
 ) -> Difference:
-    """Let a difference move the metrics that a rule is about."""
+    """Let a difference move the numbers that a rule is about."""
     concerns = []
-    for key in metrics:
-        metric = spec.metric(key)
-        if metric is not None and rule.is_about(metric):
-            concerns.append(key)
-    some = None if len(concerns) == len(metrics) else tuple(concerns)
+    for number in numbers:
+        if rule.is_about(spec.metrics[number.metric]):
+            concerns.append(number)
+    some = None if len(concerns) == len(numbers) else tuple(concerns)
     return replace(difference, weight="unfair", why=rule.why, concerns=some)
 
 
@@ -508,8 +300,8 @@ def _facts(lineage: Lineage) -> Facts:
 
 
 def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair:
-    keys = _compared_keys(a.spec, a.score, b.score)
-    differing = list(_differing(a, b, keys))
+    numbers = _compared(a.spec, a.score, b.score)
+    differing = list(_differing(a, b, numbers))
     rows = []
     why_no_rows = ""
     try:
@@ -517,29 +309,29 @@ def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair
     except (LedgerError, StoreError) as error:
         why_no_rows = f"no rows available: {error}"
     metrics = []
-    for key in keys:
-        compared = MetricComparison(
-            key, a.score.metrics.get(key), b=b.score.metrics.get(key)
-        )
+    for number in numbers:
+        one = _value(a.score, number)
+        two = _value(b.score, number)
+        compared = MetricComparison(number, one, two)
         metrics.append(compared)
-        metric = a.spec.metric(key)
         barred = ""
         for difference in differing:
-            if difference.bars(key) and not anyway:
+            if difference.bars(number) and not anyway:
                 barred = barred or difference.reason
         if why_no_rows:
             compared.verdict = NOT_RANKED + (barred or why_no_rows)
-        elif compared.a is None or compared.b is None or metric is None:
+        elif compared.a is None or compared.b is None:
             compared.verdict = (
                 f"{NOT_RANKED}only {'B' if compared.a is None else 'A'} has it"
             )
         else:
+            metric = a.spec.metrics[number.metric]
             _measure(compared, metric, rows, barred, confidence=a.score.confidence)
     reasons = []
     for each in differing:
         if each.weight == "unfair" and each.concerns != ():
-            concerns = f" [{', '.join(each.concerns)}]" if each.concerns else ""
-            reasons.append(each.reason + concerns)
+            names = ", ".join(number.name for number in each.concerns or ())
+            reasons.append(f"{each.reason} [{names}]" if names else each.reason)
     return ScorePair(
         benchmark=a.score.benchmark,
         on=a.score.on,
@@ -549,10 +341,17 @@ def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair
         differing=differing,
         changed=_changed_settings(a.score, b.score),
         metrics=metrics,
-        comparable=not any(each.bars(key) for each in differing for key in keys),
+        comparable=not any(
+            each.bars(number) for each in differing for number in numbers
+        ),
         reasons=reasons,
         cost=_cost(a.score.costs, b.score.costs),
     )
+
+
+def _value(score: Score, place: Place) -> float | None:
+    number = score.find(*place)
+    return None if number is None else number.value
 
 
 def rows_of(lineage: Lineage, contents: Contents) -> list[Row]:
@@ -579,20 +378,25 @@ def _changed_settings(a: Score, b: Score) -> list[str]:
     return changed
 
 
-def _compared_keys(spec: Benchmark, a: Score, b: Score) -> list[str]:
-    """List the metrics to rank by: paired by rows, in either score, in the order of the table.
+def _compared(spec: Benchmark, a: Score, b: Score) -> list[Place]:
+    """List the numbers to rank by: paired by rows, in either score, in the order of the table.
 
-    Of a family over t it is the last that both have.
+    Of a metric over t it is the last that both have.
     """
-    keys = []
-    for metric in spec.metrics:
-        is_ranked = metric.headline or metric.compared
-        if is_ranked and metric.row and metric.higher_is_better is not None:
-            ours = spec.keys_of(metric, a)
-            theirs = spec.keys_of(metric, b)
-            common = [key for key in ours if key in theirs]
-            keys += (common or [*ours, *theirs])[-1:]
-    return keys
+    places = []
+    for metric in spec.metrics.shown("headline", "compared"):
+        if metric.in_rows and metric.has_direction:
+            ours = _known(metric, a)
+            theirs = _known(metric, b)
+            common = [place for place in ours if place in theirs]
+            places += (common or [*ours, *theirs])[-1:]
+    return places
+
+
+def _known(metric: Metric, score: Score) -> list[Place]:
+    """List where a score has a value of all samples in a metric, t by t."""
+    numbers = score.over_t(metric.name)
+    return [number.place for number in numbers if number.value is not None]
 
 
 def units_of(metric: Metric, rows: Sequence[Row], t: int | None) -> Units:
@@ -612,7 +416,7 @@ def paired_units(
 
     Those of another category in one of them, or of a ratio another cluster, do not count.
     """
-    column = 2 if metric.pairing == "ratio" else 1
+    column = 2 if metric.is_ratio else 1
     common = [unit for unit in a if unit in b and a[unit][column] == b[unit][column]]
     if not common:
         return 0, None
@@ -633,9 +437,8 @@ def _measure(
     confidence: float,
 ) -> None:
     """Fill in what only the rows of both scores tell."""
-    t = NumberName.read(compared.metric).t
-    one = units_of(metric, rows[0], t)
-    two = units_of(metric, rows[1], t)
+    one = units_of(metric, rows[0], compared.number.t)
+    two = units_of(metric, rows[1], compared.number.t)
     common, paired = paired_units(metric, one, two, confidence)
     compared.common = common
     compared.only_a = len(one) - common
@@ -643,7 +446,7 @@ def _measure(
     if barred or paired is None:
         compared.verdict = NOT_RANKED + (barred or "no sample has a value in both")
         return
-    scale = 1.0 if metric.pairing == "mean" else 100.0
+    scale = metric.scale
     compared.clusters = paired.free
     compared.difference = scale * paired.difference
     compared.a_common = scale * paired.a

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from driftledger.core.errors import LedgerError, unknown_name
 from driftledger.core.text import figure
-from driftledger.ledger.compare import (
+from driftledger.ledger.comparison import (
     NOT_RANKED,
     Changes,
     Comparison,
@@ -96,7 +96,7 @@ class Gate(NamedTuple):
                 "0 in units of the metric"
             )
         if margin and len(chosen) > 1:
-            names = ", ".join(f"{pair.place}/{one.metric}" for pair, _, one in chosen)
+            names = ", ".join(f"{pair.place}/{one.name}" for pair, _, one in chosen)
             raise LedgerError(
                 f"one margin cannot hold for {len(chosen)} metrics; name one by --metric: {names}"
             )
@@ -104,7 +104,7 @@ class Gate(NamedTuple):
             verdict = Verdict.UNKNOWN
             says = one.verdict.removeprefix(NOT_RANKED)
             lead = one.difference or 0.0
-            if not metric.higher_is_better:
+            if metric.direction == "lower":
                 lead = -lead
             if one.ranked and margin:
                 verdict, says = _not_as_good(
@@ -114,7 +114,7 @@ class Gate(NamedTuple):
                 verdict, says = _worse(
                     lead, one, metric.digits, 1 - comparison.confidence
                 )
-            title = metric.named(one.metric)
+            title = metric.titled(one.number.t)
             yield Judgement(verdict, f"{pair.name}, {title}: {says}")
         if not chosen:
             yield Judgement(Verdict.UNKNOWN, "no headline is in both")
@@ -145,9 +145,10 @@ def _chosen(
     for pair in comparison.pairs:
         for one in pair.metrics:
             metric = metric_of(pair, one)
-            full_name = f"{pair.place}/{one.metric}"
-            known |= {one.metric, full_name}
-            if name in (one.metric, full_name, None) and (name or metric.headline):
+            is_headline = "headline" in metric.shown
+            full_name = f"{pair.place}/{one.name}"
+            known |= {one.name, full_name}
+            if name in (one.name, full_name, None) and (name or is_headline):
                 yield pair, metric, one
     if name is not None and name not in known:
         raise LedgerError(unknown_name("metric", name, known))

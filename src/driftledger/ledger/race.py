@@ -92,13 +92,15 @@ class Race(Record):
         Raises:
             StoreError: there is no such metric.
         """
-        metric = benchmark(BENCHMARK).metric(self.metric)
-        if metric is None:
-            raise StoreError(f"{BENCHMARK} has no metric {self.metric!r:.60}")
+        try:
+            name = NumberName.read(self.metric)
+            metric = benchmark(BENCHMARK).metrics[name.metric]
+        except (KeyError, ValueError):
+            raise StoreError(f"{BENCHMARK} has no metric {self.metric!r:.60}") from None
         places = {}
         worth = {}
         for model, own in rows.items():
-            worth[model] = units_of(metric, own, NumberName.read(self.metric).t)
+            worth[model] = units_of(metric, own, name.t)
             places = {row.unit: (row.group, row.cluster) for row in own}
         counted = in_turns(places, seed)
         looks = []

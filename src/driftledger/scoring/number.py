@@ -51,8 +51,8 @@ class Number(BaseModel):
 
     @property
     def name(self) -> str:
-        """The name for MLflow, DVC, files and the command line: ``category/living/gc_at_5``."""
-        return str(NumberName(self.metric, self.t, self.group_kind, self.group))
+        """The name of its place."""
+        return self.place.name
 
 
 class Place(NamedTuple):
@@ -62,6 +62,11 @@ class Place(NamedTuple):
     t: int | None = None
     group_kind: str | None = None
     group: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The name for MLflow, DVC, files and the command line: ``category/living/gc_at_5``."""
+        return str(NumberName(*self))
 
 
 class NumberName(NamedTuple):
