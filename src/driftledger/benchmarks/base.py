@@ -8,7 +8,7 @@ and what scores is imported when it is used: the command line starts without it.
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
@@ -27,7 +27,7 @@ from driftledger.core.types import Outcome
 from driftledger.data.question_sets.base import QuestionRules
 from driftledger.metrics.exact import exact_mean
 from driftledger.scoring.metric import COVERAGE, Input, Metric, MetricTable
-from driftledger.scoring.number import NumberName, Place
+from driftledger.scoring.number import Number, NumberName, Place
 from driftledger.scoring.score import (
     ALARM,
     Answer,
@@ -240,6 +240,17 @@ class Scatter(NamedTuple):
     note: str
 
 
+class Lines(NamedTuple):
+    """A figure with a line per model."""
+
+    name: str
+    title: str
+    across: str
+    """What the line goes over: ``iteration t``."""
+    points: Callable[[Score], Mapping[int, Number]]
+    """The points of a model's line, from its score; none if there is no line."""
+
+
 @dataclass(frozen=True)
 class Layout:
     """The way in which the report shows scores; metrics are named by their keys in the table."""
@@ -266,8 +277,6 @@ class Layout:
     """Those with bars in one figure; the first headline if it is empty."""
     group_bars: Mapping[str, str] = field(default_factory=dict)
     """Kind of groups → the metric that a figure shows for each group."""
-    lines: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """Curve, beside those of families over t → title of its figure, and what its steps are."""
 
 
 class Benchmark(ABC):
@@ -297,6 +306,8 @@ class Benchmark(ABC):
     flagged: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     """Words of a flag → the rows of the table that it concerns alone, by their keys."""
     layout: ClassVar[Layout] = Layout()
+    lines: ClassVar[tuple[Lines, ...]] = ()
+    """Figures beside those of metrics over t, or in place of one of the same name."""
     first_look: ClassVar[Mapping[str, object]] = {}
     """Settings of a first look in a notebook, in place of those that ``params.yaml`` has."""
 

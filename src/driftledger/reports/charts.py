@@ -10,6 +10,7 @@ import logging
 import textwrap
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from importlib.metadata import version
 from inspect import getclosurevars
 from itertools import chain, product
@@ -18,13 +19,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from driftledger.benchmarks.base import Scatter
+from driftledger.benchmarks.base import Lines, Scatter
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.text import for_line
 from driftledger.reports.scores import Block
 from driftledger.reports.tables import direction, title_of
 from driftledger.scoring.metric import COSTS, Metric
-from driftledger.scoring.score import HIGH, LOW, Score, base_key
+from driftledger.scoring.number import Number
+from driftledger.scoring.score import Score, base_key
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -160,13 +162,14 @@ def figures_of(block: Block, series: SeriesOf) -> Iterator[Drawing]:
     for curve, family in sorted(
         families.items(), key=lambda each: order.index(each[1])
     ):
-        if curve in spec.layout.lines:
-            title, across = spec.layout.lines[curve]
-            yield _lines(block, series, curve, title, across)
-        elif family is not None and "{t}" in family.key:
+        is_own = any(each.name == curve for each in spec.lines)
+        if family is not None and "{t}" in family.key and not is_own:
             words = (family.match(f"{curve}_at_1") or {}) | {"t": "t"}
             title = family.title.format(**words) + direction(family)
-            yield _lines(block, series, curve, title, "iteration t")
+            over_t = partial(_over_t, metric=family.name)
+            yield from _lines(block, series, Lines(curve, title, "iteration t", over_t))
+    for own_lines in spec.lines:
+        yield from _lines(block, series, own_lines)
     for kind, name in spec.layout.group_bars.items():
         for metric in spec.metrics:
             if metric.key == name:
@@ -236,29 +239,27 @@ def _bars(block: Block, series: SeriesOf, metric: Metric, key: str) -> Drawing:
     return Drawing(f"bars_{key}", title, note=note, draw=draw, size=size)
 
 
-def _lines(
-    block: Block, series: SeriesOf, curve: str, title: str, across: str
-) -> Drawing:
-    """Draw a line per model over steps, with a band where there are intervals."""
+def _over_t(score: Score, metric: str) -> dict[int, Number]:
+    return {number.t: number for number in score.over_t(metric) if number.t is not None}
 
-    def steps_of(score: Score, name: str) -> dict[int, float]:
-        points = sorted(score.curves.get(name, ()), key=lambda point: point.step)
-        return {point.step: point.value for point in points}
 
+def _lines(block: Block, series: SeriesOf, plain: Lines) -> Iterator[Drawing]:
+    """Draw a line per model, with a band where there are intervals; nothing without any line."""
     lines = []
     has_bands = False
     for score in block.scores:
-        lows = steps_of(score, curve + LOW)
-        highs = steps_of(score, curve + HIGH)
-        has_bands = has_bands or bool(lows or highs)
-        steps = steps_of(score, curve)
+        steps: dict[int, float] = {}
         band = []
-        for step in steps:
-            if step in lows and step in highs:
-                band.append((step, lows[step], highs[step]))
+        for step, number in sorted(plain.points(score).items()):
+            if number.value is not None:
+                steps[step] = number.value
+                if number.interval is not None:
+                    band.append((step, *number.interval))
+        has_bands = has_bands or bool(band)
         if steps:
             lines.append((score.model, steps, band))
     lines.sort(key=lambda line: -list(line[1].values())[-1])
+    across = plain.across
 
     def draw(axis: "Axes") -> None:
         from matplotlib.ticker import MaxNLocator
@@ -287,9 +288,9 @@ def _lines(
         axis.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), borderaxespad=0)
 
     note = _about(block, intervals="bands" if has_bands else "")
-    name = curve.replace("/", "_")
-    title = f"{block.spec.title}: {title}"
-    return Drawing(name, title, note=note, draw=draw, size=(_WIDE, 3.3))
+    title = f"{block.spec.title}: {plain.title}"
+    if lines:
+        yield Drawing(plain.name, title, note=note, draw=draw, size=(_WIDE, 3.3))
 
 
 def _scatter(block: Block, series: SeriesOf, plain: Scatter) -> Drawing:

@@ -284,7 +284,8 @@ def plots_of(scores: Sequence[Score]) -> Iterator[tuple[str, bytes]]:
     value has null.
     """
     for name, own in grouped(scores, lambda score: score.benchmark).items():
-        keys = [key for key in benchmark(name).scores.keys if key != "model"]
+        spec = benchmark(name)
+        keys = [key for key in spec.scores.keys if key != "model"]
         curves: dict[str, list[Json]] = {}
         metrics = dict[str, None]()
         for score in own:
@@ -301,6 +302,11 @@ def plots_of(scores: Sequence[Score]) -> Iterator[tuple[str, bytes]]:
             for curve, rows in curves.items():
                 for point in score.curves.get(curve, ()):
                     rows.append(row | {"step": point.step, "value": point.value})
+            for lines in spec.lines:
+                if lines.name not in score.curves:
+                    for step, number in lines.points(score).items():
+                        own_point = {"step": step, "value": number.value}
+                        curves.setdefault(lines.name, []).append(row | own_point)
         for curve, rows in curves.items():
             path = f"plots/{name}/{curve.replace('/', '_')}.json"
             yield path, pretty_json(rows).encode()

@@ -126,5 +126,6 @@ _NAME = re.compile(
     r"((?P<kind>[^/]+)/(?P<group>.+)/)?"
     r"(?P<metric>[a-zA-Z][a-zA-Z0-9_]*?)"
     r"(_at_(?P<t>\d+))?"
-    r"(_(?P<end>low|high|std))?"
+    r"(_(?P<end>low|high|std))?",
+    re.DOTALL,
 )

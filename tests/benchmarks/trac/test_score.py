@@ -4,8 +4,7 @@ import pytest
 
 from driftledger.benchmarks.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.scoring import Scoring
-from driftledger.benchmarks.trac.collect import TracProtocol
-from driftledger.benchmarks.trac.score import retrieve
+from driftledger.benchmarks.trac.protocol import TracProtocol
 from driftledger.benchmarks.trac.spec import Trac, TracSettings
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import sha256_of
@@ -143,30 +142,28 @@ def test_conditions_and_the_headline(tmp_path):
         tmp_path / "said", records, max_tokens=[30, 70], choose="random", shots=[1, 2]
     )
     found, _ = scored(tmp_path, PLAIN)
-    conditions = found.groups["condition"]
-    assert list(conditions) == [f"l{n}, {k}-shot" for n in (30, 70) for k in (0, 1, 2)]
-    assert [(c["max_tokens"], c["shots"]) for c in conditions.values()] == [
-        (n, k) for n in (30, 70) for k in (0, 1, 2)
-    ]
-    headline = conditions[found.details["headline"]]
-    assert found.details["headline"] == "l30, 2-shot"
-    assert found.metrics.items() <= headline.items()
+    names = [f"l{n}, {k}-shot" for n in (30, 70) for k in (0, 1, 2)]
+    groups = [each.group for each in found.numbers if each.metric == "shots"]
+    assert groups == names
+
+    def values(metric):
+        under = [found.find(metric, None, "condition", name) for name in names]
+        return [number.value for number in under]
+
+    assert values("max_tokens") == [30, 30, 30, 70, 70, 70]
+    assert values("shots") == [0, 1, 2] * 2
+    assert values("scored") == values("total") == [4] * 6
+    third = pytest.approx(100 / 3)  # all say the same, and each class has two of six
+    assert values("top1") == [third, third, 75.0, third, third, third]
+    assert found.find("top1").value == 75.0
     assert Trac().facts(found)["examples"] == {"choose": "random", "shots": 2}
-    assert (headline["scored"], headline["total"]) == (4, 4)
-    assert found.metrics["top1"] == 75.0
-    fewer = [each["top1"] for each in conditions.values() if each["shots"] < 2]
-    assert fewer == [pytest.approx(100 / 3)] * 4, (
-        "all say the same, and each class has two of six"
-    )
-    sweeps = {
-        name: [(p.step, p.value) for p in found.curves[name]]
-        for name in found.curves
-        if name != "vote"
-    }
-    assert sweeps == {
-        "by_length/top1": [(n, conditions[f"l{n}, 0-shot"]["top1"]) for n in (30, 70)],
-        "by_shots/top1": [(k, conditions[f"l30, {k}-shot"]["top1"]) for k in (0, 1, 2)],
-    }
+    assert Trac().facts(found)["length"] == 30
+    [_, by_length, by_examples] = [
+        {step: number.value for step, number in each.points(found).items()}
+        for each in Trac().lines
+    ]
+    assert by_length == {30: third, 70: third}
+    assert by_examples == {0: third, 1: third, 2: 75.0}
 
 
 def test_the_largest_class_decides_how_many_vote_and_hashes_who_of_equals_is_first(
@@ -178,7 +175,7 @@ def test_the_largest_class_decides_how_many_vote_and_hashes_who_of_equals_is_fir
     Of two equal support descriptions, the one whose id has the smaller hash counts, not the one
     whose name comes first.
     """
-    first, last = sorted(("r1", "r2", "r3", "r4", "w1"), key=sha256_of)[::4]
+    first = min(("r1", "r2", "r3", "r4", "w1"), key=sha256_of)
     label = {
         "r1": "robin",
         "r2": "robin",
@@ -194,24 +191,16 @@ def test_the_largest_class_decides_how_many_vote_and_hashes_who_of_equals_is_fir
     write_labelled(tmp_path / "birds", items)
     records = [record(each.id, text="a bird", split=each.split) for each in items]
     for order in (records, records[::-1]):
-        found = retrieve(order, label, LetterEncoder())
-        assert found.votes.shape == (1, 4)
-        assert (found.support[0], found.support[-1], found.nearest) == (
-            first,
-            last,
-            [first],
-        )
+        write_descriptions(tmp_path / "said", order)
+        found, [row] = scored(tmp_path, {"letters": True})
+        assert [number.t for number in found.over_t("vote")] == [1, 2, 3, 4]
+        assert row.extra["nearest"] == first
 
 
 def test_a_row_of_conditions_has_the_lowest_coverage_of_them():
-    score = trac_score("short")
-    conditions = {
-        name: row | {"total": 1 + place}
-        for place, (name, row) in enumerate(score.groups["condition"].items())
-    }
-    score = score.model_copy(
-        update={"groups": score.groups | {"condition": conditions}}
-    )
+    conditions = {"l32, 0-shot": {"scored": 1, "total": 1}}
+    conditions["l64, 0-shot"] = {"scored": 1, "total": 2}
+    score = trac_score("short", groups={"condition": conditions})
     [table] = [each for each in Trac().tables([score]) if each.name == "conditions"]
     assert [row[-1].value for row in table.rows] == [0.5]
 

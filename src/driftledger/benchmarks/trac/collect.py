@@ -10,11 +10,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, compress, count, product
 from typing import cast
 
-from pydantic import BaseModel, ConfigDict, Field
-
 from driftledger.benchmarks.collecting import Collecting
 from driftledger.benchmarks.one_call import answered
 from driftledger.benchmarks.records import CollectedRecord, Records
+from driftledger.benchmarks.trac.protocol import Condition, TracProtocol
 from driftledger.collect.call import Ask, Planned, RunSteps
 from driftledger.collect.features import encode_media, encode_texts
 from driftledger.components.base import Encoder, longest_reply
@@ -29,39 +28,6 @@ evaluation."""
 
 Examples = Sequence[tuple[Sample, str]]
 """Support samples, each with the description that is shown with it."""
-
-
-class TracProtocol(BaseModel):
-    """The way in which descriptions were asked for."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    prompt: str
-    """As it was sent, with the dataset's general category in its place."""
-    prefix: str | None = Field(default=None, exclude_if=lambda prefix: prefix is None)
-    """The beginning of every reply."""
-    max_tokens: list[int | None]
-    """Every length; the first is the headline's."""
-    choose: str | None
-    """How in-context examples were chosen; None where there were none."""
-    shots: list[int]
-    """Numbers of examples, beside none."""
-    seed: int
-
-
-def condition_of(record: CollectedRecord) -> tuple[int | None, int]:
-    """Return the length that was allowed, and how many examples were shown."""
-    return record.extra.get("max_tokens"), record.extra.get("shots", 0)
-
-
-def length_name(max_tokens: int | None) -> str:
-    """Return a length as the paper writes it, e.g. l30."""
-    return "no limit" if max_tokens is None else f"l{max_tokens}"
-
-
-def condition_name(max_tokens: int | None, shots: int) -> str:
-    """Return a condition as the paper names it, e.g. l30, 4-shot."""
-    return f"{length_name(max_tokens)}, {shots}-shot"
 
 
 def collect_descriptions(collecting: Collecting, run: RunSteps) -> Records:
@@ -94,7 +60,11 @@ def collect_descriptions(collecting: Collecting, run: RunSteps) -> Records:
     for length in protocol.max_tokens:
         own = {}
         for record in records:
-            if record.step and condition_of(record)[0] == length and record.is_there:
+            if (
+                record.step
+                and Condition.of(record).max_tokens == length
+                and record.is_there
+            ):
                 own[record.unit] = record.text or ""
         texts = by_others if by_another else own
         ranked = rank_examples(collecting, protocol, own, own.keys() & texts.keys())
@@ -129,8 +99,8 @@ def _planned(
             stand_ins.append(
                 (model, conversation(protocol, context, sample, length, examples=some))
             )
-    conditions = [*product(protocol.max_tokens, [0, *protocol.shots])]
-    step = 0 if role == BY else 1 + conditions.index((length, len(examples)))
+    conditions = protocol.conditions
+    step = 0 if role == BY else 1 + conditions.index(Condition(length, len(examples)))
     shown = [example.id for example, _ in examples]
     extra = {
         "split": sample.split or "test",

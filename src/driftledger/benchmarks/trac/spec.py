@@ -6,7 +6,6 @@ Models", section 3.2.1.
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from itertools import product
 from typing import Annotated, Any
 
 from driftledger.benchmarks.base import (
@@ -15,32 +14,32 @@ from driftledger.benchmarks.base import (
     Benchmark,
     BenchmarkTable,
     Layout,
+    Lines,
     Rule,
-    ShownValue,
     Stage,
     score_stage,
 )
 from driftledger.benchmarks.collecting import Collecting
 from driftledger.benchmarks.descriptions import Description, filled
-from driftledger.benchmarks.records import Folders, Records, stream_records
+from driftledger.benchmarks.records import Folders, Records
 from driftledger.benchmarks.scoring import PERCENT, Scored, Scoring
 from driftledger.benchmarks.settings import OfSelected, Section
-from driftledger.benchmarks.trac.collect import (
-    TracProtocol,
-    collect_descriptions,
-    condition_name,
-    condition_of,
-    length_name,
-)
+from driftledger.benchmarks.trac.collect import collect_descriptions
+from driftledger.benchmarks.trac.protocol import EXAMPLES, TracProtocol, protocol_of
 from driftledger.benchmarks.trac.score import score_descriptions
-from driftledger.benchmarks.traces import Shown, Step, Trace, shot, values_of
+from driftledger.benchmarks.trac.tables import (
+    table_of_conditions,
+    top1_by_examples,
+    top1_by_length,
+    votes,
+)
+from driftledger.benchmarks.trac.traces import traces_of
+from driftledger.benchmarks.traces import Trace
 from driftledger.collect.call import RunSteps
 from driftledger.core.canonical import Json
 from driftledger.core.errors import DataError
-from driftledger.core.media import kind_of
 from driftledger.core.strict import Name
-from driftledger.data.records import read_samples
-from driftledger.scoring.metric import COVERAGE, Input, Metric, MetricTable, ShownIn
+from driftledger.scoring.metric import Input, Metric, MetricTable, ShownIn
 from driftledger.scoring.score import Answer, Row, Rows, Score, Scores, answer_as
 
 _KEYS = ("dataset", "model", "description")
@@ -53,7 +52,7 @@ _PAPER = (
 )
 
 _percent = partial(Metric, unit="%", direction="neither")
-_accuracy = partial(Metric, needs=_TEXTS, unit="%")
+_accuracy = partial(Metric, needs=_TEXTS, unit="%", range=(0, 100))
 _count = partial(
     Metric,
     formula="how many",
@@ -198,29 +197,36 @@ class Trac(Benchmark):
                 )
             },
         },
-        lines={
-            "vote": ("vote of the k nearest (%)", "k"),
-            "by_length/top1": (
-                "top-1 by length (%)",
-                "longest description, in tokens (0: no limit)",
-            ),
-            "by_shots/top1": ("top-1 by examples (%)", "in-context examples"),
-        },
+    )
+    lines = (
+        Lines("vote", "vote of the k nearest (%)", "k", votes),
+        Lines(
+            "by_length_top1",
+            "top-1 by length (%)",
+            "longest description, in tokens (0: no limit)",
+            top1_by_length,
+        ),
+        Lines(
+            "by_shots_top1",
+            "top-1 by examples (%)",
+            "in-context examples",
+            top1_by_examples,
+        ),
     )
 
     def facts(self, score: Score) -> Json:
         """Return those of the headline: its length, and how and by whom its examples were made."""
         facts = super().facts(score)
-        protocol = TracProtocol.model_validate(score.inputs.protocol)
         for key in ("max_tokens", "choose", "shots"):
             del facts[key]
-        if protocol.choose is not None:
-            examples = {"choose": protocol.choose, "shots": max(protocol.shots)}
-            for role in _EXAMPLES:
+        length, shots = protocol_of(score).headline
+        if shots:
+            examples = {"choose": score.inputs.protocol["choose"], "shots": shots}
+            for role in EXAMPLES:
                 if role in score.components:
                     examples[role] = score.components[role].fingerprint
             facts["examples"] = examples
-        return facts | {"length": protocol.max_tokens[0]}
+        return facts | {"length": length}
 
     def protocol(self, given: Collecting) -> Mapping[str, Any]:
         """Return how descriptions are asked for.
@@ -251,7 +257,7 @@ class Trac(Benchmark):
         return collect_descriptions(collecting, run)
 
     def score(self, given: Scoring) -> Scored:
-        return score_descriptions(given, self)
+        return score_descriptions(given)
 
     def answers(self, row: Row) -> Iterator[Answer]:
         """Yield the class that a description is taken for; its text is compared by itself."""
@@ -262,146 +268,18 @@ class Trac(Benchmark):
 
     def rows_in(self, score: Score, kind: str, name: str, rows: Rows) -> Rows:
         """Return the rows of a class; none of a condition, as rows are the headline's alone."""
-        return (
-            [row for row in rows if row.extra.get("label") == name]
-            if kind == "class"
-            else []
-        )
+        if kind != "class":
+            return []
+        return [row for row in rows if row.extra.get("label") == name]
 
     def tables(self, scores: Scores) -> Iterator[BenchmarkTable]:
-        """Yield top-1 with lengths down and examples across, as in Table 3.
-
-        Without examples, lengths are across.
-        """
-        if all(len(score.groups["condition"]) < 2 for score in scores):
-            return
-        numbers = {0}
-        lengths: dict[int | None, None] = {}
-        for score in scores:
-            numbers.update(score.inputs.protocol["shots"])
-            lengths |= dict.fromkeys(score.inputs.protocol["max_tokens"])
-        shots = sorted(numbers)
-        lines = {}
-        if len(shots) > 1:
-            title = f"examples ({_choice_of_examples(scores[0])}), as in Table 3"
-            head = [f"{n}-shot" for n in shots]
-            for length in lengths:
-                lines[f" ({length_name(length)})"] = [
-                    condition_name(length, n) for n in shots
-                ]
-        else:
-            title = "length"
-            head = [*map(length_name, lengths)]
-            lines[""] = [condition_name(length, 0) for length in lengths]
-        rows = []
-        for score, (label, names) in product(scores, lines.items()):
-            control = " (control)" if score.is_control else ""
-            row: list[ShownValue | str] = [f"{score.model}{control}{label}"]
-            shares = []
-            for name in names:
-                group = score.groups["condition"].get(name, {})
-                words = f"{group['words']:.0f}" if "words" in group else ""
-                number = f"condition/{name}/top1"
-                row.append(
-                    ShownValue(group.get("top1"), score, number=number, more=words)
-                )
-                if group:
-                    shares.append(group["scored"] / group["total"])
-            share = min(shares, default=score.coverage)
-            source = score if share == score.coverage else None
-            coverage = ShownValue(
-                share, source, number=COVERAGE.key, digits=COVERAGE.digits
-            )
-            rows.append([*row, coverage])
-        title = (
-            f"top-1 (%) by {title}; in brackets the mean number of words; coverage is the lowest "
-            "of a row"
-        )
-        yield BenchmarkTable(
-            title, ["", *head, COVERAGE.title], rows=rows, name="conditions"
-        )
+        if any(len(protocol_of(score).conditions) > 1 for score in scores):
+            yield table_of_conditions(scores)
 
     def notes(self, scores: Scores) -> Iterator[str]:
-        if len(scores[0].groups["condition"]) > 1:
-            yield f"Unless a row says otherwise, the values are of {scores[0].details['headline']}."
+        protocol = protocol_of(scores[0])
+        if len(protocol.conditions) > 1:
+            yield f"Unless a row says otherwise, the values are of {protocol.headline.name}."
 
     def traces(self, folders: Folders, score: Score, rows: Rows) -> Iterator[Trace]:
-        """Yield the test samples of these rows, described under the headline's condition."""
-        files = {
-            sample.id: sample.medium.path for sample in read_samples(folders["dataset"])
-        }
-        records = {}
-        for record in stream_records(folders["describe"], self.collects.holds):
-            if (
-                record.step
-                and condition_name(*condition_of(record)) == score.details["headline"]
-            ):
-                records[record.unit] = record
-        prompt = score.inputs.protocol["prompt"]
-        values = values_of(self, score)
-        for row in rows:
-            record = records[row.unit]
-            start = f"test {kind_of(files[row.unit])}"
-            tested: dict[str, Shown] = {"sample": row.unit, **shot(files[row.unit])}
-            described = Step(
-                "describe",
-                "model",
-                inputs={"prompt": prompt, **tested},
-                outputs={"description": record.text},
-                outcome=record.outcome,
-                error=record.error,
-                column=start,
-            )
-            steps = [described]
-            name = str(row.extra.get("nearest"))
-            if name in records:  # the nearest support sample shows the difference
-                shown = shot(files[name]) | {"description": records[name].text}
-                steps.append(
-                    _nearest(f"nearest by {score.keys['text_encoder']}", row, shown)
-                )
-            yield Trace(
-                unit=row.unit,
-                name="description",
-                inputs=tested,
-                outputs={
-                    "description": record.text,
-                    "label": row.extra.get("label"),
-                    "taken for": row.extra.get("top1"),
-                    "by class mean": row.extra.get("class_mean"),
-                    "nearest": row.extra.get("nearest"),
-                },
-                outcome=row.outcome,
-                steps=steps,
-                values=values(row),
-                start=start,
-                facts={"label": row.extra.get("label")},
-            )
-
-
-def _nearest(name: str, row: Row, shown: dict[str, Shown]) -> Step:
-    """Return the step that shows the nearest support sample and the class it stands for."""
-    taken_for = row.extra["top1"]
-    right = None if taken_for is None else taken_for == row.extra["label"]
-    tied = row.extra.get("tied", 1)
-    if tied > 1:
-        right = None
-        taken_for = f"{taken_for}, one of {tied} equally near classes"
-    outputs = shown | {"taken for": taken_for}
-    return Step(
-        name, "", {"nearest": row.extra["nearest"]}, outputs, column=name, good=right
-    )
-
-
-_EXAMPLES = ("example_encoder", "example_model")
-_ABBREVIATIONS = {"random": "RS", "similar_image": "SIIR", "similar_text": "STTR"}
-
-
-def _choice_of_examples(score: Score) -> str:
-    """Return how examples were chosen, e.g. SIIR through clip, described by gpt_4v."""
-    how: str = _ABBREVIATIONS[score.inputs.protocol["choose"]]
-    encoder, by = map(score.components.get, _EXAMPLES)
-    if encoder:
-        how += f" through {encoder.name}"
-    if by:
-        how += f", described by {by.name}"
-    return how
+        return traces_of(self, folders, score, rows)
