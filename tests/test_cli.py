@@ -19,8 +19,7 @@ from rich.cells import cell_len
 
 import driftledger
 from driftledger import cli
-from driftledger.commands import collect as collecting
-from driftledger.commands import stages
+from driftledger.commands import plan, shards, stages
 from driftledger.commands import verify as verifying
 from driftledger.core.errors import StoreError
 from driftledger.core.paths import project_above
@@ -261,7 +260,7 @@ def test_a_command_below_the_top_folder_is_done_there_with_paths_from_here(
     (tmp_path / "project" / ".git").mkdir()
     seen = list[object]()
     monkeypatch.setattr(
-        collecting,
+        shards,
         "merge",
         lambda project, stores: seen.extend((project.root, Path.cwd(), stores)) or "",
     )
@@ -370,14 +369,14 @@ def test_a_plan_fits_80_columns_and_has_none_that_says_nothing():
         "most_cost": None,
     }
     paid = free | {"likely_cost": 1.2, "most_cost": 1234.5, "most_spent": 7.25}
-    head, row = fitting(collecting.plan_table({"models.free": free})).splitlines()
+    head, row = fitting(plan.plan_table({"models.free": free})).splitlines()
     assert (head.split(), row.split()) == (
         ["stored", "to", "make"],
         ["models.free", "1,234,567", "5"],
     )
     names = [f"generators.long_name_{n}" for n in (1, 2)]
     lines = fitting(
-        collecting.plan_table(dict(zip(names, (free, paid), strict=True)))
+        plan.plan_table(dict(zip(names, (free, paid), strict=True)))
     ).splitlines()
     assert [cell for cell in lines[-1].split() if cell != "–"] == [
         "all",
@@ -386,7 +385,7 @@ def test_a_plan_fits_80_columns_and_has_none_that_says_nothing():
         "7.25",
     ]
     assert len(lines) == 4
-    assert fitting(collecting.plan_table({})).strip() == ""
+    assert fitting(plan.plan_table({})).strip() == ""
 
 
 # What a command imports: its start is most of what a short one takes.

@@ -327,9 +327,9 @@ def plan(
         raise ConfigError("--again is for a checkout of your own; leave out --local")
     if again:
         project, _ = commands.again.dated(project, again)
-    preview = commands.collect.plan(project)
+    preview = commands.plan.plan(project)
     planned = {name: each.to_dict() for name, each in preview.calls.items()}
-    table = commands.collect.plan_table(planned)
+    table = commands.plan.plan_table(planned)
     if as_json or len(table.columns) > 1:
         show(json.dumps(planned, indent=2) if as_json else table)
     for sentence in (*preview.notes, *(f"missing: {each}" for each in preview.missing)):
@@ -438,7 +438,7 @@ def collect(
     Without --shard, the records of the models are written too.
     """
     project = replace(context.obj, waits=not no_wait)
-    project = commands.collect.selected_now(project)
+    project = commands.plan.selected_now(project)
     if shard is None and into is None:
         with commands.lock.only_one(project.root, "driftledger collect"):
             commands.collect.collect(project, model or ())
@@ -447,7 +447,7 @@ def collect(
             "--shard i/n and --into FOLDER go together: a shard keeps its calls in a store there"
         )
     else:
-        _say(commands.collect.collect_shard(project, shard, into, model or ()))
+        _say(commands.shards.collect_shard(project, shard, into, model or ()))
 
 
 @app.command(hidden=True)  # what a shard says at its end names it
@@ -467,7 +467,7 @@ def merge(
 
     Merging a store again changes nothing.
     """
-    _say(commands.collect.merge(replace(context.obj, waits=not no_wait), stores))
+    _say(commands.shards.merge(replace(context.obj, waits=not no_wait), stores))
 
 
 @app.command("gc", rich_help_panel=EVALUATE)

@@ -27,7 +27,7 @@ from driftledger.collect import store as store_module
 from driftledger.collect.call import Ask, Batch, Draw, Spent
 from driftledger.collect.features import FeatureStore, encode_media, encode_texts
 from driftledger.collect.store import DATABASE, CallStore, component_id, object_path
-from driftledger.commands.collect import merge
+from driftledger.commands.shards import merge
 from driftledger.core import databases
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import ComponentError, StoreError

@@ -17,15 +17,10 @@ from driftledger.benchmarks.mm_vet.spec import CALIBRATION
 from driftledger.benchmarks.registry import benchmark_names
 from driftledger.collect.features import FeatureStore
 from driftledger.collect.progress import COUNTS, read_counts
-from driftledger.commands.collect import (
-    collect,
-    collect_shard,
-    merge,
-    plan,
-    require_readiness,
-    tasks_of,
-)
+from driftledger.commands.collect import collect, tasks_of
 from driftledger.commands.gc import remove_unused
+from driftledger.commands.plan import plan, require_readiness
+from driftledger.commands.shards import collect_shard, merge
 from driftledger.core.errors import ConfigError, ServiceError, StoreError
 from driftledger.core.files import INPUTS, Made, read_json
 from driftledger.core.paths import STATE

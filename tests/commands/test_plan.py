@@ -21,14 +21,10 @@ from driftledger.benchmarks.usage import usage_behind
 from driftledger.collect.call import Batch, walk
 from driftledger.collect.store import CallStore
 from driftledger.commands import run as running
-from driftledger.commands.collect import (
-    collect,
-    collect_shard,
-    plan,
-    require_readiness,
-    tasks_of,
-)
+from driftledger.commands.collect import collect, tasks_of
 from driftledger.commands.lock import hold
+from driftledger.commands.plan import plan, require_readiness
+from driftledger.commands.shards import collect_shard
 from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.paths import STATE
 from driftledger.project.project import RESOLVED, Project

@@ -5,7 +5,8 @@ import shutil
 import pytest
 import yaml
 
-from driftledger.commands.collect import collect, plan
+from driftledger.commands.collect import collect
+from driftledger.commands.plan import plan
 from driftledger.commands.race import keys_of_race, race, sizes_of
 from driftledger.core.errors import ConfigError, ServiceError
 from driftledger.core.files import read_json

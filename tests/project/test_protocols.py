@@ -10,7 +10,7 @@ import yaml
 from driftledger import cli
 from driftledger.benchmarks.base import DATASET, QUESTION_SET
 from driftledger.benchmarks.registry import question_rules
-from driftledger.commands.collect import plan
+from driftledger.commands.plan import plan
 from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.registry import OURS, provider_class

@@ -20,8 +20,10 @@ if TYPE_CHECKING:
         models,
         new,
         people,
+        plan,
         race,
         run,
+        shards,
         stages,
         verify,
     )
@@ -38,8 +40,10 @@ if TYPE_CHECKING:
         "models",
         "new",
         "people",
+        "plan",
         "race",
         "run",
+        "shards",
         "stages",
         "verify",
     ]

@@ -2,25 +2,15 @@
 
 One process makes the calls of all benchmarks of a model, so that a checkpoint is loaded once. A
 folder of records is left alone while its inputs are the same. Before it is made again, its calls
-are put into the store: a clone that has the records and not the store pays only for what is new. A
-shard is one of several processes that each make a part of the calls, into a store of its own, for
-``driftledger merge``.
+are put into the store: a clone that has the records and not the store pays only for what is new.
 """
 
-import math
-import shlex
-import sys
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext, redirect_stdout, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import Any
-
-from filelock import Timeout
-from rich.table import Table
 
 from driftledger.benchmarks.base import RECORDS_OF, ROLES, SECTIONS, Benchmark
 from driftledger.benchmarks.collecting import Collecting, FailedCalls, write_collected
@@ -33,17 +23,11 @@ from driftledger.benchmarks.records import (
     stream_records,
 )
 from driftledger.benchmarks.usage import CallUsage, read_calls
-from driftledger.collect.call import NotStoredError, walk
-from driftledger.collect.plan import Plan, PlannedCalls
+from driftledger.collect.call import walk
 from driftledger.collect.progress import COUNTS, Progress
-from driftledger.collect.run import Collector, Shard, part_of
-from driftledger.collect.store import CallStore, Recorded, stores_in
-from driftledger.collect.submitted import under_way
-from driftledger.commands.folders import new_files
-from driftledger.commands.lock import hold, holder
-from driftledger.commands.stages import Begins, data, raise_all, unsaid
-from driftledger.commands.terminal import line, table
-from driftledger.components.base import Generator
+from driftledger.collect.run import Collector
+from driftledger.collect.store import CallStore, Recorded
+from driftledger.commands.stages import Begins, raise_all, unsaid
 from driftledger.components.service import RemoteComponent
 from driftledger.core.errors import (
     ConfigError,
@@ -56,7 +40,6 @@ from driftledger.core.errors import (
 from driftledger.core.files import (
     Made,
     files_digest,
-    free_space,
     keep_only,
     made_from,
     make,
@@ -65,24 +48,13 @@ from driftledger.core.files import (
 )
 from driftledger.core.grouping import grouped
 from driftledger.core.paths import STATE
-from driftledger.core.text import for_line, say
-from driftledger.core.types import Outcome, Result, Subject
+from driftledger.core.text import say
+from driftledger.core.types import Outcome, Subject
 from driftledger.project.project import Project
-from driftledger.project.resolve import inputs_of, resolved
+from driftledger.project.resolve import inputs_of
 
 FAILED = "failed.json"
 """In the folder of the checkout's state: model → why its calls could not be made."""
-_COLUMNS = {
-    "stored": "stored",
-    "to make": "to_make",
-    "in batches": "in_batches",
-    "likely cost": "likely_cost",
-    "at most": "most_cost",
-    "spent at most": "most_spent",
-}
-"""Heads of the columns of a plan, and what each shows."""
-_BYTES_PER_PIXEL = 1.5
-"""Of a PNG, for a guess."""
 
 
 @dataclass(frozen=True)
@@ -235,7 +207,7 @@ def collect(
             failed.setdefault(task.keys["model"], error)
         with lock:
             left.remove(task)
-            for place in _last_asked(task, left):
+            for place in last_asked(task, left):
                 component = project.components.get(place)
                 # else nothing was asked of it, and it may not be on this machine
                 if component is not None:
@@ -326,7 +298,7 @@ def _refuse_at_once(tasks: Sequence[Task], collector: Collector) -> None:
         refuse(sorted(missing))
 
 
-def _last_asked(task: Task, later: Sequence[Task]) -> set[tuple[str, str]]:
+def last_asked(task: Task, later: Sequence[Task]) -> set[tuple[str, str]]:
     """Return section and name of the components that a task asks and no later one."""
     return task.asks.difference(*(each.asks for each in later))
 
@@ -394,10 +366,10 @@ def _usage_of(
 def restore(task: Task, store: CallStore) -> None:
     """Put the calls of a folder of records into the store, unless it has them."""
     with suppress(StoreError):  # they cannot be read, as of another version
-        store.restore(_recorded(task, store))
+        store.restore(recorded_calls(task, store))
 
 
-def _recorded(task: Task, store: CallStore) -> list[Recorded]:
+def recorded_calls(task: Task, store: CallStore) -> list[Recorded]:
     """List the calls in a folder of records that the store may lack; none if the folder was changed
     since it was made, since it may be forged.
 
@@ -427,214 +399,6 @@ def _recorded(task: Task, store: CallStore) -> list[Recorded]:
     return calls
 
 
-@dataclass(frozen=True)
-class Preview:
-    """Calls to make by component, what they lack, and what to know before the first."""
-
-    calls: dict[str, PlannedCalls]
-    missing: list[str]
-    notes: list[str]
-
-
-def selected_now(project: Project) -> Project:
-    """Resolve names in memory and build data as they are selected now, unless another command that
-    holds the lock has done so; errors as of both."""
-    what = "driftledger collect"
-    with suppress(Timeout), hold(project.root, what), redirect_stdout(sys.stderr):
-        project = replace(project, resolved=resolved(project))
-        data(project)
-    return project
-
-
-def plan(project: Project, *, holds: bool = False) -> Preview:
-    """Count the calls that are still needed of each selected component, without making any.
-
-    In one's own checkout, names are resolved into memory, and data that are not as they are
-    selected now are built. Of a checkout of others, what ``resolve`` noted is counted, and nothing
-    is asked. Of an entry that is not on this machine and was not noted, nothing counts as stored.
-
-    Args:
-        holds: whether the caller holds the lock of the checkout.
-
-    Raises:
-        StoreError: this is a checkout of others, and its data are not built.
-        ConfigError: a folder of data is old; see :func:`~driftledger.commands.folders.new_files`.
-    """
-    if project.own_code:
-        new_files(project)
-    missing = dict[str, str]()
-    noted = resolved(project, missing) if project.own_code else None
-    project = replace(project, asks=False, resolved=noted)
-    notes = []
-    if project.own_code:
-        try:
-            lock = nullcontext() if holds else hold(project.root, "driftledger plan")
-            with lock, redirect_stdout(sys.stderr):
-                data(project, missing)
-        except Timeout:  # its data stay as it reads them
-            who = holder(project.root)
-            notes.append(f"{who} works in this folder: data count as it has built them")
-    preview = _preview(project, missing)
-    return replace(preview, notes=[*notes, *preview.notes])
-
-
-def _preview(project: Project, missing: dict[str, str]) -> Preview:
-    """Count calls, and look at what those that are to be made need.
-
-    Args:
-        missing: entries that are known to be missing, and why.
-    """
-    settings, run = project.settings, project.settings.run
-    of_controls = 0.0
-    with project.store(writes=False) as store:
-        plan = Plan(store)
-        tasks = tasks_of(project)
-        asked = {}
-        model = ""
-        for task in tasks:
-            if project.own_code and task.keys["model"] != model:
-                model = task.keys["model"]
-                plan.recorded.clear()
-                for each in tasks:
-                    if each.keys["model"] == model:
-                        plan.recorded |= _results(each, store)
-            kind = task.spec.data.name
-            if f"{kind}s.{task.keys[kind]}" in missing:
-                for section, name in task.asks:
-                    asked[f"{section}.{name}"] = project.component(section, name)
-                continue
-            collecting = task.collecting()
-            if task.is_made():
-                for record in stream_records(task.folder):
-                    for result in record.results:
-                        plan.note_stored(
-                            result.key, collecting.components[result.role][1]
-                        )
-                continue
-            before = plan.likely_cost
-            # what follows calls that are still to be made is counted at most
-            with suppress(NotStoredError):
-                collecting.run(plan.run)
-            if collecting.model().is_control:
-                of_controls += plan.likely_cost - before
-        counted = {}
-        for name in settings.named("models"):
-            calls = plan.of(project.component("models", name))
-            # some are only named, as the model to compare with
-            is_asked = name != run.judge and (calls.stored or calls.to_make)
-            if name in run.models or is_asked:
-                counted[f"models.{name}"] = calls
-        for name in run.generators:
-            counted[f"generators.{name}"] = plan.of(
-                project.component("generators", name)
-            )
-        judge = settings.judge
-        if judge is not None and f"models.{judge}" not in counted:
-            counted[f"judge {judge}"] = plan.of(project.component("models", judge))
-        notes = []
-        for name, calls in counted.items():
-            if batches := store.submitted(calls.component.fingerprint):
-                notes.append(f"{name}: {under_way(batches)}")
-        for calls in plan.checks.values():
-            counted[f"judge {judge}, calibration"] = calls
-    lacking = [f"{name}: {why}" for name, why in missing.items()]
-    preview = Preview(counted, lacking, notes)
-    if of_controls:
-        likely = sum(calls.likely_cost or 0.0 for calls in counted.values())
-        cost = f"cost {of_controls:,.2f} of the likely {likely:,.2f}"
-        advice = "take them out of run.models to save that"
-        preview.notes.append(f"controls, which never look, {cost}; {advice}")
-    if project.own_code:
-        for name, calls in counted.items():
-            if calls.to_make or calls.in_batches:
-                asked[name.partition(",")[0]] = calls.component
-        for name in settings.named("encoders") if asked else ():
-            asked[f"encoders.{name}"] = project.component("encoders", name)
-        for name in asked.keys() - missing.keys():
-            lacks, knows = asked[name].readiness()
-            preview.missing.extend(f"{name}: {each}" for each in lacks)
-            preview.notes.extend(f"{name}: {each}" for each in knows)
-        _look_at_time_and_disk(preview, project.state)
-    return Preview(counted, sorted(preview.missing), sorted(preview.notes))
-
-
-def _results(task: Task, store: CallStore) -> dict[str, Result]:
-    """Return the results that a run restores from records, by the digests of their calls' keys."""
-    results = {}
-    with suppress(StoreError):
-        for key, _, _, result in _recorded(task, store):
-            if result.outcome is not Outcome.FAILED:
-                results[key] = result
-    return results
-
-
-def _note_on_time(component: RemoteComponent, calls: PlannedCalls) -> str:
-    """Return how long the calls of a service take, and what batches save; empty for few calls."""
-    if component.batch:
-        if component.prices is None or not calls.most_cost:
-            return ""
-        alone = calls.most_cost / (1 - component.prices.batch_discount)
-        days = f"batches take up to {calls.steps} x 24 hours"
-        return f"without `batch` at most {alone:,.2f}; {days}"
-    at_once = component.limits.concurrency
-    if calls.to_make <= at_once:
-        return ""
-    turns = math.ceil(calls.to_make / at_once)
-    seconds = round(turns * calls.mean.seconds)
-    duration = f"in {turns:,} rounds"
-    if seconds:
-        duration = f"about {timedelta(seconds=seconds)} in all"
-    return f"{calls.to_make:,} calls, {at_once} at once, {duration}"
-
-
-def _look_at_time_and_disk(preview: Preview, folder: Path) -> None:
-    """Note how long services take, and that a folder lacks room for what is drawn.
-
-    The sizes of stored images say what others will take. Without any, there is a guess, for which
-    nothing is refused. What embedded generators draw is small.
-    """
-    size = guessed = 0.0
-    models = sum(name.startswith("models.") for name in preview.calls)
-    for name, calls in preview.calls.items():
-        component = calls.component
-        if isinstance(component, RemoteComponent) and (
-            note := _note_on_time(component, calls)
-        ):
-            if "at once" in note and isinstance(component, Generator) and models > 1:
-                note += f"; {models} models share these slots"
-            preview.notes.append(f"{name}: {note}")
-        if isinstance(component, Generator) and component.understands is None:
-            if calls.mean_size is None:
-                guessed += calls.to_make * component.pixels * _BYTES_PER_PIXEL
-            else:
-                size += calls.to_make * calls.mean_size
-    free = free_space(folder)
-    needs = f"takes about {size / 1e6:,.0f} MB"
-    notices = preview.missing
-    if size <= free:
-        most = f"{(size + guessed) / 1e6:,.0f} MB"
-        needs = f"may take about {most} (a guess: none is stored yet)"
-        notices = preview.notes
-    if size + guessed > free:
-        notices.append(
-            f"store: what is drawn {needs} in {folder}, where {free / 1e6:,.0f} MB are free; make "
-            "room, or name another folder as `store:`"
-        )
-
-
-def require_readiness(project: Project) -> dict[str, PlannedCalls]:
-    """Print what to know before the first call, and return the calls to make by component.
-
-    Raises:
-        ConfigError: something is missing that calls need.
-    """
-    preview = _preview(replace(project, asks=False), {})
-    for note in preview.notes:
-        say(for_line(note))
-    refuse(preview.missing)
-    return preview.calls
-
-
 def refuse(missing: Sequence[str]) -> None:
     """Refuse to begin with the calls.
 
@@ -646,132 +410,3 @@ def refuse(missing: Sequence[str]) -> None:
         raise ConfigError(
             f"nothing was asked yet: {everything}; correct that and run again"
         )
-
-
-def plan_table(plan: Mapping[str, Mapping[str, Any]]) -> Table:
-    """Lay out a line per component and the sum of what costs money, without empty columns."""
-    rows = dict(plan)
-    columns = {}
-    total = {}
-    for head, key in _COLUMNS.items():
-        values = [calls[key] for calls in plan.values()]
-        if any(values):
-            columns[head] = key
-        if key in ("likely_cost", "most_cost", "most_spent"):
-            total[key] = sum((value or 0.0 for value in values), 0.0)
-    if any(calls["most_cost"] is not None for calls in plan.values()):
-        rows["all"] = total
-    planned = table("", *columns, numbers=[*columns])
-    for name, calls in rows.items():
-        cells = [line(_amount(calls.get(key))) for key in columns.values()]
-        planned.add_row(line(name), *cells)
-    return planned
-
-
-def _amount(value: int | float | None) -> str:
-    """Write dollars with cents, and a number of calls without; nothing as a dash."""
-    if isinstance(value, float):
-        return f"{value:,.2f}"
-    return f"{value:,}" if value else "–"
-
-
-def collect_shard(
-    project: Project, shard: str, into: Path, models: Sequence[str] = ()
-) -> str:
-    """Make a shard's part of the calls that the project's store lacks, and say what to do next.
-
-    They go into a store below ``into``; no other file is written, and encoders are not asked. A
-    stage that needs calls which other shards make is left out.
-
-    Args:
-        shard: ``i/n``, counted from 0.
-        models: as of :func:`collect`.
-
-    Raises:
-        ConfigError: it is not a shard, or a model is not selected.
-        StoreError: the data are not built yet, a component has changed since it was resolved, or
-            the store cannot be written.
-    """
-    part = Shard.parse(shard)
-    tasks = tasks_of(project, models)
-    block = 1
-    for task in tasks:
-        for section, name in sorted(task.asks):
-            component = project.component(section, name)
-            block = math.lcm(block, component.batch_window)
-            if isinstance(component, RemoteComponent) and component.batch:
-                advice = "collect its calls without --shard, or take `batch` out"
-                raise ConfigError(f"{component.title} is asked in batches; {advice}")
-    folder = part.store(into)
-    left_out = 0
-    with (
-        project.store(writes=False) as main,
-        CallStore(folder, wait=project.waits, fallback=main) as store,
-        Collector(store, shards=part.of) as collector,
-    ):
-        before = store.count()
-        for number, task in enumerate(tasks):
-            if not task.is_made():
-                try:
-                    collecting = task.collecting()
-                    title = f"{collecting.title} · {part}"
-                    with Progress(title, total=collecting.calls // part.of) as progress:
-                        own = partial(
-                            part_of,
-                            shard=part,
-                            block=block,
-                            collector=collector,
-                            progress=progress,
-                        )
-                        collecting.run(own)
-                except NotStoredError:
-                    left_out += 1
-            for section, name in _last_asked(task, tasks[number + 1 :]):
-                collector.release(project.component(section, name))
-        new = store.count() - before
-    calls = (
-        f"{new} calls were made, and are in {folder}"
-        if new
-        else "there was nothing to make"
-    )
-    rest = f"; {left_out} stages need what other shards make" if left_out else ""
-    merging = f"'driftledger merge {shlex.quote(str(into))}'"
-    return (
-        f"shard {part}: {calls}{rest}; when all shards have ended, {merging} and 'driftledger "
-        "run' go on"
-    )
-
-
-def merge(project: Project, paths: Sequence[Path]) -> str:
-    """Bring the stores of shards, or all stores in a folder, into the call store, and say what was
-    new.
-
-    Raises:
-        StoreError: a store is missing or cannot be read; those before it are merged.
-    """
-    folders = dict[Path, None]()
-    for path in paths:
-        if not (stores := stores_in(path)):
-            raise StoreError(
-                f"{for_line(str(path))} is not a call store and holds none; name the folder that "
-                "was given to 'driftledger collect' as --into"
-            )
-        folders |= dict.fromkeys(stores)
-    new = differing = 0
-    with (
-        project.store() as store,
-        Progress("merge", total=len(folders), unit="store") as progress,
-    ):
-        for folder in folders:
-            with CallStore(folder, writes=False) as other:
-                counts = store.merge(other)
-            new += counts[0]
-            differing += counts[1]
-            progress.update()
-    names = "1 store" if len(folders) == 1 else f"{len(folders)} stores"
-    others = (
-        f"; {differing:,} calls have another answer here; the first stays"
-        if differing
-        else ""
-    )
-    return f"{names} merged: {new:,} calls are new{others}"

@@ -17,7 +17,8 @@ from driftledger.benchmarks.registry import FIRST, shipped_section
 from driftledger.benchmarks.registry import benchmark as benchmark_of
 from driftledger.collect.features import release_all
 from driftledger.collect.plan import PlannedCalls
-from driftledger.commands.collect import collect, require_readiness
+from driftledger.commands.collect import collect
+from driftledger.commands.plan import require_readiness
 from driftledger.commands.stages import data, score
 from driftledger.components.base import Component
 from driftledger.components.service import RemoteComponent

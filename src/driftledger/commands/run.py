@@ -36,16 +36,11 @@ from driftledger.commands.books import (
     pull,
     setting_of_dvc,
 )
-from driftledger.commands.collect import (
-    FAILED,
-    collect,
-    plan,
-    refuse,
-    tasks_of,
-)
+from driftledger.commands.collect import FAILED, collect, refuse, tasks_of
 from driftledger.commands.folders import new_files, note_new_files
 from driftledger.commands.glance import show_scores
 from driftledger.commands.lock import only_one
+from driftledger.commands.plan import plan
 from driftledger.commands.stages import data, report, score, track
 from driftledger.core.canonical import Json, sha256_of
 from driftledger.core.errors import (

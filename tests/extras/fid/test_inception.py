@@ -11,7 +11,7 @@ from cleanfid.fid import frechet_distance as clean
 from cleanfid.inception_torchscript import InceptionV3W
 from PIL import Image
 
-from driftledger.commands.collect import plan
+from driftledger.commands.plan import plan
 from driftledger.components.encoders import INCEPTION_ADDRESS, INCEPTION_FILE, Inception
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError

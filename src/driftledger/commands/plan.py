@@ -1,0 +1,290 @@
+"""Count the calls that are needed, what they cost and what they lack, without making any."""
+
+import math
+import sys
+from collections.abc import Mapping
+from contextlib import nullcontext, redirect_stdout, suppress
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from filelock import Timeout
+from rich.table import Table
+
+from driftledger.benchmarks.records import (
+    stream_records,
+)
+from driftledger.collect.call import NotStoredError
+from driftledger.collect.plan import Plan, PlannedCalls
+from driftledger.collect.store import CallStore
+from driftledger.collect.submitted import under_way
+from driftledger.commands.collect import (
+    Task,
+    recorded_calls,
+    refuse,
+    tasks_of,
+)
+from driftledger.commands.folders import new_files
+from driftledger.commands.lock import hold, holder
+from driftledger.commands.stages import data
+from driftledger.commands.terminal import line, table
+from driftledger.components.base import Generator
+from driftledger.components.service import RemoteComponent
+from driftledger.core.errors import (
+    StoreError,
+)
+from driftledger.core.files import (
+    free_space,
+)
+from driftledger.core.text import for_line, say
+from driftledger.core.types import Outcome, Result
+from driftledger.project.project import Project
+from driftledger.project.resolve import resolved
+
+_COLUMNS = {
+    "stored": "stored",
+    "to make": "to_make",
+    "in batches": "in_batches",
+    "likely cost": "likely_cost",
+    "at most": "most_cost",
+    "spent at most": "most_spent",
+}
+"""Heads of the columns of a plan, and what each shows."""
+_BYTES_PER_PIXEL = 1.5
+"""Of a PNG, for a guess."""
+
+
+@dataclass(frozen=True)
+class Preview:
+    """Calls to make by component, what they lack, and what to know before the first."""
+
+    calls: dict[str, PlannedCalls]
+    missing: list[str]
+    notes: list[str]
+
+
+def selected_now(project: Project) -> Project:
+    """Resolve names in memory and build data as they are selected now, unless another command that
+    holds the lock has done so; errors as of both."""
+    what = "driftledger collect"
+    with suppress(Timeout), hold(project.root, what), redirect_stdout(sys.stderr):
+        project = replace(project, resolved=resolved(project))
+        data(project)
+    return project
+
+
+def plan(project: Project, *, holds: bool = False) -> Preview:
+    """Count the calls that are still needed of each selected component, without making any.
+
+    In one's own checkout, names are resolved into memory, and data that are not as they are
+    selected now are built. Of a checkout of others, what ``resolve`` noted is counted, and nothing
+    is asked. Of an entry that is not on this machine and was not noted, nothing counts as stored.
+
+    Args:
+        holds: whether the caller holds the lock of the checkout.
+
+    Raises:
+        StoreError: this is a checkout of others, and its data are not built.
+        ConfigError: a folder of data is old; see :func:`~driftledger.commands.folders.new_files`.
+    """
+    if project.own_code:
+        new_files(project)
+    missing = dict[str, str]()
+    noted = resolved(project, missing) if project.own_code else None
+    project = replace(project, asks=False, resolved=noted)
+    notes = []
+    if project.own_code:
+        try:
+            lock = nullcontext() if holds else hold(project.root, "driftledger plan")
+            with lock, redirect_stdout(sys.stderr):
+                data(project, missing)
+        except Timeout:  # its data stay as it reads them
+            who = holder(project.root)
+            notes.append(f"{who} works in this folder: data count as it has built them")
+    preview = _preview(project, missing)
+    return replace(preview, notes=[*notes, *preview.notes])
+
+
+def _preview(project: Project, missing: dict[str, str]) -> Preview:
+    """Count calls, and look at what those that are to be made need.
+
+    Args:
+        missing: entries that are known to be missing, and why.
+    """
+    settings, run = project.settings, project.settings.run
+    of_controls = 0.0
+    with project.store(writes=False) as store:
+        plan = Plan(store)
+        tasks = tasks_of(project)
+        asked = {}
+        model = ""
+        for task in tasks:
+            if project.own_code and task.keys["model"] != model:
+                model = task.keys["model"]
+                plan.recorded.clear()
+                for each in tasks:
+                    if each.keys["model"] == model:
+                        plan.recorded |= _results(each, store)
+            kind = task.spec.data.name
+            if f"{kind}s.{task.keys[kind]}" in missing:
+                for section, name in task.asks:
+                    asked[f"{section}.{name}"] = project.component(section, name)
+                continue
+            collecting = task.collecting()
+            if task.is_made():
+                for record in stream_records(task.folder):
+                    for result in record.results:
+                        plan.note_stored(
+                            result.key, collecting.components[result.role][1]
+                        )
+                continue
+            before = plan.likely_cost
+            # what follows calls that are still to be made is counted at most
+            with suppress(NotStoredError):
+                collecting.run(plan.run)
+            if collecting.model().is_control:
+                of_controls += plan.likely_cost - before
+        counted = {}
+        for name in settings.named("models"):
+            calls = plan.of(project.component("models", name))
+            # some are only named, as the model to compare with
+            is_asked = name != run.judge and (calls.stored or calls.to_make)
+            if name in run.models or is_asked:
+                counted[f"models.{name}"] = calls
+        for name in run.generators:
+            counted[f"generators.{name}"] = plan.of(
+                project.component("generators", name)
+            )
+        judge = settings.judge
+        if judge is not None and f"models.{judge}" not in counted:
+            counted[f"judge {judge}"] = plan.of(project.component("models", judge))
+        notes = []
+        for name, calls in counted.items():
+            if batches := store.submitted(calls.component.fingerprint):
+                notes.append(f"{name}: {under_way(batches)}")
+        for calls in plan.checks.values():
+            counted[f"judge {judge}, calibration"] = calls
+    lacking = [f"{name}: {why}" for name, why in missing.items()]
+    preview = Preview(counted, lacking, notes)
+    if of_controls:
+        likely = sum(calls.likely_cost or 0.0 for calls in counted.values())
+        cost = f"cost {of_controls:,.2f} of the likely {likely:,.2f}"
+        advice = "take them out of run.models to save that"
+        preview.notes.append(f"controls, which never look, {cost}; {advice}")
+    if project.own_code:
+        for name, calls in counted.items():
+            if calls.to_make or calls.in_batches:
+                asked[name.partition(",")[0]] = calls.component
+        for name in settings.named("encoders") if asked else ():
+            asked[f"encoders.{name}"] = project.component("encoders", name)
+        for name in asked.keys() - missing.keys():
+            lacks, knows = asked[name].readiness()
+            preview.missing.extend(f"{name}: {each}" for each in lacks)
+            preview.notes.extend(f"{name}: {each}" for each in knows)
+        _look_at_time_and_disk(preview, project.state)
+    return Preview(counted, sorted(preview.missing), sorted(preview.notes))
+
+
+def _results(task: Task, store: CallStore) -> dict[str, Result]:
+    """Return the results that a run restores from records, by the digests of their calls' keys."""
+    results = {}
+    with suppress(StoreError):
+        for key, _, _, result in recorded_calls(task, store):
+            if result.outcome is not Outcome.FAILED:
+                results[key] = result
+    return results
+
+
+def _note_on_time(component: RemoteComponent, calls: PlannedCalls) -> str:
+    """Return how long the calls of a service take, and what batches save; empty for few calls."""
+    if component.batch:
+        if component.prices is None or not calls.most_cost:
+            return ""
+        alone = calls.most_cost / (1 - component.prices.batch_discount)
+        days = f"batches take up to {calls.steps} x 24 hours"
+        return f"without `batch` at most {alone:,.2f}; {days}"
+    at_once = component.limits.concurrency
+    if calls.to_make <= at_once:
+        return ""
+    turns = math.ceil(calls.to_make / at_once)
+    seconds = round(turns * calls.mean.seconds)
+    duration = f"in {turns:,} rounds"
+    if seconds:
+        duration = f"about {timedelta(seconds=seconds)} in all"
+    return f"{calls.to_make:,} calls, {at_once} at once, {duration}"
+
+
+def _look_at_time_and_disk(preview: Preview, folder: Path) -> None:
+    """Note how long services take, and that a folder lacks room for what is drawn.
+
+    The sizes of stored images say what others will take. Without any, there is a guess, for which
+    nothing is refused. What embedded generators draw is small.
+    """
+    size = guessed = 0.0
+    models = sum(name.startswith("models.") for name in preview.calls)
+    for name, calls in preview.calls.items():
+        component = calls.component
+        if isinstance(component, RemoteComponent) and (
+            note := _note_on_time(component, calls)
+        ):
+            if "at once" in note and isinstance(component, Generator) and models > 1:
+                note += f"; {models} models share these slots"
+            preview.notes.append(f"{name}: {note}")
+        if isinstance(component, Generator) and component.understands is None:
+            if calls.mean_size is None:
+                guessed += calls.to_make * component.pixels * _BYTES_PER_PIXEL
+            else:
+                size += calls.to_make * calls.mean_size
+    free = free_space(folder)
+    needs = f"takes about {size / 1e6:,.0f} MB"
+    notices = preview.missing
+    if size <= free:
+        most = f"{(size + guessed) / 1e6:,.0f} MB"
+        needs = f"may take about {most} (a guess: none is stored yet)"
+        notices = preview.notes
+    if size + guessed > free:
+        notices.append(
+            f"store: what is drawn {needs} in {folder}, where {free / 1e6:,.0f} MB are free; make "
+            "room, or name another folder as `store:`"
+        )
+
+
+def require_readiness(project: Project) -> dict[str, PlannedCalls]:
+    """Print what to know before the first call, and return the calls to make by component.
+
+    Raises:
+        ConfigError: something is missing that calls need.
+    """
+    preview = _preview(replace(project, asks=False), {})
+    for note in preview.notes:
+        say(for_line(note))
+    refuse(preview.missing)
+    return preview.calls
+
+
+def plan_table(plan: Mapping[str, Mapping[str, Any]]) -> Table:
+    """Lay out a line per component and the sum of what costs money, without empty columns."""
+    rows = dict(plan)
+    columns = {}
+    total = {}
+    for head, key in _COLUMNS.items():
+        values = [calls[key] for calls in plan.values()]
+        if any(values):
+            columns[head] = key
+        if key in ("likely_cost", "most_cost", "most_spent"):
+            total[key] = sum((value or 0.0 for value in values), 0.0)
+    if any(calls["most_cost"] is not None for calls in plan.values()):
+        rows["all"] = total
+    planned = table("", *columns, numbers=[*columns])
+    for name, calls in rows.items():
+        cells = [line(_amount(calls.get(key))) for key in columns.values()]
+        planned.add_row(line(name), *cells)
+    return planned
+
+
+def _amount(value: int | float | None) -> str:
+    """Write dollars with cents, and a number of calls without; nothing as a dash."""
+    if isinstance(value, float):
+        return f"{value:,.2f}"
+    return f"{value:,}" if value else "–"
