@@ -1,7 +1,7 @@
 """The base of benchmarks over questions: their settings, calls, records of answers and traces."""
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import product
 from string import ascii_uppercase
 from typing import Annotated, Any, ClassVar, NamedTuple
@@ -207,43 +207,17 @@ class QuestionBenchmark(OneCall):
         folder = folders["question_set"]
         questions = {entry.id: entry for entry in read_questions(folder)}
         records = [*stream_records(folders[self.collects.name], self.collects.holds)]
-        records.sort(key=lambda record: record.repeat)
-        by_question = grouped(records, lambda record: (record.unit, record.step))
-        steps_of = grouped(by_question, lambda key: key[0])
+        records.sort(key=lambda record: (record.step, record.repeat))
+        by_unit = grouped(records, lambda record: record.unit)
         values = values_of(self, score)
         parser = score.inputs.protocol["parser"]
         for row in rows:
             about = [questions[name] for name in row.extra.get("questions", [row.unit])]
+            own = [record for entry in about for record in by_unit[entry.id]]
             answers = []
-            for entry in about:
-                for key in sorted(steps_of[entry.id]):
-                    grades = [
-                        self.read(entry, each, parser) for each in by_question[key]
-                    ]
-                    answers.append((entry, grades))
-            verdicts = row.values.get(self.metrics.first.row, [])
-            if self.collects.judged or len(verdicts) != len(answers):
-                verdicts = [None] * len(answers)
-            steps: list[Step] = []
-            readings: set[str] = set()
-            for number, verdict in enumerate(verdicts, 1):
-                entry, grades = answers[number - 1]
-                column = "answer"
-                if len(about) > 1:
-                    column = entry.question
-                elif len(answers) > 1:
-                    column = f"order {grades[0].record.step}"
-                readings.update(_in_words(entry, grade.read) for grade in grades)
-                steps.append(_answer_step(number, entry, grades, column))
-                for grade in grades:
-                    step = _reading_step(number, entry, grade, column, verdict)
-                    if len(grades) > 1:
-                        step = step._replace(
-                            name=f"{step.name}, grading {grade.record.repeat + 1}"
-                        )
-                    if self.collects.judged:
-                        step = step._replace(role="judge", good=None)
-                    steps.append(step)
+            for record, worth in zip(own, self.worths(row), strict=False):
+                answer = self.read(questions[record.unit], record, parser)
+                answers.append(answer._replace(worth=worth))
             inputs: dict[str, Shown] = {
                 "questions": [entry.question for entry in about]
             }
@@ -253,16 +227,43 @@ class QuestionBenchmark(OneCall):
                 name = f"image {number}" if number > 1 else "image"
                 inputs[name] = Shot(medium.path)
             truth = {"right": [_right(entry) for entry in about]}
+            readings = {_in_words(answer) for answer in answers}
             yield Trace(
                 unit=row.unit,
                 name="question" if len(about) == 1 else "questions",
                 inputs=inputs,
                 outputs={"read as": sorted(readings), **truth},
                 outcome=row.outcome,
-                steps=steps,
+                steps=[*self._steps(answers)],
                 values=values(row),
                 facts=truth,
             )
+
+    def _steps(self, answers: Sequence[ReadAnswer]) -> Iterator[Step]:
+        """Yield each answer of the model, followed by what was read in it or by its gradings."""
+        questions = {answer.question.id for answer in answers}
+        calls = grouped(
+            answers, lambda answer: (answer.question.id, answer.record.step)
+        )
+        for number, gradings in enumerate(calls.values(), 1):
+            first = gradings[0]
+            column = "answer"
+            if len(questions) > 1:
+                column = first.question.question
+            elif len(calls) > 1:
+                column = f"order {first.record.step}"
+            chosen = {answer.read for answer in gradings}
+            step = _answer_step(f"answer {number}", first, chosen)
+            yield step._replace(column=column)
+            for answer in gradings:
+                name = f"grade {number}"
+                if len(gradings) > 1:
+                    name += f", grading {answer.record.repeat + 1}"
+                step = _reading_step(name, answer)._replace(column=column)
+                if self.collects.judged:
+                    yield step._replace(role="judge")
+                else:
+                    yield step._replace(good=bool(answer.worth))
 
 
 def refusals(answers: Iterable[ReadAnswer], metric: str) -> Iterator[Value]:
@@ -377,57 +378,42 @@ def is_readable(answer: RecordedResult) -> bool:
     )
 
 
-def _answer_step(
-    number: int, entry: QuestionEntry, grades: Sequence[ReadAnswer], column: str
-) -> Step:
-    """Return the step of a model's answer, which all these grades are about."""
-    record = grades[0].record
-    answer = answer_of(record)
-    read = {grade.read for grade in grades}
+def _answer_step(name: str, read: ReadAnswer, chosen: Collection[Any]) -> Step:
+    """Return the step of a model's answer, in which all this was read."""
+    entry = read.question
+    answer = answer_of(read.record)
     correct = entry.refusal if entry.answer is None else entry.answer
     options = []
-    for letter, option in zip(
-        ascii_uppercase, record.extra.get("order", ()), strict=False
-    ):
+    order = read.record.extra.get("order", ())
+    for letter, option in zip(ascii_uppercase, order, strict=False):
         text = entry.options[option]
         options.append(
-            Option(letter, text, chosen=option in read, right=option == correct)
+            Option(letter, text, chosen=option in chosen, right=option == correct)
         )
+    lettered = [f"{option.letter}. {option.text}" for option in options]
     return Step(
-        f"answer {number}",
+        name,
         "model",
-        inputs=_put_as(
-            entry.question, [f"{each.letter}. {each.text}" for each in options]
-        ),
+        inputs=_put_as(entry.question, lettered),
         outputs={"answer": answer.text},
         outcome=answer.outcome,
         error=answer.error,
-        column=column,
         options=options,
     )
 
 
-def _reading_step(
-    number: int,
-    entry: QuestionEntry,
-    grade: ReadAnswer,
-    column: str,
-    verdict: float | None,
-) -> Step:
-    """Return the step in which an answer was read; ``verdict`` is its worth, if that is known."""
-    read = _in_words(entry, grade.read)
-    right = _right(entry)
-    accepted = read.casefold() == right.casefold()
-    if verdict is not None:
-        accepted = verdict > 0
+def _reading_step(name: str, answer: ReadAnswer) -> Step:
+    """Return the step in which an answer was read."""
     return Step(
-        f"grade {number}",
+        name,
         "",
-        inputs={"answer": grade.record.text},
-        outputs={"read as": read, "by the rule": grade.how, "right": right},
-        outcome=grade.outcome,
-        column=column,
-        good=accepted,
+        inputs={"answer": answer.record.text},
+        outputs={
+            "read as": _in_words(answer),
+            "by the rule": answer.how,
+            "right": _right(answer.question),
+        },
+        outcome=answer.outcome,
     )
 
 
@@ -448,11 +434,12 @@ def _right(entry: QuestionEntry) -> str:
     )
 
 
-def _in_words(entry: QuestionEntry, read: Any) -> str:
+def _in_words(answer: ReadAnswer) -> str:
+    """Return what an answer was read as: an option's text, yes or no, a grade."""
+    read = answer.read
+    options = answer.question.options
     if read is None:
         return "nothing"
     if isinstance(read, bool):
         return "yes" if read else "no"
-    return (
-        entry.options[read] if isinstance(read, int) and entry.options else f"{read:g}"
-    )
+    return options[read] if options else f"{read:g}"

@@ -243,7 +243,7 @@ class MME(QuestionBenchmark):
         of_score = numbers(values, self.metrics, kinds, confidence)
         of_score += numbers(sums, self.metrics, {"ability": SUBTASKS}, confidence)
         lost = categories.keys() - {image.category for image in images}
-        of_score = with_reasons(of_score, sorted(lost))
+        of_score = [*with_reasons(of_score, sorted(lost))]
         return Scored(self.score_of(given, answers, of_score), rows)
 
 
@@ -306,17 +306,14 @@ def right_answers(answers: Iterable[ReadAnswer]) -> Iterator[Value]:
             yield value._replace(cluster=image_of(answer))
 
 
-def with_reasons(of_score: Sequence[Number], lost: Sequence[str]) -> list[Number]:
-    """Return numbers without those over all categories if some have no score, which are named."""
-    if not lost:
-        return [*of_score]
-    kept = []
+def with_reasons(of_score: Sequence[Number], lost: Sequence[str]) -> Iterator[Number]:
+    """Yield numbers, and why categories have no score, with which there is none over all."""
     for number in of_score:
-        if not (number.is_whole and number.metric in ("score", "score_sum")):
-            kept.append(number)
-    for metric in ("score", "score_sum"):
-        kept.append(Number(metric=metric, why=f"no score of {first_few(lost)}"))
+        if lost and number.is_whole and number.metric in ("score", "score_sum"):
+            why = f"no score of {first_few(lost)}"
+            yield Number(metric=number.metric, why=why)
+        else:
+            yield number
     for name in lost:
         why = "no image has two answers that count"
-        kept.append(Number(metric="score", group_kind="category", group=name, why=why))
-    return kept
+        yield Number(metric="score", group_kind="category", group=name, why=why)
