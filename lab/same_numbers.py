@@ -33,7 +33,16 @@ RENAMED = {
 
 ALLOWED: Mapping[str, str] = {
     r"_n is [0-9]+, was None$": "how many samples stand behind a number is new",
+    r": [a-z]+/.*_(low|high|std) is .*, was None$": "intervals of groups are new",
+    r": (similarity|gc_samples|text_similarity|similarity_mean|words)(_at_[0-9]+)?"
+    r"_(low|high) is .*, was None$": "intervals of further metrics are new",
     r": repeat/.* is None, was": "each repeat alone is in the rows",
+    r"^mme_halves: (.*/)?(score|score_sum|accuracy_plus)(_low|_high)? is ": "MME's score is of "
+    "images of which both questions count",
+    r"^mme_pairs: (score|accuracy_plus)_(low|high) is .*, was None$": "images of which both "
+    "questions count have an interval",
+    r"^genception_(groups: frechet_at_[23]|left_out: frechet_at_5|repeats: frechet_at_.)"
+    r"_std is ": "a repeat that lacks a category is compared with the others without it",
 }
 """A pattern of a line about a difference → its reason."""
 WRONG = "differ"
