@@ -106,4 +106,4 @@ def test_an_alarm_concerns_every_number_whatever_the_model_says():
     """Other flags with these words are about the Fréchet distance alone."""
     alarm = ONE.format(9) + '"the Fréchet distance is over"'
     score = genception_score(flags=[alarm])
-    assert benchmark("genception").flags_of(score, "gc_at_2") == [alarm]
+    assert benchmark("genception").flags_of(score, "gc") == [alarm]

@@ -29,8 +29,9 @@ from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.published import MLFLOW, note_mlflow
 from driftledger.ledger.sources import RunTarget, Sources, find_run
 from driftledger.ledger.versions import scores_made_with
+from driftledger.scoring.number import Number
 from tests.conftest import REPOSITORY
-from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL
+from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL, SCORES
 from tests.support.terminal import printed
 
 RUN = f"{MODEL}/painter/layout"
@@ -49,9 +50,13 @@ def resolved(ledger, text):
 
 def commits(ledger):
     """Change a score, so that the one before is in Git's history alone."""
-    ledger.edit(
-        f"{GENCEPTION}/score.json", lambda score: score["metrics"].update(gc_at_2=0.123)
-    )
+
+    def change(score):
+        for number in score["numbers"]:
+            if number["metric"] == "gc" and number["t"] == 2 and "group" not in number:
+                number["value"] = 0.123
+
+    ledger.edit(f"{GENCEPTION}/score.json", change)
     ledger.relock()
     ledger.commit("another score")
 
@@ -64,6 +69,7 @@ NAMED = [
     (f"{RUN}:genception/my_images/gc_at_2", GENCEPTION, "gc_at_2"),
     (f"{RUN}:category/round/gc_at_2", GENCEPTION, "category/round/gc_at_2"),
     (f"{RUN}:gc_at_2_low", GENCEPTION, "gc_at_2_low"),
+    (f"{RUN}:mme_score/scenes_mme", f"{SCORES}/mme/scenes_mme", "score"),
     (GENCEPTION, GENCEPTION, None),
     (f"{GENCEPTION}/score.json", GENCEPTION, None),
     (f"{GENCEPTION}/score.json:gc_at_2", GENCEPTION, "gc_at_2"),
@@ -71,12 +77,12 @@ NAMED = [
 
 
 @pytest.mark.parametrize(
-    ("text", "folder", "key"), NAMED, ids=[each[0] for each in NAMED]
+    ("text", "folder", "name"), NAMED, ids=[each[0] for each in NAMED]
 )
-def test_a_run_a_score_and_a_number_are_found_by_name(original, text, folder, key):
+def test_a_run_a_score_and_a_number_are_found_by_name(original, text, folder, name):
     target = resolved(original, text)
     assert target.source == "dvc.lock"
-    assert (target.number.key if target.number else None) == key
+    assert (target.number.own_name if target.number else None) == name
     found = target.number.lineage if target.number else target.lineage
     assert (found.folder.path if found else None) == folder
 
@@ -85,7 +91,10 @@ def test_the_evidence_of_a_number_leads_to_bytes_versions_and_the_commit(origina
     target = resolved(original, f"{RUN}:gc_at_2")
     found, lineage = data_of(target), resolved(original, GENCEPTION).lineage
     assert lineage is not None
-    assert found["value"] == lineage.score.metrics["gc_at_2"]
+    number = lineage.score.find("gc", 2)
+    assert number is not None
+    assert found["value"] == number.value
+    assert found["driftledger"] == lineage.score.driftledger == __version__
     assert found["run"]["fingerprint"] == original.evidence().fingerprint
     # that which made the scores
     assert found["code"]["commit"] == original.git("rev-parse", "HEAD~1")
@@ -101,13 +110,12 @@ def test_the_evidence_of_a_number_leads_to_bytes_versions_and_the_commit(origina
 def test_an_answer_is_short(original):
     target = resolved(original, f"{RUN}:gc_at_2")
     assert target.number is not None
-    unnamed = printed(
-        as_answer(target._replace(number=target.number._replace(key="odd")))
-    )
+    odd = target.number._replace(number=Number(metric="odd"))
+    unnamed = printed(as_answer(target._replace(number=odd)))
     assert unnamed.startswith(f"odd on my_images: {target.number.value:.4f}\n"), (
         "a number that no table has"
     )
-    assert len(printed(as_answer(target)).splitlines()) <= 12
+    assert len(printed(as_answer(target)).splitlines()) <= 13
     run, number = target.run, target.number
     assert " each of them" not in printed(as_answer(target))
     code = CodeVersion(commit=None, dirty=False)
@@ -117,7 +125,7 @@ def test_an_answer_is_short(original):
     score = lineage.score.model_copy(update={"inputs": inputs})
     number = number._replace(lineage=lineage.model_copy(update={"score": score}))
     shown = printed(as_answer(target._replace(run=before, number=number)))
-    assert "no commit: there was none when it was scored; driftledger" in shown
+    assert "no commit: there was none when it was scored\nscored by  driftledger" in shown
     assert " scored, each of them 2 times" in shown
     assert len(printed(as_answer(resolved(original, RUN))).splitlines()) <= 14
 
@@ -221,7 +229,7 @@ def test_answers_are_those_that_were_read_and_found_right(original):
     targets = [
         RUN,
         f"{RUN}:gc_at_2",
-        f"{RUN}:frechet_layout_at_2",
+        f"{RUN}:frechet_at_2",
         f"{RUN}:category/round/gc_at_2",
         GENCEPTION,
         IMAGE,
@@ -305,7 +313,9 @@ def test_a_published_run_is_read_from_git(ledger):
     [score] = [
         each.score for each in published.run.lineages if each.folder.path == GENCEPTION
     ]
-    assert score.metrics["gc_at_2"] != 0.123
+    number = score.find("gc", 2)
+    assert number is not None
+    assert number.value != 0.123
 
 
 def test_an_image_is_found_by_its_bytes_wherever_it_was_copied_to(original, tmp_path):

@@ -460,35 +460,39 @@ class Benchmark(ABC):
         """Return the first headline of a score; the key of the first metric if it has none."""
         return next(iter(self.headlines(score).items()), (self.metrics.first.key, None))
 
-    def roles_of(self, score: Score, key: str) -> list[str]:
-        """Return who had a part in a number; in one that no table has, everybody."""
-        metric = self.metric(key.rpartition("/")[2])
-        needs = frozenset(Input) if metric is None else metric.needs
+    def roles_of(self, score: Score, metric: str) -> list[str]:
+        """Return who had a part in a number, by the name of its metric; in one that no table has,
+        everybody."""
+        row = self.metrics.get(metric)
+        needs = frozenset(Input) if row is None else row.needs
         return [
             role
             for role in ROLES
             if role in score.components and NEEDED_FOR[role] & needs
         ]
 
-    def flags_of(self, score: Score, key: str = "") -> list[str]:
-        """Return the flags of a score that concern a number, by default one of its headlines.
+    def flags_of(self, score: Score, metric: str = "") -> list[str]:
+        """Return the flags of a score that concern a metric, by default one of its headlines.
 
         Those about a component, which begin with its role, concern the numbers that it had a part
         in.
         """
-        keys = [key] if key else self.headlines(score) or [""]
+        metrics = [metric]
+        if not metric:
+            headlines = self.metrics.headlines(score)
+            metrics = [number.metric for number in headlines] or [""]
         return [
             flag
             for flag in score.flags
-            if any(self._concerns(flag, score, each) for each in keys)
+            if any(self._concerns(flag, score, each) for each in metrics)
         ]
 
-    def _concerns(self, flag: str, score: Score, key: str) -> bool:
-        metric = self.metric(key.rpartition("/")[2])
+    def _concerns(self, flag: str, score: Score, metric: str) -> bool:
+        row = self.metrics.get(metric)
         rows = [rows for words, rows in self.flagged.items() if words in flag]
         if rows and not flag.startswith(ALARM):
-            return metric is None or metric.key in rows[0]
-        others = score.components.keys() - self.roles_of(score, key)
+            return row is None or row.key in rows[0]
+        others = score.components.keys() - self.roles_of(score, metric)
         return not flag.startswith(
             tuple(f"the {role.replace('_', ' ')}" for role in others)
         )

@@ -12,7 +12,7 @@ from driftledger.benchmarks.base import Benchmark
 from driftledger.core.media import Medium, kind_of
 from driftledger.core.types import Outcome
 from driftledger.metrics.exact import exact_mean
-from driftledger.scoring.score import Numbers, Row, Rows, Score
+from driftledger.scoring.score import Row, Rows, Score
 
 
 @dataclass(frozen=True)
@@ -86,22 +86,22 @@ class Trace:
     """What is known of the unit for every model: its label, what is right."""
 
 
-def values_of(spec: Benchmark, score: Score) -> Callable[[Row], Numbers]:
+def values_of(spec: Benchmark, score: Score) -> Callable[[Row], dict[str, float]]:
     """Return a function that gives a row's values in the headlines of its score.
 
     They are by the metric's title and in its unit, means over orders or gradings.
     """
-    metrics = {key: spec.metric(key) for key in spec.headlines(score)}
+    headlines = spec.metrics.headlines(score)
 
-    def values(row: Row) -> Numbers:
+    def values(row: Row) -> dict[str, float]:
         means = {}
-        for key, metric in metrics.items():
-            if metric is None:
-                continue
-            some = [value for value in metric.values_in(row, key) if value is not None]
-            if some:
-                scale = 100.0 if metric.pairing == "ratio" else 1.0
-                means[metric.named(key)] = exact_mean(some) * scale
+        for number in headlines:
+            metric = spec.metrics[number.metric]
+            worths = metric.values_at(row, number.t)
+            known = [worth for worth in worths if worth is not None]
+            if known:
+                scale = metric.scale if metric.is_ratio else 1.0
+                means[metric.titled(number.t)] = exact_mean(known) * scale
         return means
 
     return values

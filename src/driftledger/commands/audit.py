@@ -22,9 +22,11 @@ from driftledger.ledger.audit import Candidate, candidates_for, data_of, resolve
 from driftledger.ledger.images import ImageTarget
 from driftledger.ledger.lineage import Lineage, place_of, short_version_of
 from driftledger.ledger.objects.git import Git, why_unread
-from driftledger.ledger.sources import Number, RunTarget, Sources
+from driftledger.ledger.sources import NumberTarget, RunTarget, Sources
 from driftledger.ledger.versions import scores_made_with
 from driftledger.project.project import Project
+from driftledger.scoring.metric import COVERAGE
+from driftledger.scoring.number import Number
 from driftledger.tracking import assessments
 
 SHORT = 8
@@ -120,15 +122,17 @@ def as_answer(
     return Group(line(head, HEAD), facts(pairs))
 
 
-def _headline_of(lineage: Lineage) -> Number:
+def _headline_of(lineage: Lineage) -> NumberTarget:
     """Return the first headline of a score, or else its coverage."""
-    key, value = lineage.spec.headline(lineage.score)
-    if value is None:
-        return Number("coverage", lineage.score.coverage, lineage)
-    return Number(key, value, lineage)
+    score = lineage.score
+    number = lineage.spec.metrics.headline(score)
+    if number.value is None:
+        coverage = Number(metric=COVERAGE.name)
+        return NumberTarget(lineage, coverage, value=score.coverage)
+    return NumberTarget(lineage, number, value=number.value)
 
 
-def _titled(number: Number) -> str:
+def _titled(number: NumberTarget) -> str:
     """Return ``GC@5 on photos: 0.743 [0.720, 0.766]``, with its group, if it has one."""
     title = number.title
     digits = 4
@@ -137,10 +141,8 @@ def _titled(number: Number) -> str:
         digits = metric.digits
         if metric.unit:
             title += f" ({metric.unit})"
-    kind, _, rest = number.key.partition("/")
-    if rest:
-        name, _, _ = rest.rpartition("/")
-        title += f" of {kind} {name}"
+    if not number.number.is_whole:
+        title += f" of {number.number.group_kind} {number.number.group}"
     _, _, data = number.lineage.place.partition("/")
     value = figure(number.value, digits, number.interval)
     return f"{title} on {data}: {value}"
@@ -169,12 +171,12 @@ def _of_run(target: RunTarget, unread: str, git: Git | None) -> Answer:
     lineages = run.lineages if number is None else [number.lineage]
     for lineage in lineages:
         score = lineage.score
-        key = number.key if number else ""
-        for role in lineage.spec.roles_of(score, key):
+        metric = number.number.metric if number else ""
+        for role in lineage.spec.roles_of(score, metric):
             if number is not None or role in _OF_RUNS:
                 kind = ROLES[role] if number is None else role
                 versions.setdefault(kind, {})[_version(lineage, role)] = None
-        flags |= dict.fromkeys(lineage.spec.flags_of(score, key))
+        flags |= dict.fromkeys(lineage.spec.flags_of(score, metric))
         digest = score.inputs.data_digest[:SHORT]
         data[f"{score.on}@{digest}"] = None
     pairs = []
@@ -200,7 +202,8 @@ def _of_run(target: RunTarget, unread: str, git: Git | None) -> Answer:
     if run.code.commit is None:
         code += f": {unread or 'there was none when it was scored'}"
     by = dict.fromkeys(each.score.driftledger or "before 1.0.0" for each in lineages)
-    pairs.append(("code", f"{code}; driftledger {', '.join(by)}"))
+    pairs.append(("code", code))
+    pairs.append(("scored by", f"driftledger {', '.join(by)}"))
     pairs.append(("checked", _CHECKED[target.source]))
     if flags:
         pairs.append(("to know", "; ".join(flags)))
@@ -284,13 +287,12 @@ def versions_table(rows: Sequence[Json]) -> Group:
             versions[part["part"]] = f"{part['name']}@{fingerprint}"
         model = versions.pop("model")
         made_with = ", ".join(sorted({*versions.values()}))
-        key = row["headline"]
-        metric = spec.metric(key)
+        metric = spec.metrics[row["metric"]]
         value = "–"
         if row["value"] is not None:
-            value = figure(row["value"], metric.digits if metric else 4)
+            value = figure(row["value"], metric.digits)
         place = place_of(spec, row["keys"])
-        line_of = (made_with, place, model, spec.titled(key), value)
+        line_of = (made_with, place, model, metric.titled(row["t"]), value)
         alike.setdefault(line_of, []).append(row)
     tables: dict[str, Table] = {}
     for (made_with, *cells), files in alike.items():

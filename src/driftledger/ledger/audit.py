@@ -16,12 +16,13 @@ from driftledger.ledger.images import ImageTarget, find_image, named_file
 from driftledger.ledger.lineage import Run
 from driftledger.ledger.sources import (
     RUN_OF_MLFLOW,
-    Number,
+    NumberTarget,
     RunTarget,
     Sources,
     find_number,
+    numbers_of,
 )
-from driftledger.scoring.score import SCORE, base_key
+from driftledger.scoring.score import SCORE
 
 _VALUE = re.compile(r"(-?[0-9]*[.,]?[0-9]+) ?%?")
 _PROOF = {
@@ -41,7 +42,7 @@ _PROOF = {
 class Candidate(NamedTuple):
     """A number that a text could mean."""
 
-    number: Number
+    number: NumberTarget
     run: Run
     selected: bool
     """True if ``params.yaml`` selects its run, False if it is published and only Git has it."""
@@ -49,26 +50,22 @@ class Candidate(NamedTuple):
     @property
     def target(self) -> str:
         """The argument of ``driftledger audit`` that asks for it."""
-        key = self.number.key
-        owners = [
-            each
-            for each in self.run.lineages
-            if key in dict(each.score.named_numbers())
-        ]
+        place = self.number.number.place
+        owners = [each for each in self.run.lineages if each.score.find(*place)]
+        name = self.number.own_name if len(owners) == 1 else self.number.name
         run = self.run.combination.path if self.selected else self.run.fingerprint[:12]
-        return f"{run}:{key if len(owners) == 1 else self.number.name}"
+        return f"{run}:{name}"
 
     @property
     def unlikely(self) -> tuple[bool, bool, bool, bool]:
         """Sort the likeliest first: a slide seldom shows an interval's end, no headline, or the
         number of a group."""
-        key = self.number.key
         metric = self.number.metric
         return (
             not self.selected,
-            base_key(key) != key,
-            metric is None or not metric.headline,
-            "/" in key,
+            self.number.end != "",
+            metric is None or "headline" not in metric.shown,
+            not self.number.number.is_whole,
         )
 
 
@@ -132,20 +129,21 @@ def candidates_for(sources: Sources, text: str) -> list[Candidate]:
         scores += [(False, run, lineage) for run, lineage in sources.former()]
     candidates = []
     for selected, run, lineage in scores:
-        for key, number in lineage.score.named_numbers():
-            candidates.append(Candidate(Number(key, number, lineage), run, selected))
+        for number in numbers_of(lineage):
+            candidates.append(Candidate(number, run, selected))
     candidates.sort(key=lambda candidate: candidate.unlikely)
     if value:
         return _of_value(candidates, value[1].replace(",", "."))
     return [candidate for candidate in candidates if _is_called(candidate.number, text)]
 
 
-def _is_called(number: Number, text: str) -> bool:
+def _is_called(number: NumberTarget, text: str) -> bool:
     """Return True if a text names the number's metric, or its benchmark for a headline."""
     spec = number.lineage.spec
     if text in (spec.name, spec.title):
-        return number.key == spec.headline(number.lineage.score)[0]
-    return text.casefold() in (number.key.casefold(), number.title.casefold())
+        headline = spec.metrics.headline(number.lineage.score)
+        return not number.end and number.number == headline
+    return text.casefold() in (number.own_name.casefold(), number.title.casefold())
 
 
 def _of_value(candidates: Sequence[Candidate], written: str) -> list[Candidate]:
@@ -185,7 +183,7 @@ def data_of(target: RunTarget | ImageTarget) -> Json:
     return data | {"known_from": target.source, "proof": [_PROOF[target.source]]}
 
 
-def _data_of_number(number: Number) -> Json:
+def _data_of_number(number: NumberTarget) -> Json:
     lineage = number.lineage
     metric = number.metric
     score = lineage.score
@@ -198,7 +196,7 @@ def _data_of_number(number: Number) -> Json:
             "from": sorted(metric.needs),
         }
     components = {}
-    for role in lineage.spec.roles_of(score, number.key):
+    for role in lineage.spec.roles_of(score, number.number.metric):
         components[role] = score.components[role].to_dict()
     return {
         "metric": number.name,
@@ -209,8 +207,9 @@ def _data_of_number(number: Number) -> Json:
         "protocol": score.inputs.protocol,
         "components": components,
         "served": score.served,
+        "driftledger": score.driftledger,
         "scored": score.how_many,
-        "flags": lineage.spec.flags_of(score, number.key),
+        "flags": lineage.spec.flags_of(score, number.number.metric),
         "data_digest": score.inputs.data_digest,
         "records": score.inputs.records,
         "score": lineage.score_path,

@@ -158,7 +158,7 @@ def _scores_of(sources: Sources, folder: Folder) -> list[Json]:
     scores = []
     for _, lineage in sources.lineages:
         if folder in (lineage.data, *lineage.collected.values()):
-            key, value = lineage.spec.headline(lineage.score)
+            headline = lineage.spec.metrics.headline(lineage.score)
             score = {"path": lineage.score_path, "benchmark": lineage.score.benchmark}
-            scores.append({**score, "headline": key, "value": value})
+            scores.append({**score, "headline": headline.name, "value": headline.value})
     return scores

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from functools import cached_property
+from itertools import chain
 from typing import Literal, NamedTuple
 
 from driftledger.benchmarks.base import SCORES
@@ -18,41 +19,70 @@ from driftledger.ledger.published import mlflow_state, read_published
 from driftledger.metrics.intervals import ConfidenceInterval
 from driftledger.project.project import Combination, Project
 from driftledger.scoring.metric import Metric
-from driftledger.scoring.score import ROWS, SCORE, interval_of
+from driftledger.scoring.number import Number, NumberName
+from driftledger.scoring.score import ROWS, SCORE
 
 RUN_OF_MLFLOW = re.compile("[0-9a-f]{32}")
 
 
-class Number(NamedTuple):
-    """One number of a score file."""
+class NumberTarget(NamedTuple):
+    """A number of a score file, or an end of one."""
 
-    key: str
-    """As the score file has it: ``gc_at_5``, ``category/cats/gc_at_5``."""
-    value: float
     lineage: Lineage
+    number: Number
+    value: float
+    end: str = ""
+    """``low``, ``high`` or ``std``; empty for the value."""
+
+    @property
+    def own_name(self) -> str:
+        """Its name in its score: ``gc_at_5``, ``category/cats/gc_at_5_low``."""
+        return str(NumberName(*self.number.place, end=self.end))
 
     @property
     def name(self) -> str:
-        """Its key with its benchmark and data in front."""
-        return f"{self.lineage.place}/{self.key}"
+        """Its own name with its benchmark and data in front."""
+        return f"{self.lineage.place}/{self.own_name}"
+
+    @property
+    def names(self) -> set[str]:
+        """All names that find it, with that in MLflow."""
+        alias = self.own_name
+        if self.metric is not None and self.metric.alias:
+            place = self.number.place._replace(metric=self.metric.alias)
+            alias = str(NumberName(*place, end=self.end))
+        return {self.own_name, self.name, f"{alias}/{self.lineage.score.on}"}
 
     @property
     def metric(self) -> Metric | None:
         """The row of its benchmark's table, if one has it."""
-        return self.lineage.spec.metric(self.key.rpartition("/")[2])
+        return self.lineage.spec.metrics.get(self.number.metric)
 
     @property
     def title(self) -> str:
         """The name in tables: ``GC@5``."""
-        return self.lineage.spec.titled(self.key.rpartition("/")[2])
+        if self.end:
+            return self.own_name
+        return self.lineage.spec.metrics.title(self.number)
 
     @property
     def interval(self) -> ConfidenceInterval | None:
         """Its interval, if it has one."""
-        score = self.lineage.score
-        group, _, key = self.key.rpartition("/")
-        kind, _, name = group.partition("/")
-        return interval_of(score.groups[kind][name] if group else score.metrics, key)
+        return None if self.end else self.number.interval
+
+
+def numbers_of(lineage: Lineage) -> Iterator[NumberTarget]:
+    """Yield all numbers of a score that have a value, each with its ends."""
+    for number in lineage.score.by_place.values():
+        ends = {
+            "": number.value,
+            "low": number.low,
+            "high": number.high,
+            "std": number.std,
+        }
+        for end, value in ends.items():
+            if value is not None:
+                yield NumberTarget(lineage, number, value=value, end=end)
 
 
 class RunTarget(NamedTuple):
@@ -60,7 +90,7 @@ class RunTarget(NamedTuple):
 
     run: Run
     lineage: Lineage | None = None
-    number: Number | None = None
+    number: NumberTarget | None = None
     source: Literal["dvc.lock", "git"] = "dvc.lock"
     """Where it is from: the working tree or a commit."""
 
@@ -252,23 +282,17 @@ def find_source(sources: Sources, text: str) -> RunTarget:
     )
 
 
-def find_number(lineages: Sequence[Lineage], name: str) -> Number:
+def find_number(lineages: Sequence[Lineage], name: str) -> NumberTarget:
     """Find a number by its name: ``gc_at_5``, ``gc_at_5/photos`` as in MLflow, or
     ``genception/photos/gc_at_5``.
 
     Raises:
         LedgerError: no score file has it, or several have.
     """
-    numbers: dict[str, list[Number]] = {}
-    for lineage in lineages:
-        score = lineage.score
-        in_mlflow = {
-            tracked.key: tracked.name for tracked in lineage.spec.tracked(score)
-        }
-        for key, value in score.named_numbers():
-            number = Number(key, value, lineage)
-            for alias in {key, f"{in_mlflow.get(key, key)}/{score.on}", number.name}:
-                numbers.setdefault(alias, []).append(number)
+    numbers: dict[str, list[NumberTarget]] = {}
+    for number in chain.from_iterable(map(numbers_of, lineages)):
+        for known in number.names:
+            numbers.setdefault(known, []).append(number)
     if name not in numbers:
         raise LedgerError(
             f"no metric is called {name!r:.100}; nearest: {nearest(name, numbers)}"

@@ -130,7 +130,7 @@ def _row(
     Args:
         stood: the first and the last commit that have it.
     """
-    key, value = benchmark(score.benchmark).headline(score)
+    headline = benchmark(score.benchmark).metrics.headline(score)
     shaping = {"name", "fingerprint", "settings", "identity"}
     versions = []
     for role, card in score.components.items():
@@ -148,8 +148,10 @@ def _row(
         "benchmark": score.benchmark,
         "keys": score.keys,
         "on": score.on,
-        "headline": key,
-        "value": value,
+        "headline": headline.name,
+        "metric": headline.metric,
+        "t": headline.t,
+        "value": headline.value,
         "digest": score.inputs.data_digest,
         "versions": versions,
         "served": {role: sorted(served) for role, served in score.served.items()},

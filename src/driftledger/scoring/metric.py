@@ -5,10 +5,13 @@ from dataclasses import KW_ONLY, dataclass
 from enum import StrEnum
 from functools import partial
 from math import inf
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from driftledger.metrics.intervals import Estimate
-from driftledger.scoring.number import NumberName
+from driftledger.scoring.number import Number, NumberName
+
+if TYPE_CHECKING:
+    from driftledger.scoring.score import Score
 
 Direction = Literal["higher", "lower", "neither"]
 """Which values are better; of counts, and of rates that are read with others, neither are."""
@@ -248,6 +251,20 @@ class MetricTable:
     def tracked(self) -> list[Metric]:
         """The metrics that MLflow and DVC show: by default the headlines."""
         return self.shown("last", "curve") or self.shown("headline")
+
+    def headlines(self, score: "Score") -> list[Number]:
+        """Return the headlines that a score has, each at its last t."""
+        numbers = [score.last(metric.name) for metric in self.shown("headline")]
+        return [number for number in numbers if number is not None]
+
+    def headline(self, score: "Score") -> Number:
+        """Return the first headline of a score; without a value where it has none."""
+        return next(iter(self.headlines(score)), Number(metric=self.first.name))
+
+    def title(self, number: Number) -> str:
+        """Return a number's title, ``GC@5``; its name where no metric is called so."""
+        metric = self.get(number.metric)
+        return number.name if metric is None else metric.titled(number.t)
 
 
 def _read(key: str) -> NumberName:
