@@ -43,18 +43,16 @@ def gen_score(
     gc=0.7,
     generator=None,
     t=2,
+    **numbers,
 ):
-    """GenCeption, better by ``gc``, with a curve over ``t`` iterations."""
+    """GenCeption, better by ``gc``, over ``t`` iterations, with other ``numbers`` by their
+    names."""
     values = {
         f"{name}_at_{step}": gc
         for step in range(1, t + 1)
         for name in ("gc", "similarity")
     }
-    curves = {
-        name: [{"step": step, "value": gc} for step in range(1, t + 1)]
-        for name in ("gc", "similarity")
-    }
-    score = genception_score(model=model, metrics=values, curves=curves)
+    score = genception_score(model=model, numbers=values | numbers)
     return varied(
         score, generator=generator or card("brush"), example_model=card("rival")
     )

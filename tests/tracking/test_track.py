@@ -22,6 +22,7 @@ from driftledger.core.errors import DriftledgerError
 from driftledger.core.types import Outcome
 from driftledger.ledger.objects.files import Workspace
 from driftledger.ledger.published import mlflow_state
+from driftledger.scoring.number import NumberName
 from driftledger.tracking import track as tracking_module
 from driftledger.tracking.traces import Traces
 from driftledger.tracking.track import WRITER, track
@@ -87,6 +88,12 @@ def test_runs_are_created_worst_first_and_once(project):
     assert mlflow_state(Workspace(project.root)).runs == ids, (
         "for an audit by the id of a run"
     )
+
+
+def test_no_name_of_a_number_is_read(project, monkeypatch):
+    monkeypatch.setattr(NumberName, "read", None)
+    project.track()
+    assert len(project.shown()) == 2
 
 
 def test_a_moved_checkout_goes_on_and_writes_nothing_where_it_was(project):

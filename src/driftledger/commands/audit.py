@@ -191,6 +191,8 @@ def _of_run(target: RunTarget, unread: str, git: Git | None) -> Answer:
         pairs = [("scores", scores), *pairs, ("data", ", ".join(data))]
     else:
         head = _titled(number)
+        if number.number.why is not None:
+            flags[number.number.why] = None
         lineage = number.lineage
         kind = lineage.spec.data.name.replace("_", " ")
         scored = f"{', '.join(data)}, {lineage.score.how_many} scored"

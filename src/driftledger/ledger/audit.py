@@ -202,6 +202,7 @@ def _data_of_number(number: NumberTarget) -> Json:
         "metric": number.name,
         "value": number.value,
         "interval": number.interval,
+        "why": number.number.why,
         "computed": computed,
         "settings": score.inputs.settings,
         "protocol": score.inputs.protocol,

@@ -2,17 +2,16 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from driftledger.benchmarks.base import ROLES, Tracked
-from driftledger.benchmarks.registry import benchmark
+from driftledger.benchmarks.base import ROLES
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import canonical_json
-from driftledger.core.paths import Keys
 from driftledger.core.text import csv_text, for_csv, for_line
-from driftledger.ledger.lineage import Lineage, Run, place_of
-from driftledger.scoring.metric import COSTS
+from driftledger.ledger.lineage import Lineage, Run
+from driftledger.scoring.metric import COSTS, Metric
+from driftledger.scoring.number import Number, NumberName
 from driftledger.scoring.score import Row, Score
 from driftledger.tracking.view import MAX_TAG
 
@@ -34,6 +33,24 @@ _ROLES = ("generator", "model", "encoder", "text_encoder", "judge")
 """In the order in which a run lists its components."""
 _NOT_SHOWN = ("example_encoder", "example_model")
 """Roles of components that chose examples, or that others are compared with."""
+
+
+class Tracked(NamedTuple):
+    """A number of a score, under the name that MLflow shows."""
+
+    name: str
+    """``gc_at_5/photos``; of a curve without t."""
+    value: float
+    step: int
+    """The t of a point of a curve; else 0."""
+    title: str
+    """For people, with the benchmark, data and components."""
+    metric: Metric
+    score: Score
+    is_headline: bool
+    """True of the first number of its score."""
+    is_further: bool
+    """True if an earlier score of the run is of the same benchmark and data."""
 
 
 def clip(text: str, limit: int) -> str:
@@ -68,13 +85,6 @@ def digest_of(score: Score) -> str:
     return score.inputs.data_digest[:32]
 
 
-def title_of(tracked: Tracked) -> str:
-    """Name a number for people, with its benchmark, data and components."""
-    spec = benchmark(tracked.score.benchmark)
-    data = place_of(spec, tracked.score.keys).partition("/")[2]
-    return f"{spec.title} {tracked.metric.named(tracked.key)} · {data}"
-
-
 def cards_of(run: Run) -> dict[str, list[ComponentCard]]:
     """Return role → the components that play it in the run's scores."""
     cards: dict[str, dict[str, ComponentCard]] = {role: {} for role in _ROLES}
@@ -90,25 +100,51 @@ def cards_of(run: Run) -> dict[str, list[ComponentCard]]:
 def _tracked_in(run: Run) -> Iterator[Tracked]:
     """Yield the numbers that the benchmarks' tables track, under the names that MLflow shows.
 
-    A name is ``gc_at_5/photos``. A further score of a benchmark on the same data has in front what
-    tells it from the first, since MLflow cuts names off at the end:
-    ``words.trac_accuracy/digits``. Values at a t before the last are left to the curve. Costs are
-    those of the first score on the data; the tables have the others.
+    A further score of a benchmark on the same data has in front what tells it from the first,
+    since MLflow cuts names off at the end: ``words.trac_accuracy/digits``. Costs are those of the
+    first score on the data; the tables have the others.
     """
-    firsts: dict[tuple[str, str], Keys] = {}
+    firsts: dict[tuple[str, str], Score] = {}
     priced: dict[str, Score] = {}
     for lineage in run.lineages:
         score = lineage.score
-        first = firsts.setdefault((score.benchmark, score.on), score.keys)
-        further = [value for key, value in score.keys.items() if first[key] != value]
-        numbers = list(lineage.spec.tracked(score))
+        first = firsts.setdefault((score.benchmark, score.on), score)
+        further = [
+            value for key, value in score.keys.items() if first.keys[key] != value
+        ]
+        numbers = list(_shown(lineage.spec.metrics.tracked, score))
         if priced.setdefault(score.on, score) is score:
             for key, value in score.costs.items():
-                numbers.append(Tracked(key, key, value, COSTS[key], score=score))
-        for tracked in numbers:
-            if not tracked.is_earlier:
-                name = ".".join([*further, tracked.name])
-                yield tracked._replace(name=f"{name}/{score.on}")
+                numbers.append((COSTS[key], Number(metric=key, value=value), 0))
+        _, _, data = lineage.place.partition("/")
+        for metric, number, step in numbers:
+            t = None if step else number.t
+            is_headline = number is numbers[0][1]
+            name = str(NumberName(metric.alias or metric.name, t))
+            yield Tracked(
+                name=f"{'.'.join([*further, name])}/{score.on}",
+                value=number.value or 0.0,
+                step=step,
+                title=f"{lineage.spec.title} {metric.titled(t)} · {data}",
+                metric=metric,
+                score=score,
+                is_headline=is_headline and not step,
+                is_further=score is not first,
+            )
+
+
+def _shown(
+    metrics: Iterable[Metric], score: Score
+) -> Iterator[tuple[Metric, Number, int]]:
+    """Yield the numbers at the last t, at step 0, and those of curves, with t as their step."""
+    for metric in metrics:
+        is_curve = "curve" in metric.shown
+        last = score.last(metric.name)
+        if last is not None and ("last" in metric.shown or not is_curve):
+            yield metric, last, 0
+        for number in score.over_t(metric.name):
+            if is_curve and number.t and number.value is not None:
+                yield metric, number, number.t
 
 
 def metrics_of(run: Run) -> list[Tracked]:
@@ -117,10 +153,9 @@ def metrics_of(run: Run) -> list[Tracked]:
     MLflow has columns in this order, and few fit a screen: the headline of each benchmark, its
     other values, those of further scores on the same data, curves. The artifacts hold everything.
     """
-    headlines = {tracked.name for tracked in headlines_of(run)}
 
     def order(tracked: Tracked) -> tuple[bool, ...]:
-        return tracked.step > 0, "." in tracked.name, tracked.name not in headlines
+        return tracked.step > 0, tracked.is_further, not tracked.is_headline
 
     ordered = sorted(_tracked_in(run), key=order)
     names = dict.fromkeys(tracked.name for tracked in ordered)
@@ -130,11 +165,7 @@ def metrics_of(run: Run) -> list[Tracked]:
 
 def headlines_of(run: Run) -> list[Tracked]:
     """Return the first number that each score tracks."""
-    first: dict[int, Tracked] = {}
-    for tracked in _tracked_in(run):
-        if tracked.step == 0:
-            first.setdefault(id(tracked.score), tracked)
-    return list(first.values())
+    return [tracked for tracked in _tracked_in(run) if tracked.is_headline]
 
 
 def params_of(run: Run) -> dict[str, str]:
@@ -259,7 +290,7 @@ def _note(run: Run) -> str:
     lines = ["| score | value | scored |", "|---|---|---|"]
     for tracked in headlines_of(run):
         score = tracked.score
-        title = in_table(title_of(tracked))
+        title = in_table(tracked.title)
         lines.append(
             f"| {title} | {tracked.value:.4g} | {score.scored} of {score.total} |"
         )

@@ -62,10 +62,12 @@ def traces_of(
     chosen = worth_showing(spec, score, rows, None if at_most == "all" else at_most)
     traces = list(spec.traces(lineage.places(root), score, chosen))
     averages = set()
-    for key, value in spec.headlines(score).items():
-        title = spec.titled(key)
+    for number in spec.metrics.headlines(score):
+        title = spec.metrics.title(number)
         values = [trace.values[title] for trace in traces if title in trace.values]
-        if len(values) == len(rows) and abs(fmean(values) - value) < 1e-9:
+        if number.value is None or len(values) != len(rows):
+            continue
+        if abs(fmean(values) - number.value) < 1e-9:
             averages.add(title)
     for trace in traces:
         scores = {

@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from driftledger.benchmarks.base import ROLES, Kind, Tracked
+from driftledger.benchmarks.base import ROLES, Kind
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import canonical_json, md5_file, pretty_json
 from driftledger.core.errors import LedgerError, first_few
@@ -35,6 +35,7 @@ from driftledger.tracking.content import (
     FINGERPRINT,
     NOTE,
     TYPE,
+    Tracked,
     artifacts_of,
     cards_of,
     digest_of,
@@ -43,7 +44,6 @@ from driftledger.tracking.content import (
     metrics_of,
     params_of,
     tags_of,
-    title_of,
 )
 from driftledger.tracking.store import (
     all_pages,
@@ -467,7 +467,7 @@ class _Push:
             first, *_ = headlines.values()
             tags[VIEW_TAG] = leaderboard(
                 sorted(curves, key=lambda name: not name.startswith("similarity/")),
-                {name: title_of(tracked) for name, tracked in headlines.items()},
+                {name: tracked.title for name, tracked in headlines.items()},
                 columns=list(steps),
                 higher=first.metric.is_higher,
                 chains=[*chains],
