@@ -3,15 +3,11 @@
 The shortest benchmark is a class derived from :class:`OneCallPerSample`.
 """
 
-import math
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any, ClassVar
 
-import numpy as np
-
-from driftledger.benchmarks._names import named_score
 from driftledger.benchmarks.base import (
     DATASET,
     RECORDS_OF,
@@ -21,19 +17,13 @@ from driftledger.benchmarks.base import (
 )
 from driftledger.benchmarks.collecting import Collecting
 from driftledger.benchmarks.records import CollectedRecord, RecordedResult, Records
-from driftledger.benchmarks.scoring import (
-    FromDataset,
-    Scored,
-    Scoring,
-    clusters_of,
-    interval_ends,
-    interval_of_known,
-    outcome_counts,
-)
+from driftledger.benchmarks.scoring import Scored, Scoring, clusters_of
 from driftledger.collect.call import Ask, Planned, RunSteps, Steps
 from driftledger.core.canonical import Json
 from driftledger.core.types import Conversation, Outcome, Sample, Subject
 from driftledger.data.records import ONE_CATEGORY
+from driftledger.scoring.means import numbers
+from driftledger.scoring.metric import Value
 from driftledger.scoring.score import Row
 
 
@@ -73,8 +63,8 @@ def answered(
 class OneCallPerSample(OneCall):
     """Asks once about each sample of a dataset, and averages the worth of the replies.
 
-    A benchmark of this kind has a name, a title, a section of settings, one metric whose ``row`` is
-    its key, and the methods :meth:`ask` and :meth:`worth`.
+    A benchmark of this kind has a name, a title, a section of settings, one metric that rows hold
+    and that says how to ``estimate`` it, and the methods :meth:`ask` and :meth:`worth`.
     """
 
     data = DATASET
@@ -106,52 +96,61 @@ class OneCallPerSample(OneCall):
 
     def score(self, given: Scoring) -> Scored:
         """Average the worth of the replies, with an interval over samples."""
-        data = FromDataset(given, self)
-        key = self.metrics.first.key
-        samples = {sample.id: sample for sample in data.samples}
-        clusters = clusters_of(data.samples)
+        rows, lost = self.graded(given)
+        given.require((sample.id, 1, 0) for sample in given.samples)
+        values = [*self.values_of(rows)]
+        total = len(rows)
+        scored = total - len(lost)
+        counted = len(values)
+        what = "samples could be scored"
+        flags = given.too_little(scored, total, what, lost, counted)
+        score = given.score(
+            numbers(values, self.metrics, {}, given.section.confidence),
+            scored=scored,
+            counted=counted,
+            total=total,
+            outcomes=[row.outcome for row in rows],
+            flags=flags,
+        )
+        return Scored(score, rows)
+
+    def graded(self, given: Scoring) -> tuple[list[Row], list[str]]:
+        """Return a row per reply, and a phrase for each that cannot be read."""
+        samples = {sample.id: sample for sample in given.samples}
+        clusters = clusters_of(given.samples)
         rows = []
-        values = []
         lost = []
-        for record in data.read():
-            value = None
+        for record in given.read():
+            worth = None
             if record.is_there and record.text:
-                value = self.worth(samples[record.unit], record.text)
-            if value is None:
+                worth = self.worth(samples[record.unit], record.text)
+            if worth is None:
                 lost.append(f"{record.place}: {record.error or record.outcome}")
-                if (
-                    record.outcome is not Outcome.FAILED
-                    and given.section.unread == "worst"
-                ):
-                    value = self.worst
-            values.append(math.nan if value is None else value)
+                has_failed = record.outcome is Outcome.FAILED
+                if given.section.unread == "worst" and not has_failed:
+                    worth = self.worst
             row = Row(
                 unit=record.unit,
                 group=ONE_CATEGORY,
                 cluster=clusters[record.unit],
                 outcome=record.outcome,
-                values={key: [value]},
+                values={self.metrics.first.name: [worth]},
             )
             rows.append(row)
-        data.require((name, 1, 0) for name in samples)
-        total = len(rows)
-        scored = total - len(lost)
-        counted = total - sum(map(math.isnan, values))
-        flags = data.too_little(scored, total, "samples could be scored", lost, counted)
-        estimate = interval_of_known(
-            np.array(values),
-            [ONE_CATEGORY] * total,
-            data.confidence,
-            most=math.inf,
-            clusters=[row.cluster for row in rows],
-        )
-        ends = interval_ends({key: estimate})
-        score = named_score(
-            self,
-            **data.origin(scored, total, flags),
-            metrics={key: estimate.value} | ends.metrics,
-            outcomes=outcome_counts(row.outcome for row in rows),
-            counted=counted,
-            absent=ends.absent,
-        )
-        return Scored(score, rows)
+        return rows, lost
+
+    def values_of(self, rows: Iterable[Row]) -> Iterator[Value]:
+        """Yield the worth of each reply that counts."""
+        metric = self.metrics.first.name
+        for row in rows:
+            [worth] = row.values[metric]
+            if worth is not None:
+                yield Value(
+                    metric,
+                    None,
+                    category=row.group,
+                    sample=row.unit,
+                    cluster=row.cluster,
+                    repeat=0,
+                    value=worth,
+                )
