@@ -12,31 +12,22 @@ from typing import Any
 from filelock import Timeout
 from rich.table import Table
 
-from driftledger.benchmarks.records import (
-    stream_records,
-)
+from driftledger.benchmarks.collecting import Collecting
+from driftledger.benchmarks.records import results_of, stream_records
 from driftledger.collect.call import NotStoredError
 from driftledger.collect.plan import Plan, PlannedCalls
 from driftledger.collect.store import CallStore
 from driftledger.collect.submitted import under_way
-from driftledger.commands.collect import (
-    Task,
-    recorded_calls,
-    refuse,
-    tasks_of,
-)
+from driftledger.commands.collect import Task, recorded_calls, refuse, tasks_of
 from driftledger.commands.folders import new_files
 from driftledger.commands.lock import hold, holder
 from driftledger.commands.stages import data
 from driftledger.commands.terminal import line, table
 from driftledger.components.base import Generator
 from driftledger.components.service import RemoteComponent
-from driftledger.core.errors import (
-    StoreError,
-)
-from driftledger.core.files import (
-    free_space,
-)
+from driftledger.core.errors import StoreError
+from driftledger.core.files import free_space
+from driftledger.core.grouping import grouped
 from driftledger.core.text import for_line, say
 from driftledger.core.types import Outcome, Result
 from driftledger.project.project import Project
@@ -112,59 +103,32 @@ def _preview(project: Project, missing: dict[str, str]) -> Preview:
     Args:
         missing: entries that are known to be missing, and why.
     """
-    settings, run = project.settings, project.settings.run
     of_controls = 0.0
+    asked = {}
     with project.store(writes=False) as store:
         plan = Plan(store)
-        tasks = tasks_of(project)
-        asked = {}
-        model = ""
-        for task in tasks:
-            if project.own_code and task.keys["model"] != model:
-                model = task.keys["model"]
-                plan.recorded.clear()
-                for each in tasks:
-                    if each.keys["model"] == model:
-                        plan.recorded |= _results(each, store)
-            kind = task.spec.data.name
-            if f"{kind}s.{task.keys[kind]}" in missing:
-                for section, name in task.asks:
-                    asked[f"{section}.{name}"] = project.component(section, name)
-                continue
-            collecting = task.collecting()
-            if task.is_made():
-                for record in stream_records(task.folder):
-                    for result in record.results:
-                        plan.note_stored(
-                            result.key, collecting.components[result.role][1]
-                        )
-                continue
-            before = plan.likely_cost
-            # what follows calls that are still to be made is counted at most
-            with suppress(NotStoredError):
-                collecting.run(plan.run)
-            if collecting.model().is_control:
-                of_controls += plan.likely_cost - before
-        counted = {}
-        for name in settings.named("models"):
-            calls = plan.of(project.component("models", name))
-            # some are only named, as the model to compare with
-            is_asked = name != run.judge and (calls.stored or calls.to_make)
-            if name in run.models or is_asked:
-                counted[f"models.{name}"] = calls
-        for name in run.generators:
-            counted[f"generators.{name}"] = plan.of(
-                project.component("generators", name)
-            )
-        judge = settings.judge
-        if judge is not None and f"models.{judge}" not in counted:
-            counted[f"judge {judge}"] = plan.of(project.component("models", judge))
+        tasks_by_model = grouped(tasks_of(project), lambda task: task.keys["model"])
+        for tasks in tasks_by_model.values():
+            plan.recorded.clear()
+            for task in tasks if project.own_code else ():
+                plan.recorded |= _results(task, store)
+            for task in tasks:
+                kind = task.spec.data.name
+                if f"{kind}s.{task.keys[kind]}" in missing:
+                    for section, name in task.asks:
+                        asked[f"{section}.{name}"] = project.component(section, name)
+                    continue
+                before = plan.likely_cost
+                collecting = _count(task, plan)
+                if collecting.model().is_control:
+                    of_controls += plan.likely_cost - before
+        counted = _by_component(project, plan)
         notes = []
         for name, calls in counted.items():
             if batches := store.submitted(calls.component.fingerprint):
                 notes.append(f"{name}: {under_way(batches)}")
         for calls in plan.checks.values():
-            counted[f"judge {judge}, calibration"] = calls
+            counted[f"judge {project.settings.judge}, calibration"] = calls
     lacking = [f"{name}: {why}" for name, why in missing.items()]
     preview = Preview(counted, lacking, notes)
     if of_controls:
@@ -176,7 +140,7 @@ def _preview(project: Project, missing: dict[str, str]) -> Preview:
         for name, calls in counted.items():
             if calls.to_make or calls.in_batches:
                 asked[name.partition(",")[0]] = calls.component
-        for name in settings.named("encoders") if asked else ():
+        for name in project.settings.named("encoders") if asked else ():
             asked[f"encoders.{name}"] = project.component("encoders", name)
         for name in asked.keys() - missing.keys():
             lacks, knows = asked[name].readiness()
@@ -184,6 +148,40 @@ def _preview(project: Project, missing: dict[str, str]) -> Preview:
             preview.notes.extend(f"{name}: {each}" for each in knows)
         _look_at_time_and_disk(preview, project.state)
     return Preview(counted, sorted(preview.missing), sorted(preview.notes))
+
+
+def _count(task: Task, plan: Plan) -> Collecting:
+    """Count the calls behind a folder of records, and return what they are made from."""
+    collecting = task.collecting()
+    if task.is_made():
+        for result in results_of(stream_records(task.folder)):
+            _, component = collecting.components[result.role]
+            plan.note_stored(result.key, component)
+    else:
+        # what follows calls that are still to be made is counted at most
+        with suppress(NotStoredError):
+            collecting.run(plan.run)
+    return collecting
+
+
+def _by_component(project: Project, plan: Plan) -> dict[str, PlannedCalls]:
+    """Return the counts of selected models, generators and the judge, by their names."""
+    settings = project.settings
+    run = settings.run
+    counted = {}
+    for name in settings.named("models"):
+        calls = plan.of(project.component("models", name))
+        # some are only named, as the model to compare with
+        is_asked = name != run.judge and (calls.stored or calls.to_make)
+        if name in run.models or is_asked:
+            counted[f"models.{name}"] = calls
+    for name in run.generators:
+        calls = plan.of(project.component("generators", name))
+        counted[f"generators.{name}"] = calls
+    judge = settings.judge
+    if judge is not None and f"models.{judge}" not in counted:
+        counted[f"judge {judge}"] = plan.of(project.component("models", judge))
+    return counted
 
 
 def _results(task: Task, store: CallStore) -> dict[str, Result]:

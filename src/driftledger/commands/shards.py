@@ -13,15 +13,9 @@ from driftledger.collect.call import NotStoredError
 from driftledger.collect.progress import Progress
 from driftledger.collect.run import Collector, Shard, part_of
 from driftledger.collect.store import CallStore, stores_in
-from driftledger.commands.collect import (
-    last_asked,
-    tasks_of,
-)
+from driftledger.commands.collect import last_asked, tasks_of
 from driftledger.components.service import RemoteComponent
-from driftledger.core.errors import (
-    ConfigError,
-    StoreError,
-)
+from driftledger.core.errors import ConfigError, StoreError
 from driftledger.core.text import for_line
 from driftledger.project.project import Project
 
