@@ -251,6 +251,12 @@ class Lines(NamedTuple):
     """The points of a model's line, from its score; none if there is no line."""
 
 
+def over_t(score: Score, metric: str) -> dict[int, Number]:
+    """Return the numbers of a metric by t, as points of a line."""
+    numbers = score.over_t(metric)
+    return {number.t: number for number in numbers if number.t is not None}
+
+
 @dataclass(frozen=True)
 class Layout:
     """The way in which the report shows scores; metrics are named by their keys in the table."""

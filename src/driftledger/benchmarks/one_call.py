@@ -23,7 +23,6 @@ from driftledger.core.canonical import Json
 from driftledger.core.types import Conversation, Outcome, Sample, Subject
 from driftledger.data.records import ONE_CATEGORY
 from driftledger.scoring.means import numbers
-from driftledger.scoring.metric import Value
 from driftledger.scoring.score import Row
 
 
@@ -98,17 +97,16 @@ class OneCallPerSample(OneCall):
         """Average the worth of the replies, with an interval over samples."""
         rows, lost = self.graded(given)
         given.require((sample.id, 1, 0) for sample in given.samples)
-        values = [*self.values_of(rows)]
-        total = len(rows)
-        scored = total - len(lost)
-        counted = len(values)
+        name = self.metrics.first.name
+        values = [value for row in rows for value in row.values_of(name)]
+        scored = len(rows) - len(lost)
         what = "samples could be scored"
-        flags = given.too_little(scored, total, what, lost, counted)
+        flags = given.too_little(scored, len(rows), what, lost, len(values))
         score = given.score(
             numbers(values, self.metrics, {}, given.section.confidence),
             scored=scored,
-            counted=counted,
-            total=total,
+            counted=len(values),
+            total=len(rows),
             outcomes=[row.outcome for row in rows],
             flags=flags,
         )
@@ -138,19 +136,3 @@ class OneCallPerSample(OneCall):
             )
             rows.append(row)
         return rows, lost
-
-    def values_of(self, rows: Iterable[Row]) -> Iterator[Value]:
-        """Yield the worth of each reply that counts."""
-        metric = self.metrics.first.name
-        for row in rows:
-            [worth] = row.values[metric]
-            if worth is not None:
-                yield Value(
-                    metric,
-                    None,
-                    category=row.group,
-                    sample=row.unit,
-                    cluster=row.cluster,
-                    repeat=0,
-                    value=worth,
-                )

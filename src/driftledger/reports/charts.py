@@ -19,13 +19,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from driftledger.benchmarks.base import Lines, Scatter
+from driftledger.benchmarks.base import Lines, Scatter, over_t
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.text import for_line
 from driftledger.reports.scores import Block
 from driftledger.reports.tables import direction, title_of
 from driftledger.scoring.metric import COSTS, Metric
-from driftledger.scoring.number import Number
 from driftledger.scoring.score import Score, base_key
 
 if TYPE_CHECKING:
@@ -166,8 +165,8 @@ def figures_of(block: Block, series: SeriesOf) -> Iterator[Drawing]:
         if family is not None and "{t}" in family.key and not is_own:
             words = (family.match(f"{curve}_at_1") or {}) | {"t": "t"}
             title = family.title.format(**words) + direction(family)
-            over_t = partial(_over_t, metric=family.name)
-            yield from _lines(block, series, Lines(curve, title, "iteration t", over_t))
+            points = partial(over_t, metric=family.name)
+            yield from _lines(block, series, Lines(curve, title, "iteration t", points))
     for own_lines in spec.lines:
         yield from _lines(block, series, own_lines)
     for kind, name in spec.layout.group_bars.items():
@@ -237,10 +236,6 @@ def _bars(block: Block, series: SeriesOf, metric: Metric, key: str) -> Drawing:
     title = f"{block.spec.title}: {title_of(metric, key)}"
     size = (_WIDE, 0.4 + 0.26 * len(labels))
     return Drawing(f"bars_{key}", title, note=note, draw=draw, size=size)
-
-
-def _over_t(score: Score, metric: str) -> dict[int, Number]:
-    return {number.t: number for number in score.over_t(metric) if number.t is not None}
 
 
 def _lines(block: Block, series: SeriesOf, plain: Lines) -> Iterator[Drawing]:

@@ -28,7 +28,7 @@ from driftledger.core.files import Record
 from driftledger.core.strict import Name, Version, Words
 from driftledger.core.types import Outcome
 from driftledger.metrics.intervals import ConfidenceInterval
-from driftledger.scoring.metric import COVERAGE
+from driftledger.scoring.metric import COVERAGE, Value
 from driftledger.scoring.number import Number, NumberName, Place
 
 SCORE = "score.json"
@@ -299,6 +299,20 @@ class Row(Record):
     """What each repeat alone is worth, where there are several."""
     extra: Json = Field(default_factory=dict)
     """What else a reader of this row sees: a category, a label, what it was taken for."""
+
+    def values_of(self, metric: str) -> Iterator[Value]:
+        """Yield its values in a metric without t, one per order or grading that has one."""
+        for repeat, value in enumerate(self.values[metric]):
+            if value is not None:
+                yield Value(
+                    metric,
+                    None,
+                    category=self.group,
+                    sample=self.unit,
+                    cluster=self.cluster,
+                    repeat=repeat,
+                    value=value,
+                )
 
     def alone(self, repeat: int) -> RepeatRow:
         """Return one repeat; if there is but one, the row's own values."""

@@ -229,7 +229,7 @@ class MME(QuestionBenchmark):
         """Score images per category, their sum and mean, and accuracies over all questions."""
         answers = self.graded(given, given.read())
         rows = [image_row(image, pair) for image, pair in by_image(answers).items()]
-        images = [value for row in rows for value in score_of_image(row)]
+        images = [value for row in rows for value in row.values_of("score")]
         sums = [image._replace(metric="score_sum") for image in images]
         values = [
             *images,
@@ -275,21 +275,6 @@ def image_row(image: str, pair: Sequence[ReadAnswer]) -> Row:
         values={"score": [image_score(correct)], "correct": correct},
         extra={"questions": questions, **readings},
     )
-
-
-def score_of_image(row: Row) -> Iterator[Value]:
-    """Yield the score of an image, if both answers count."""
-    for score in row.values["score"]:
-        if score is not None:
-            yield Value(
-                metric="score",
-                t=None,
-                category=row.group,
-                sample=row.unit,
-                cluster=row.cluster,
-                repeat=0,
-                value=score,
-            )
 
 
 def both_right(image: Value) -> Value:

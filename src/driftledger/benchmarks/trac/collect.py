@@ -12,7 +12,7 @@ from typing import cast
 
 from driftledger.benchmarks.collecting import Collecting
 from driftledger.benchmarks.one_call import answered
-from driftledger.benchmarks.records import CollectedRecord, Records
+from driftledger.benchmarks.records import Records
 from driftledger.benchmarks.trac.protocol import Condition, TracProtocol
 from driftledger.collect.call import Ask, Planned, RunSteps
 from driftledger.collect.features import encode_media, encode_texts

@@ -6,8 +6,8 @@ The way of a description: described → compared → retrieved → numbers, and 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import compress, product
-from typing import NamedTuple
+from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from driftledger.benchmarks.trac.protocol import Condition, TracProtocol
 from driftledger.collect.features import encode_texts, read_texts
 from driftledger.core.canonical import Json, sha256_of
 from driftledger.core.errors import CoverageError, first_few
-from driftledger.core.grouping import grouped
 from driftledger.core.types import Float64, Outcome, Sample
 from driftledger.data.records import ONE_CATEGORY
 from driftledger.metrics.exact import exact_mean
@@ -47,17 +46,16 @@ MANY_TIES = 5.0
 class Description(NamedTuple):
     """What a model said of one sample under one condition."""
 
-    sample: Sample
+    unit: str
+    """The id of the sample."""
+    label: str
+    cluster: str
+    """What is drawn with the sample: its copies, or its class if classes are."""
     text: str
     """Empty where there is none to compare."""
     outcome: Outcome
     has_failed: bool
     """Whether it is not the model's doing that there is none."""
-
-    @property
-    def label(self) -> str:
-        """The label of the sample."""
-        return self.sample.label or ""
 
 
 Descriptions = Sequence[Description]
@@ -68,32 +66,33 @@ class Sets(NamedTuple):
 
     tested: Descriptions
     """Of all test samples."""
-    queries: Descriptions
-    """Those of them that count. One without a description, or without support of its class, is a
-    miss."""
-    scored: set[str]
-    """Ids of the samples of queries that are no misses."""
+    scored: Descriptions
+    """Those of them that are there and have support of their class."""
+    misses: Descriptions
+    """Those of them that lack one of both, and count."""
     support: Descriptions
     """In the order in which equally similar ones are named: that of their hashes, which favours no
     class."""
+
+    @property
+    def counted(self) -> list[Description]:
+        """The queries: those of test samples that count."""
+        return [*self.scored, *self.misses]
 
 
 class Retrieval(NamedTuple):
     """The classes that q queries are taken for, among n support descriptions."""
 
     sets: Sets
-    hits: dict[str, Float64]
+    hits: Mapping[str, Float64]
     """``top1`` and ``class_mean`` → how far each query is taken for what it is, from 0 to 1."""
-    varies: dict[str, float]
+    varies: Mapping[str, float]
     """The same → the variance of the share of hits from one support set to another."""
-    named: dict[str, list[str | None]]
-    """The same → the label that each is taken for, and ``nearest`` → the id of the most similar
-    support sample; None for a miss, and where the encoder knows nothing of a description."""
     votes: Float64
     """q×K: how far the majority among the k nearest is right, for k = 1 … K, the support size of
     the largest class."""
-    tied: list[int]
-    """q: how many classes are equally near; 0 for a miss."""
+    named: Mapping[str, list[Any]]
+    """Name in a row's ``extra`` → what it says of each query."""
     cut: int
     """How many descriptions, of both sets, are longer than the encoder reads."""
 
@@ -112,15 +111,16 @@ def score_descriptions(given: Scoring) -> Scored:
         sets = compared(given, by_condition[condition])
         retrievals[condition] = retrieve(given, sets)
     headline = retrievals[protocol.headline]
+    rows = [*rows_of(headline)]
     score = given.score(
         [*numbers_of(given, retrievals, headline)],
         scored=len(headline.sets.scored),
-        counted=len(headline.sets.queries),
-        total=len(headline.sets.tested),
-        outcomes=[each.outcome for each in headline.sets.tested],
+        counted=len(headline.sets.counted),
+        total=len(rows),
+        outcomes=[row.outcome for row in rows],
         flags=flags_of(given, headline),
     )
-    return Scored(score, [*rows_of(given, headline)])
+    return Scored(score, rows)
 
 
 def described(given: Scoring) -> dict[Condition, list[Description]]:
@@ -129,21 +129,34 @@ def described(given: Scoring) -> dict[Condition, list[Description]]:
     Raises:
         StoreError: a sample has none under some condition.
     """
-    samples = {sample.id: sample for sample in given.samples}
+    labels = {sample.id: sample.label or "" for sample in given.samples}
+    clusters = labels
+    if not samples_classes(given):
+        clusters = labels | clusters_of(tests_of(given))
+    records = [record for record in given.read() if record.step]
+    given.require(product(labels, {record.step for record in records}, [0]))
     by_condition: dict[Condition, list[Description]] = {}
-    steps = set()
-    for record in given.read():
-        if record.step:
-            steps.add(record.step)
-            description = Description(
-                samples[record.unit],
-                (record.text or "") if record.is_there else "",
-                outcome=record.outcome,
-                has_failed=not (record.is_there or record.is_unread),
-            )
-            by_condition.setdefault(Condition.of(record), []).append(description)
-    given.require(product(samples, steps, [0]))
+    for record in records:
+        description = Description(
+            record.unit,
+            labels[record.unit],
+            cluster=clusters[record.unit],
+            text=(record.text or "") if record.is_there else "",
+            outcome=record.outcome,
+            has_failed=not (record.is_there or record.is_unread),
+        )
+        by_condition.setdefault(Condition.of(record), []).append(description)
     return by_condition
+
+
+def tests_of(given: Scoring) -> list[Sample]:
+    """Return the test samples."""
+    return [sample for sample in given.samples if sample.split == "test"]
+
+
+def samples_classes(given: Scoring) -> bool:
+    """Return True if classes stand for others like them, so that intervals are over classes."""
+    return given.dataset.name in given.section.sampled_classes
 
 
 def compared(given: Scoring, descriptions: Descriptions) -> Sets:
@@ -155,61 +168,81 @@ def compared(given: Scoring, descriptions: Descriptions) -> Sets:
     Raises:
         CoverageError: there is no support description, or no test sample that counts.
     """
-    by_split = grouped(descriptions, lambda each: each.sample.split)
-    tested = by_split["test"]
-    support = [each for each in by_split["support"] if each.text]
-    support.sort(key=lambda each: sha256_of(each.sample.id))
+    tests = {sample.id for sample in tests_of(given)}
+    tested = [each for each in descriptions if each.unit in tests]
+    supporting = [each for each in descriptions if each.unit not in tests]
+    support = [each for each in supporting if each.text]
+    support.sort(key=lambda each: sha256_of(each.unit))
     classes = {each.label for each in support}
-    lost = {each.label for each in by_split["support"] if each.has_failed} - classes
-    misses_count = given.section.unread == "worst"
-    scored = set()
-    queries = []
-    for each in tested:
-        if each.text and each.label in classes:
-            scored.add(each.sample.id)
-            queries.append(each)
-        elif misses_count and not each.has_failed and each.label not in lost:
-            queries.append(each)
-    if not support or not queries:
+    lost = {each.label for each in supporting if each.has_failed} - classes
+    scored = [each for each in tested if each.text and each.label in classes]
+    misses = []
+    if given.section.unread == "worst":
+        for each in tested:
+            is_scored = each.text and each.label in classes
+            if not (is_scored or each.has_failed or each.label in lost):
+                misses.append(each)
+    if not support or not (scored or misses):
         empty = "test" if support else "support"
         raise CoverageError(f"no description of the {empty} set is left to compare")
-    return Sets(tested, queries, scored=scored, support=support)
+    return Sets(tested, scored, misses=misses, support=support)
 
 
 def retrieve(given: Scoring, sets: Sets) -> Retrieval:
     """Retrieve from the support descriptions of one condition with its queries."""
-    is_scored = [each.sample.id in sets.scored for each in sets.queries]
-    texts = [each.text for each in compress(sets.queries, is_scored)]
     corpus = [each.text for each in sets.support]
+    texts = [each.text for each in sets.scored]
     encoder = given.encoders["text_encoder"]
     reader = encoder.fitted(corpus)
     kept = given.features if reader is encoder else None
     support = encode_texts(reader, corpus, kept)
-    queries = np.zeros((len(is_scored), support.shape[1]), dtype=support.dtype)
+    queries = np.zeros((len(sets.counted), support.shape[1]), dtype=support.dtype)
     if texts:
-        queries[is_scored] = encode_texts(reader, texts, kept)
+        queries[: len(texts)] = encode_texts(reader, texts, kept)
     labels = [each.label for each in sets.support]
-    truth = [each.label for each in sets.queries]
+    truth = [each.label for each in sets.counted]
     found = hits(support, labels, queries, truth, max(Counter(labels).values()))
-    names = {
+    named: dict[str, list[Any]] = {
         "top1": found.first.by(1),
         "class_mean": class_mean(support, labels, queries),
-        "nearest": [sets.support[place].sample.id for place in found.first.nearest],
+        "nearest": [sets.support[place].unit for place in found.first.nearest],
     }
-    is_known = queries.any(axis=1).tolist()
-    named = {}
-    for name, column in names.items():
-        pairs = zip(column, is_known, strict=True)
-        named[name] = [each if known else None for each, known in pairs]
+    # None for a miss, and where the encoder knows nothing of a description.
+    for query in np.flatnonzero(~queries.any(axis=1)):
+        for names in named.values():
+            names[query] = None
     return Retrieval(
         sets,
         hits={"top1": found.votes[:, 0], "class_mean": found.class_mean},
         varies=found.varies,
-        named=named,
         votes=found.votes,
-        tied=found.tied.tolist(),
+        named=named | {"tied": found.tied.tolist()},
         cut=sum(reading.cut for reading in read_texts(reader, [*corpus, *texts])),
     )
+
+
+def rows_of(retrieval: Retrieval) -> Iterator[Row]:
+    """Yield a row per test sample, with how far and for what it was taken."""
+    sets = retrieval.sets
+    places = {each.unit: place for place, each in enumerate(sets.counted)}
+    for each in sets.tested:
+        values = {}
+        place = places.get(each.unit)
+        is_scored = place is not None and place < len(sets.scored)
+        extra: Json = {"label": each.label, "scored": is_scored}
+        if place is not None:
+            for name, column in retrieval.hits.items():
+                values[name] = [PERCENT * float(column[place])]
+            for name, names in retrieval.named.items():
+                extra[name] = names[place]
+        yield Row(
+            unit=each.unit,
+            group=ONE_CATEGORY,
+            cluster=each.cluster,
+            outcome=each.outcome,
+            values=values,
+            extra=extra,
+        )
 
 
 def numbers_of(
@@ -220,29 +253,31 @@ def numbers_of(
     for k, column in enumerate(headline.votes.T, 1):
         yield Number(metric="vote", t=k, value=_percent(column), n=len(column))
     labels = Counter(each.label for each in headline.sets.support)
-    truth = np.array([each.label for each in headline.sets.queries])
+    truth = np.array([each.label for each in headline.sets.counted])
     for label in sorted({*truth.tolist()}):
-        values = {"test": sum(truth == label), "support": labels[label]}
+        is_own = truth == label
+        values = {"test": sum(is_own), "support": labels[label]}
         for name, column in headline.hits.items():
-            values[name] = _percent(column[truth == label])
+            values[name] = _percent(column[is_own])
         yield from _plain(values, {"group_kind": "class", "group": label})
     for condition, retrieval in retrievals.items():
-        sets = retrieval.sets
-        values = {"scored": len(sets.scored), "total": len(sets.tested)}
-        values["shots"] = condition.shots
-        if condition.max_tokens is not None:
-            values["max_tokens"] = condition.max_tokens
         group = {"group_kind": "condition", "group": condition.name}
         yield from numbers_of_condition(given, retrieval, group)
-        yield from _plain(values, group)
+        counts = {
+            "max_tokens": condition.max_tokens,
+            "shots": condition.shots,
+            "scored": len(retrieval.sets.scored),
+            "total": len(retrieval.sets.tested),
+        }
+        yield from _plain(counts, group)
 
 
 def numbers_of_condition(
     given: Scoring, retrieval: Retrieval, group: Json
 ) -> Iterator[Number]:
     """Yield percentages, and the mean number of words; a share of nothing is left out."""
-    queries = retrieval.sets.queries
-    columns = group | {"n": len(queries)}
+    counted = retrieval.sets.counted
+    columns = group | {"n": len(counted)}
     for name in retrieval.hits:
         # Rows hold percentages, so that the metric has no scale of its own.
         metric = replace(given.spec.metrics[name], scale=PERCENT)
@@ -250,39 +285,28 @@ def numbers_of_condition(
         yield number.model_copy(update=columns)
     votes = [_percent(column) for column in retrieval.votes.T]
     labels = Counter(each.label for each in retrieval.sets.support)
-    right = sum(labels[each.label] for each in queries)
+    right = sum(labels[each.label] for each in counted)
+    words = [len(each.text.split()) for each in counted if each.text]
+    leaks = given.dataset.leaks
+    kept = [each.unit not in leaks for each in counted]
     values = {
         "vote_best": max(votes),
         "vote_best_k": votes.index(max(votes)) + 1,
         # Of drawing a support description blindly.
-        "chance": PERCENT * right / (len(queries) * labels.total()),
-        "ties": _percent([count > 1 for count in retrieval.tied]),
+        "chance": PERCENT * right / (len(counted) * labels.total()),
+        "ties": ties_of(retrieval),
+        "words": exact_mean(words) if words else None,
     }
-    words = [len(each.text.split()) for each in queries if each.text]
-    if words:
-        values["words"] = exact_mean(words)
-    leaks = given.dataset.leaks
-    is_kept = [each.sample.id not in leaks for each in queries]
-    if leaks and any(is_kept):
-        values["top1_without_leaks"] = _percent(retrieval.hits["top1"][is_kept])
+    if leaks and any(kept):
+        values["top1_without_leaks"] = _percent(retrieval.hits["top1"][kept])
     yield from _plain(values, columns)
-
-
-def _percent(hits: Float64 | Sequence[float]) -> float:
-    return PERCENT * exact_mean(hits)
-
-
-def _plain(values: Mapping[str, float], columns: Json) -> Iterator[Number]:
-    for name, value in values.items():
-        yield Number(metric=name, value=value, **columns)
 
 
 def share_of(given: Scoring, retrieval: Retrieval, name: str) -> Estimate:
     """Estimate the share of hits, where support and test samples are drawn, or classes."""
     values = retrieval.hits[name]
     confidence = given.section.confidence
-    by_sample = clusters_in(given)
-    clusters = [by_sample[each.sample.id] for each in retrieval.sets.queries]
+    clusters = [each.cluster for each in retrieval.sets.counted]
     if not samples_classes(given):
         sizes = Counter(clusters).values()
         return proportion_interval(values, confidence, retrieval.varies[name], sizes)
@@ -293,100 +317,66 @@ def share_of(given: Scoring, retrieval: Retrieval, name: str) -> Estimate:
     return share
 
 
-def samples_classes(given: Scoring) -> bool:
-    """Return True if classes stand for others like them, so that intervals are over classes."""
-    return given.dataset.name in given.section.sampled_classes
+def ties_of(retrieval: Retrieval) -> float:
+    """Return the percentage of samples that are equally near to several classes."""
+    return _percent([count > 1 for count in retrieval.named["tied"]])
 
 
-def clusters_in(given: Scoring) -> dict[str, str]:
-    """Return test sample → what is drawn with it: its class if classes are, else its copies."""
-    tests = tests_of(given)
-    if samples_classes(given):
-        return {sample.id: sample.label or "" for sample in tests}
-    return clusters_of(tests)
+def _percent(hits: Float64 | Sequence[float]) -> float:
+    return PERCENT * exact_mean(hits)
 
 
-def tests_of(given: Scoring) -> list[Sample]:
-    """Return the test samples."""
-    return [sample for sample in given.samples if sample.split == "test"]
-
-
-def rows_of(given: Scoring, retrieval: Retrieval) -> Iterator[Row]:
-    """Yield a row per test sample, with how far and for what it was taken."""
-    sets = retrieval.sets
-    clusters = clusters_in(given)
-    places = {each.sample.id: place for place, each in enumerate(sets.queries)}
-    for each in sets.tested:
-        unit = each.sample.id
-        place = places.get(unit)
-        values = {}
-        extra: Json = {"label": each.label, "scored": unit in sets.scored}
-        if place is not None:
-            extra["tied"] = retrieval.tied[place]
-            for name, names in retrieval.named.items():
-                extra[name] = names[place]
-            for name, hits_of_all in retrieval.hits.items():
-                values[name] = [PERCENT * float(hits_of_all[place])]
-        yield Row(
-            unit=unit,
-            group=ONE_CATEGORY,
-            cluster=clusters[unit],
-            outcome=each.outcome,
-            values=values,
-            extra=extra,
-        )
+def _plain(values: Mapping[str, float | None], columns: Json) -> Iterator[Number]:
+    for name, value in values.items():
+        if value is not None:
+            yield Number(metric=name, value=value, **columns)
 
 
 def flags_of(given: Scoring, headline: Retrieval) -> Iterator[str]:
     """Yield the sentences that a reader of the headline must know."""
     sets = headline.sets
-    scored = len(sets.scored)
-    counted = len(sets.queries)
-    lost = []
-    for each in sets.tested:
-        if each.sample.id not in sets.scored:
-            lost.append(f"{each.sample.id}: {each.outcome}")
-    what = f"test samples of {given.dataset.name} can be scored"
-    yield from given.too_little(scored, len(sets.tested), what, lost, counted)
+    places = {each.unit for each in sets.scored}
+    lost = [each for each in sets.tested if each.unit not in places]
+    yield from given.too_little(
+        len(sets.scored),
+        len(sets.tested),
+        f"test samples of {given.dataset.name} can be scored",
+        [f"{each.unit}: {each.outcome}" for each in lost],
+        len(sets.counted),
+    )
     yield from copies(tests_of(given))
-    yield from _flags_of_sets(given, sets)
-    ties = _percent([count > 1 for count in headline.tied])
-    if ties > MANY_TIES:
-        yield (
-            f"{ties:.1f} % of the test samples are equally near to several classes: top1 is an "
-            "expectation"
-        )
-    unknown = headline.named["nearest"].count(None) - (counted - scored)
-    if unknown:
-        yield f"the text encoder knows no word of {unknown} test descriptions, which count as wrong"
-    if headline.cut:
-        texts = len(sets.support) + scored
-        yield f"the text encoder read only the beginning of {headline.cut} of {texts} descriptions"
+    for sentence, holds in flags_of_condition(given, headline).items():
+        if holds:
+            yield sentence
     yield from given.facts.noted()
 
 
-def _flags_of_sets(given: Scoring, sets: Sets) -> Iterator[str]:
-    leaks = given.dataset.leaks
-    if leaks:
-        yield (
-            f"{len(leaks)} test {given.kind}s are in the support set too ({first_few([*leaks])}); "
-            "top1_without_leaks leaves them out"
-        )
+def flags_of_condition(given: Scoring, headline: Retrieval) -> dict[str, object]:
+    """Return sentences on what was compared, each with whether it holds."""
+    sets = headline.sets
+    dataset = given.dataset
     support = len(sets.support)
     silent = len(given.samples) - len(sets.tested) - support
-    if silent:
-        yield f"{silent} support samples have no description and cannot be retrieved"
-    if support < FEW:
-        yield (
-            f"letters and compare take the {support} support descriptions as given; intervals do "
-            "not"
-        )
-    misses = sum(not each.text for each in sets.queries)
-    if misses:
-        yield f"{misses} test samples have no description and count as misses"
+    misses = sum(not each.text for each in sets.misses)
     classes = {each.label for each in sets.support}
-    lost = [label for label in given.dataset.labels if label not in classes]
-    if lost:
-        is_counted = any(each.label in lost for each in sets.queries)
-        what = "count as misses" if is_counted else "are not scored"
-        yield f"no support description is left of {first_few(lost)}; their test samples {what}"
+    lost = [label for label in dataset.labels if label not in classes]
+    are_misses = any(each.label in lost for each in sets.misses)
+    what = "count as misses" if are_misses else "are not scored"
+    ties = ties_of(headline)
+    unknown = headline.named["nearest"].count(None) - len(sets.misses)
+    texts = support + len(sets.scored)
+    return {
+        f"{len(dataset.leaks)} test {given.kind}s are in the support set too "
+        f"({first_few([*dataset.leaks])}); top1_without_leaks leaves them out": dataset.leaks,
+        f"{silent} support samples have no description and cannot be retrieved": silent,
+        f"letters and compare take the {support} support descriptions as given; intervals do "
+        "not": support < FEW,
+        f"{misses} test samples have no description and count as misses": misses,
+        f"no support description is left of {first_few(lost)}; their test samples {what}": lost,
+        f"{ties:.1f} % of the test samples are equally near to several classes: top1 is an "
+        "expectation": ties > MANY_TIES,
+        f"the text encoder knows no word of {unknown} test descriptions, which count as "
+        "wrong": unknown,
+        f"the text encoder read only the beginning of {headline.cut} of {texts} "
+        "descriptions": headline.cut,
+    }

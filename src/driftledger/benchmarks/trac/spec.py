@@ -17,6 +17,7 @@ from driftledger.benchmarks.base import (
     Lines,
     Rule,
     Stage,
+    over_t,
     score_stage,
 )
 from driftledger.benchmarks.collecting import Collecting
@@ -31,7 +32,6 @@ from driftledger.benchmarks.trac.tables import (
     table_of_conditions,
     top1_by_examples,
     top1_by_length,
-    votes,
 )
 from driftledger.benchmarks.trac.traces import traces_of
 from driftledger.benchmarks.traces import Trace
@@ -199,7 +199,7 @@ class Trac(Benchmark):
         },
     )
     lines = (
-        Lines("vote", "vote of the k nearest (%)", "k", votes),
+        Lines("vote", "vote of the k nearest (%)", "k", partial(over_t, metric="vote")),
         Lines(
             "by_length_top1",
             "top-1 by length (%)",

@@ -1,6 +1,6 @@
 """Top-1 by condition: a table as in the paper's Table 3, and lines."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain, product
 
 from driftledger.benchmarks.base import BenchmarkTable, ShownValue
@@ -44,9 +44,10 @@ def _row(
 ) -> list[ShownValue | str]:
     control = " (control)" if score.is_control else ""
     row: list[ShownValue | str] = [f"{score.model}{control}{label}"]
+    groups = _conditions_of(score)
     shares = []
     for condition in conditions:
-        values = _values(score, condition)
+        values = groups.get(condition.name, {})
         words = f"{values['words']:.0f}" if "words" in values else ""
         number = f"condition/{condition.name}/top1"
         row.append(ShownValue(values.get("top1"), score, number=number, more=words))
@@ -58,14 +59,13 @@ def _row(
     return [*row, ShownValue(share, source, number=COVERAGE.name, digits=digits)]
 
 
-def _values(score: Score, condition: Condition) -> dict[str, float]:
-    """Return metric → its value under a condition."""
-    values = {}
+def _conditions_of(score: Score) -> dict[str, dict[str, float]]:
+    """Return condition → metric → its value."""
+    groups: dict[str, dict[str, float]] = {}
     for number in score.numbers:
-        is_own = number.group_kind == "condition" and number.group == condition.name
-        if is_own and number.value is not None:
-            values[number.metric] = number.value
-    return values
+        if number.group_kind == "condition" and number.value is not None:
+            groups.setdefault(number.group or "", {})[number.metric] = number.value
+    return groups
 
 
 def _choice_of_examples(score: Score) -> str:
@@ -81,30 +81,22 @@ def _choice_of_examples(score: Score) -> str:
 
 def top1_by_length(score: Score) -> dict[int, Number]:
     """Return top-1 without examples by length, 0 for no limit; none of a single length."""
-    return _several(
-        {c.max_tokens or 0: top1 for c, top1 in _top1(score) if not c.shots}
-    )
+    conditions = protocol_of(score).conditions
+    return _top1(score, {c.max_tokens or 0: c for c in conditions if not c.shots})
 
 
 def top1_by_examples(score: Score) -> dict[int, Number]:
     """Return top-1 at the headline's length by number of examples; none without examples."""
-    length = protocol_of(score).headline.max_tokens
-    return _several(
-        {c.shots: top1 for c, top1 in _top1(score) if c.max_tokens == length}
-    )
+    protocol = protocol_of(score)
+    length = protocol.headline.max_tokens
+    conditions = [c for c in protocol.conditions if c.max_tokens == length]
+    return _top1(score, {c.shots: c for c in conditions})
 
 
-def votes(score: Score) -> dict[int, Number]:
-    """Return the vote of the k nearest by k."""
-    return {number.t: number for number in score.over_t("vote") if number.t is not None}
-
-
-def _top1(score: Score) -> Iterator[tuple[Condition, Number]]:
-    for condition in protocol_of(score).conditions:
+def _top1(score: Score, steps: Mapping[int, Condition]) -> dict[int, Number]:
+    points = {}
+    for step, condition in steps.items():
         top1 = score.find("top1", None, "condition", condition.name)
         if top1 is not None:
-            yield condition, top1
-
-
-def _several(points: dict[int, Number]) -> dict[int, Number]:
+            points[step] = top1
     return points if len(points) > 1 else {}
