@@ -304,10 +304,13 @@ class MMSAP(QuestionBenchmark):
 
     def rows_in(self, score: Score, kind: str, name: str, rows: Rows) -> Rows:
         """Return the rows of a group; a subtask is called by its subset, too."""
-        if kind == "subtask":
-            subset, _, name = name.partition(": ")
-            rows = [row for row in rows if row.extra.get("subset") == subset]
-        return super().rows_in(score, kind, name, rows)
+        if kind != "subtask":
+            return super().rows_in(score, kind, name, rows)
+        return [
+            row
+            for row in rows
+            if category_named(row.extra["subset"], row.extra["subtask"]) == name
+        ]
 
     def figures(self, scores: Scores) -> Iterator[Scatter]:
         """Yield the paper's Figure 5."""
@@ -350,21 +353,25 @@ def values_of(answers: Sequence[ReadAnswer]) -> Iterator[Value]:
     In beyond no answer is right, and the paper leaves accuracy out there: it is in no category, so
     that no group has it.
     """
+    counted = [answer for answer in answers if answer.worth is not None]
+    worths = [measured(answer.question, answer.taken) for answer in counted]
     for measure in MEASURES:
-        for answer in answers:
-            question = answer.question
-            category = category_of(question)
-            if question.subset == "beyond" and measure in ACCURACIES:
+        for answer, worth in zip(counted, worths, strict=True):
+            category = category_of(answer.question)
+            if answer.question.subset == "beyond" and measure in ACCURACIES:
                 category = ""
-            if answer.worth is not None:
-                worths = measured(question, answer.taken)
-                if measure in worths:
-                    yield answer.value(measure, worths[measure], category)
+            if measure in worth:
+                yield answer.value(measure, worth[measure], category)
 
 
 def category_of(question: QuestionEntry) -> str:
     """Return the subset and the subtask of a question."""
-    return f"{question.subset}: {question.subtask or ''}"
+    return category_named(question.subset, question.subtask)
+
+
+def category_named(subset: str | None, subtask: str | None) -> str:
+    """Return the name of a subtask within its subset: ``know: colour``."""
+    return f"{subset}: {subtask or ''}"
 
 
 def kinds_of(questions: Sequence[QuestionEntry]) -> Kinds:

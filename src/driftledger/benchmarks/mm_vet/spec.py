@@ -268,18 +268,18 @@ def graded(record: CollectedRecord, strict: bool) -> Parsed[float]:
 
 def calibrations(records: Iterable[CollectedRecord], strict: bool) -> list[Json]:
     """Return what the judge gave each calibration answer, once per grading; None if unreadable."""
-    gradings = grouped(
-        (each for each in records if not each.step), lambda each: each.unit
-    )
+    by_unit = grouped(records, lambda record: record.unit)
     calibration = []
     for number, known in enumerate(CALIBRATION):
-        own = gradings.get(CALIBRATION_UNIT.format(number), [])
+        own = by_unit.get(CALIBRATION_UNIT.format(number), [])
         answer = {
             "question": known.question,
             "answer": known.answer,
             "known": known.grade,
             "forged": known.forged,
-            "given": [graded(record, strict).value for record in own],
+            "given": [
+                graded(record, strict).value for record in own if not record.step
+            ],
         }
         calibration.append(answer)
     return calibration
@@ -289,29 +289,23 @@ def judge_flags(calibration: Sequence[Mapping[str, Any]]) -> list[str]:
     """Warn of a judge that has moved on the calibration, believes a forgery, or is unreadable."""
     off = []
     forged = []
-    unread = 0
+    total = 0
     for answer in calibration:
+        total += len(answer["given"])
         for given in answer["given"]:
-            if given is None:
-                unread += 1
-                continue
-            more = decimal(given) - decimal(answer["known"])
-            if answer["forged"]:
-                forged.append(more)
-            else:
-                off.append(abs(more))
-    total = unread + len(off) + len(forged)
-    if unread == total:
-        return (
-            ["the judge graded none of the calibration answers readably"]
-            if total
-            else []
-        )
+            if given is not None:
+                more = decimal(given) - decimal(answer["known"])
+                own = forged if answer["forged"] else off
+                own.append(more)
+    unread = total - len(off) - len(forged)
+    if total and unread == total:
+        return ["the judge graded none of the calibration answers readably"]
     tolerance = decimal(TOLERANCE)
     flags = []
-    if sum(off) > tolerance * len(off):
+    distance = sum(map(abs, off))
+    if distance > tolerance * len(off):
         flags.append(
-            f"the judge is off on the calibration answers by {float(sum(off) / len(off)):.2f} on "
+            f"the judge is off on the calibration answers by {float(distance / len(off)):.2f} on "
             f"average ({sum(map(bool, off))} of {len(off)} gradings differ from what is known)"
         )
     believed = sum(more > tolerance for more in forged)
