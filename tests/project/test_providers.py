@@ -85,11 +85,6 @@ def test_a_function_is_an_encoder_by_the_name_that_it_has_in_its_module(tmp_path
     assert [each.provider for each in found] == [
         f"own_functions:{name}" for name in names
     ]
-    assert [each.frechet_name for each in found] == [
-        "frechet_hues",
-        "frechet_by_size",
-        "frechet_other",
-    ]
     assert len({each.fingerprint for each in found}) == 3
     assert [(each.media, each.reads) for each in found] == [({"image"}, False)] * 3
 

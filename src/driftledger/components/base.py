@@ -1,7 +1,6 @@
 """The three kinds of component, and the fingerprint and the card that say which version of one was
 at work."""
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cache, cached_property
@@ -219,28 +218,11 @@ class Generator(Component):
         ones."""
 
 
-def frechet_name_of(provider: str) -> str:
-    """Return the name of the Fréchet distance on the features of a provider's class.
-
-    >>> frechet_name_of("my_package.seeing:MyEncoder")
-    'frechet_my_encoder'
-    """
-    words = re.split(
-        r"[^A-Za-z0-9]+|(?<=[a-z0-9])(?=[A-Z])", re.split("[:.]", provider)[-1]
-    )
-    return "_".join(["frechet", *(word.lower() for word in words if word)])
-
-
 class Encoder(Component):
     """Samples and texts in, vectors out. One that has only one tower leaves the other method as it
     is."""
 
     kind = "encoder"
-
-    frechet_name: ClassVar[str]
-    """What the Fréchet distance on its features is called; only Inception's may be ``fid``. Where a
-    class that sees or hears sets none, it is made of its provider's name: ``frechet_my_encoder`` of
-    ``my_module:MyEncoder``."""
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         super().__init_subclass__(**arguments)
@@ -249,8 +231,6 @@ class Encoder(Component):
             "sound": cls.encode_sounds is not Encoder.encode_sounds,
         }
         cls.media = frozenset(kind for kind, is_there in towers.items() if is_there)
-        if "frechet_name" not in cls.__dict__ and cls.media:
-            cls.frechet_name = frechet_name_of(cls.provider)
 
     @property
     def reads(self) -> bool:

@@ -377,7 +377,6 @@ class Inception(TorchEncoder):
     needs ``allow_pickle``, and what comes of it is not a FID that can be compared with others'.
     """
 
-    frechet_name = "fid"
     libraries = ("torch", "pillow", "clean-fid")
     extra = "fid"
 

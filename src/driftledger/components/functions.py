@@ -23,7 +23,6 @@ from driftledger.components.base import (
     Encoder,
     Generator,
     Model,
-    frechet_name_of,
 )
 from driftledger.core.errors import ConfigError
 from driftledger.core.media import ANY_MEDIUM
@@ -46,8 +45,6 @@ class _OfFunction(Component, ABC):
     def is_named(cls, name: str) -> None:
         cls.__name__ = cls.__qualname__ = name
         cls.provider = place_of(cls)
-        if issubclass(cls, Encoder) and cls.media:
-            cls.frechet_name = frechet_name_of(cls.provider)
 
     def call(self, *given: Any) -> Any:
         """Return the function's value, called with its settings."""

@@ -8,7 +8,6 @@ An interval is computed from these means. To take all N·R values as independent
 Source: Miller 2024, "Adding Error Bars to Evals" (arXiv 2411.00640), section 3.1.
 """
 
-import statistics
 from collections.abc import Sequence
 
 import numpy as np

@@ -222,10 +222,6 @@ def checked_class(
             'has no version; add version: ClassVar[str] = "1" to the class, and change it when '
             "its outputs change"
         )
-    elif issubclass(cls, Encoder) and cls.media and provider != "inception":
-        name = str(getattr(cls, "frechet_name", None))
-        if not re.fullmatch(r"frechet_[a-z0-9_]+", name):
-            lacks = f"has the frechet_name {name!r:.80}; give it one of frechet_ and a-z 0-9 _"
     if lacks:
         raise ConfigError(f"{provider} {lacks}")
     return cls

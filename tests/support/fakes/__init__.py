@@ -70,7 +70,6 @@ class TableEncoder(Encoder):
 
     provider: ClassVar[str] = "table"
     version: ClassVar[str] = "1"
-    frechet_name: ClassVar[str] = "frechet_table"
 
     def encode_images(self, images: Sequence[Image.Image]) -> Float32:
         return np.array(
@@ -86,7 +85,6 @@ class LetterEncoder(TableEncoder):
     says."""
 
     provider: ClassVar[str] = "letters"
-    frechet_name: ClassVar[str] = "frechet_table"
     wide: int = 26
 
     def encode_texts(self, texts: Sequence[str]) -> Float32:

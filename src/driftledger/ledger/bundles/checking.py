@@ -32,7 +32,7 @@ from driftledger.benchmarks.records import (
 from driftledger.benchmarks.registry import benchmark, benchmark_names
 from driftledger.benchmarks.scoring import Scored
 from driftledger.collect.features import OF_FILES, FeatureStore
-from driftledger.components.base import ComponentCard, Encoder, frechet_name_of
+from driftledger.components.base import ComponentCard, Encoder
 from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import DriftledgerError, MissingExtraError, StoreError
@@ -327,7 +327,6 @@ class GivenEncoder:
     card: ComponentCard
     reads: bool
     """True if it has a text tower."""
-    frechet_name: str
     batch_size: int = 4096
 
     @property
@@ -379,16 +378,11 @@ def _encoder(card: ComponentCard, stored: Score) -> Encoder:
                 encoder = kind.model_validate(card.settings)
                 if encoder.fingerprint and encoder.read_texts(["a"]):
                     return encoder  # its libraries are here
-    names = []
-    for key in stored.metrics:
-        if key.startswith(("fid", "frechet_")):
-            names.append(key.rpartition("_at_")[0] or key)
-    name = getattr(kind, "frechet_name", "") or frechet_name_of(card.provider)
     reads = kind.encode_texts is not Encoder.encode_texts
     if kind is Encoder:  # a stranger's own
-        name = names[0] if names else name
-        reads = bool({"clip_s_i", "clap_score"} & stored.metrics.keys())
-    return cast(Encoder, GivenEncoder(card, reads, name))
+        names = ("clip_s_i", "clap_score")
+        reads = any(stored.find(name) is not None for name in names)
+    return cast(Encoder, GivenEncoder(card, reads))
 
 
 @dataclass

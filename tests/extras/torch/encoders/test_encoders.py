@@ -45,11 +45,10 @@ class Provider(NamedTuple):
     """What is said in an error is a regular expression."""
 
     kind: type[Any]
-    frechet: str | None
-    """The name of its Fréchet distance; None without an image tower."""
     width: int
     lacking: str | None
     """What is said of a missing weight; None where weights are not in safetensors."""
+    sees: bool = True
     limit: int | None = None
     """Tokens of a text that are read; None without a text tower."""
     file: str = "model.safetensors"
@@ -61,22 +60,15 @@ class Provider(NamedTuple):
 
 CLASS_TOKEN = r"lack the weights embeddings\.cls_token,"
 PROVIDERS = {
-    "vit": Provider(ViT, "frechet_vit", 32, CLASS_TOKEN),
-    "dinov2": Provider(DINOv2, "frechet_dinov2", 32, CLASS_TOKEN),
-    "dinov3": Provider(DINOv3, "frechet_dinov3", 32, CLASS_TOKEN),
-    "timm": Provider(Timm, "frechet_timm", 32, r"lack the weights timm_model"),
-    "clip": Provider(
-        CLIP, "frechet_clip", 24, "lack the weights logit_scale,", limit=75
-    ),
-    "metaclip": Provider(
-        MetaCLIP, "frechet_metaclip", 24, "lack the weights logit_scale,", limit=75
-    ),
-    "siglip": Provider(
-        SigLIP, "frechet_siglip", 32, "lack the weights logit_bias,", limit=75
-    ),
+    "vit": Provider(ViT, 32, CLASS_TOKEN),
+    "dinov2": Provider(DINOv2, 32, CLASS_TOKEN),
+    "dinov3": Provider(DINOv3, 32, CLASS_TOKEN),
+    "timm": Provider(Timm, 32, r"lack the weights timm_model"),
+    "clip": Provider(CLIP, 24, "lack the weights logit_scale,", limit=75),
+    "metaclip": Provider(MetaCLIP, 24, "lack the weights logit_scale,", limit=75),
+    "siglip": Provider(SigLIP, 32, "lack the weights logit_bias,", limit=75),
     "open_clip": Provider(
         OpenCLIP,
-        "frechet_open_clip",
         24,
         r"Missing key.*ln_final\.bias",
         limit=75,
@@ -86,15 +78,14 @@ PROVIDERS = {
     ),
     "sentence": Provider(
         Sentence,
-        None,
         32,
         r"lack the weights embeddings\.LayerNorm\.bias,",
+        sees=False,
         limit=30,
         refusal=r"pytorch_model\.bin.*allow_pickle",
     ),
     "inception": Provider(
         Inception,
-        "fid",
         2048,
         None,
         file=INCEPTION_FILE,
@@ -103,7 +94,7 @@ PROVIDERS = {
         allow_pickle=True,
     ),
 }
-SEEING = [name for name, provider in PROVIDERS.items() if provider.frechet]
+SEEING = [name for name, provider in PROVIDERS.items() if provider.sees]
 READING = [name for name, provider in PROVIDERS.items() if provider.limit]
 SAFETENSORS = [name for name, provider in PROVIDERS.items() if provider.lacking]
 
@@ -133,7 +124,7 @@ def encoder(provider, folder):
 
 def towers(provider, encoder, images):
     """Each of an encoder's methods, and inputs for it."""
-    if provider.frechet:
+    if provider.sees:
         yield encoder.encode_images, images
     if provider.limit:
         yield encoder.encode_texts, [*TEXTS, LONG]
