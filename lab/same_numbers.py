@@ -34,8 +34,12 @@ RENAMED = {
 ALLOWED: Mapping[str, str] = {
     r"_n is [0-9]+, was None$": "how many samples stand behind a number is new",
     r": [a-z]+/.*_(low|high|std) is .*, was None$": "intervals of groups are new",
-    r": (similarity|gc_samples|text_similarity|similarity_mean|words)(_at_[0-9]+)?"
-    r"_(low|high) is .*, was None$": "intervals of further metrics are new",
+    r": (similarity|gc_samples|text_similarity|similarity_mean|words|refused"
+    r"|free_refusals)(_at_[0-9]+)?_(low|high) is .*, was None$": "further metrics have "
+    "intervals",
+    r": group/.*/accuracy(_plus)? is .*, was None$": "groups have all metrics of MME",
+    r": flag: the Fréchet distance is over .* is None": "a metric's own n says so",
+    r": details/headline is None": "the protocol says so",
     r": repeat/.* is None, was": "each repeat alone is in the rows",
     r"^mme_halves: (.*/)?(score|score_sum|accuracy_plus)(_low|_high)? is ": "MME's score is of "
     "images of which both questions count",
