@@ -74,13 +74,13 @@ def at(name, worth):
 
 
 def test_lines_are_in_the_order_of_the_metrics():
-    curves = ["frechet_eye", "gc", "similarity"]
+    curves = ["frechet", "gc", "similarity"]
     points = [{"step": 1, "value": 0.5}, {"step": 2, "value": 0.4}]
     score = genception_score(
         metrics={"gc_at_2": 0.4}, curves=dict.fromkeys(curves, points)
     )
     lines = [name for name in figures([score]) if name in curves]
-    assert lines == ["gc", "similarity", "frechet_eye"]
+    assert lines == ["gc", "similarity", "frechet"]
 
 
 def test_a_line_joins_the_models_that_are_better_than_every_cheaper_one():
@@ -147,7 +147,10 @@ def test_the_benchmarks_own_figures():
             assert (3 * x + 2 * y) / 4 == pytest.approx(float(label), abs=0.01), (
                 "(right + refused) of all questions"
             )
-    vote = axes_of(figures([trac_score()])["vote"])
+    drawings = figures([trac_score()])
+    by_length = axes_of(drawings["by_length_top1"]).lines[0]
+    assert [*by_length.get_xdata(), *by_length.get_ydata()] == [32, 64, 64.0, 68.0]
+    vote = axes_of(drawings["vote"])
     assert (vote.get_xlabel(), list(vote.lines[0].get_ydata())) == ("k", [64.0, 66.0])
 
 
@@ -167,7 +170,7 @@ def test_a_figure_is_known_by_what_it_shows(monkeypatch):
     assert len({*before.values()}) == len(before)
     assert digests(same) == before
     differ = {name for name, digest in digests(other).items() if digest != before[name]}
-    assert differ == {"bars_gc_at_2", "cost_gc_at_2"}
+    assert differ == {"bars_gc_at_2", "cost_gc_at_2", "gc"}
     monkeypatch.setattr("driftledger.reports.charts.version", "matplotlib {}".format)
     assert not {*digests(one).values()} & {*before.values()}
 

@@ -41,32 +41,18 @@ def collect_descriptions(collecting: Collecting, run: RunSteps) -> Records:
     samples = {sample.id: sample for sample in collecting.samples}
     by_another = BY in collecting.components
     planned = []
-    if by_another:
-        support = [sample for sample in samples.values() if sample.split == "support"]
-        planned = [
-            _planned(collecting, protocol, sample, role=BY) for sample in support
-        ]
+    for sample in samples.values():
+        if by_another and sample.split == "support":
+            planned.append(_planned(collecting, protocol, sample, role=BY))
     for length, sample in product(protocol.max_tokens, samples.values()):
         planned.append(_planned(collecting, protocol, sample, length))
     records = [*chain.from_iterable(run(planned))]
     if not protocol.shots:
         return records
-    by_others = {}
-    for record in records:
-        reply = record.results[0]
-        if record.step == 0 and reply.outcome.goes_on and reply.text:
-            by_others[record.unit] = reply.text
     planned = []
     for length in protocol.max_tokens:
-        own = {}
-        for record in records:
-            if (
-                record.step
-                and Condition.of(record).max_tokens == length
-                and record.is_there
-            ):
-                own[record.unit] = record.text or ""
-        texts = by_others if by_another else own
+        own = _texts(records, protocol.step(Condition(length)))
+        texts = _texts(records, 0) if by_another else own
         ranked = rank_examples(collecting, protocol, own, own.keys() & texts.keys())
         for shots, sample in product(protocol.shots, samples.values()):
             # The most similar example is shown last, next to the question.
@@ -74,6 +60,16 @@ def collect_descriptions(collecting: Collecting, run: RunSteps) -> Records:
             examples = [(samples[name], texts[name]) for name in chosen]
             planned.append(_planned(collecting, protocol, sample, length, examples))
     return [*records, *chain.from_iterable(run(planned))]
+
+
+def _texts(records: Records, step: int) -> dict[str, str]:
+    """Return sample → its description, of the records of a step."""
+    texts = {}
+    for record in records:
+        [reply] = record.results
+        if record.step == step and reply.outcome.goes_on and reply.text:
+            texts[record.unit] = reply.text
+    return texts
 
 
 def _planned(
@@ -99,8 +95,9 @@ def _planned(
             stand_ins.append(
                 (model, conversation(protocol, context, sample, length, examples=some))
             )
-    conditions = protocol.conditions
-    step = 0 if role == BY else 1 + conditions.index(Condition(length, len(examples)))
+    step = 0
+    if role == "model":
+        step = protocol.step(Condition(length, len(examples)))
     shown = [example.id for example, _ in examples]
     extra = {
         "split": sample.split or "test",

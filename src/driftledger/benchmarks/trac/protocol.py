@@ -58,9 +58,13 @@ class TracProtocol(BaseModel):
 
     @property
     def conditions(self) -> list[Condition]:
-        """All conditions, in the order of the steps of records."""
+        """All conditions, in the order of their steps."""
         pairs = product(self.max_tokens, [0, *self.shots])
         return [Condition(max_tokens, shots) for max_tokens, shots in pairs]
+
+    def step(self, condition: Condition) -> int:
+        """Return the step of a condition's records."""
+        return 1 + self.conditions.index(condition)
 
     @property
     def headline(self) -> Condition:

@@ -49,6 +49,8 @@ class Description(NamedTuple):
     unit: str
     """The id of the sample."""
     label: str
+    is_test: bool
+    """Whether it is of the test set, not of the support set."""
     cluster: str
     """What is drawn with the sample: its copies, or its class if classes are."""
     text: str
@@ -118,7 +120,7 @@ def score_descriptions(given: Scoring) -> Scored:
         counted=len(headline.sets.counted),
         total=len(rows),
         outcomes=[row.outcome for row in rows],
-        flags=flags_of(given, headline),
+        flags=flags_of(given, headline, rows),
     )
     return Scored(score, rows)
 
@@ -129,18 +131,20 @@ def described(given: Scoring) -> dict[Condition, list[Description]]:
     Raises:
         StoreError: a sample has none under some condition.
     """
-    labels = {sample.id: sample.label or "" for sample in given.samples}
-    clusters = labels
+    samples = {sample.id: sample for sample in given.samples}
+    clusters = {}
     if not samples_classes(given):
-        clusters = labels | clusters_of(tests_of(given))
+        clusters = clusters_of(tests_of(given))
     records = [record for record in given.read() if record.step]
-    given.require(product(labels, {record.step for record in records}, [0]))
+    given.require(product(samples, {record.step for record in records}, [0]))
     by_condition: dict[Condition, list[Description]] = {}
     for record in records:
+        label = samples[record.unit].label or ""
         description = Description(
             record.unit,
-            labels[record.unit],
-            cluster=clusters[record.unit],
+            label,
+            is_test=samples[record.unit].split == "test",
+            cluster=clusters.get(record.unit, label),
             text=(record.text or "") if record.is_there else "",
             outcome=record.outcome,
             has_failed=not (record.is_there or record.is_unread),
@@ -168,9 +172,8 @@ def compared(given: Scoring, descriptions: Descriptions) -> Sets:
     Raises:
         CoverageError: there is no support description, or no test sample that counts.
     """
-    tests = {sample.id for sample in tests_of(given)}
-    tested = [each for each in descriptions if each.unit in tests]
-    supporting = [each for each in descriptions if each.unit not in tests]
+    tested = [each for each in descriptions if each.is_test]
+    supporting = [each for each in descriptions if not each.is_test]
     support = [each for each in supporting if each.text]
     support.sort(key=lambda each: sha256_of(each.unit))
     classes = {each.label for each in support}
@@ -332,18 +335,13 @@ def _plain(values: Mapping[str, float | None], columns: Json) -> Iterator[Number
             yield Number(metric=name, value=value, **columns)
 
 
-def flags_of(given: Scoring, headline: Retrieval) -> Iterator[str]:
+def flags_of(given: Scoring, headline: Retrieval, rows: Sequence[Row]) -> Iterator[str]:
     """Yield the sentences that a reader of the headline must know."""
-    sets = headline.sets
-    places = {each.unit for each in sets.scored}
-    lost = [each for each in sets.tested if each.unit not in places]
-    yield from given.too_little(
-        len(sets.scored),
-        len(sets.tested),
-        f"test samples of {given.dataset.name} can be scored",
-        [f"{each.unit}: {each.outcome}" for each in lost],
-        len(sets.counted),
-    )
+    lost = [f"{row.unit}: {row.outcome}" for row in rows if not row.extra["scored"]]
+    scored = len(rows) - len(lost)
+    what = f"test samples of {given.dataset.name} can be scored"
+    counted = len(headline.sets.counted)
+    yield from given.too_little(scored, len(rows), what, lost, counted)
     yield from copies(tests_of(given))
     for sentence, holds in flags_of_condition(given, headline).items():
         if holds:
