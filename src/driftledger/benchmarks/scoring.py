@@ -7,13 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import compress
 from pathlib import Path
 from sys import intern
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
-
-import numpy as np
-from pydantic import BaseModel
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from driftledger import __version__
 from driftledger.benchmarks.records import (
@@ -23,7 +19,6 @@ from driftledger.benchmarks.records import (
     CollectedCard,
     CollectedRecord,
     Folders,
-    Records,
     changed_versions,
     stream_records,
 )
@@ -33,7 +28,7 @@ from driftledger.core.canonical import Json, sha256_file
 from driftledger.core.errors import CoverageError, StoreError, first_few
 from driftledger.core.files import new_folder, read_json, write_json, write_jsonl
 from driftledger.core.media import Kind
-from driftledger.core.types import Float64, Outcome, Sample
+from driftledger.core.types import Outcome, Sample
 from driftledger.data.records import (
     DATASET_CARD,
     QUESTION_SET_CARD,
@@ -45,16 +40,11 @@ from driftledger.data.records import (
     read_questions,
     read_samples,
 )
-from driftledger.metrics.exact import round_significant
-from driftledger.metrics.intervals import DIGITS, Estimate, mean_interval
 from driftledger.scoring.number import Number
 from driftledger.scoring.score import (
-    HIGH,
-    LOW,
     ROWS,
     SCORE,
     Inputs,
-    Numbers,
     Row,
     Score,
 )
@@ -65,8 +55,6 @@ if TYPE_CHECKING:
     from driftledger.components.base import Encoder
 
 PERCENT = 100.0
-
-M = TypeVar("M", bound=BaseModel)
 
 
 class Scored(NamedTuple):
@@ -283,46 +271,6 @@ class Scoring:
         yield from self.facts.reasoned()
 
 
-class FromRecords(Scoring):
-    """The former carrier, for the scorers that still go by names."""
-
-    def __init__(self, given: Scoring, spec: "Benchmark") -> None:
-        self.__dict__.update(vars(given))
-        self.confidence: float = given.section.confidence
-        self._given = given
-        self._spec = spec
-
-    @cached_property
-    def records(self) -> Records:
-        return [*self.read()]
-
-    def protocol(self, kind: type[M]) -> M:
-        return kind.model_validate(self.card.protocol)
-
-
-FromDataset = FromRecords
-
-
-class Ends(NamedTuple):
-    """The ends of intervals by their keys, and why some metrics have none."""
-
-    metrics: Numbers
-    absent: dict[str, str]
-
-
-def interval_ends(estimates: Mapping[str, Estimate], unit: float = 1.0) -> Ends:
-    """Return the ends of metrics that are ``unit`` times an estimate, to 9 significant digits."""
-    ends = Ends({}, {})
-    for key, estimate in estimates.items():
-        if estimate.interval is None:
-            ends.absent[f"{key} interval"] = estimate.reason
-        else:
-            low, high = estimate.interval
-            ends.metrics[key + LOW] = round_significant(unit * low, DIGITS)
-            ends.metrics[key + HIGH] = round_significant(unit * high, DIGITS)
-    return ends
-
-
 def clusters_of(samples: Sequence[Sample]) -> dict[str, str]:
     """Return the cluster of each sample: the id of the first with the same image or sound."""
     first: dict[str, str] = {}
@@ -341,24 +289,3 @@ def copies(samples: Sequence[Sample]) -> Iterator[str]:
             f"{count} of {len(samples)} {kind}s repeat an earlier one; equal {kind}s count as one "
             "for intervals"
         )
-
-
-def interval_of_known(
-    values: Float64,
-    groups: Sequence[str],
-    confidence: float,
-    most: float = 1.0,
-    clusters: Sequence[str] | None = None,
-) -> Estimate:
-    """Estimate a mean over groups of values from ``-most`` to ``most``; NaN is left out."""
-    known = np.isfinite(values)
-    drawn = None if clusters is None else [*compress(clusters, known)]
-    estimate = mean_interval(
-        values[known], [*compress(groups, known)], confidence, drawn
-    )
-    return estimate.within(-most, most)
-
-
-def outcome_counts(outcomes: Iterable[Outcome]) -> dict[str, int]:
-    """Return how often there is each outcome."""
-    return dict(Counter(map(str, outcomes)))
