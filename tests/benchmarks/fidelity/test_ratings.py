@@ -13,11 +13,11 @@ from driftledger.benchmarks.fidelity.ratings import (
     Rating,
     choose,
     chosen_before,
-    mean_ratings,
+    details_of,
     of_choice,
+    ratings_of,
     read_ratings,
     to_rate,
-    weighted,
     write_sheet,
 )
 from driftledger.benchmarks.records import RECORDS
@@ -125,7 +125,7 @@ def test_what_cannot_be_understood_is_one_sentence(sheet, text, sentence):
     assert "\n" not in str(caught.value)
 
 
-def test_means_over_raters():
+def test_ratings_of_all_raters_count():
     ratings = [
         *(given_to("ann", 5), given_to("bob", 4), given_to("cid", 4)),
         given_to("ann", 1, "b", "Another."),
@@ -133,16 +133,23 @@ def test_means_over_raters():
         given_to("bob", 3, "b", "Another.")._replace(model="regions"),
     ]
     texts = {"b": "Another.", "a": "A bird.", "c": "Nobody rated it.", "d": None}
-    assert mean_ratings(ratings, "birds", "blind", texts) == Rated(
-        {"b": 1.0, "a": 13 / 3},
-        4,
-        3,
-        0,
-        [1, 0, 0, 2, 1],
-        {"a": [4, 4, 5], "b": [1]},
-        {},
-    )
-    assert mean_ratings([], "birds", "blind", texts) == Rated({}, 0, 0, 0, [], {}, {})
+    rated = ratings_of(ratings, "birds", "blind", texts)
+    by_sample = {"a": [4, 4, 5], "b": [1]}
+    assert rated == Rated(by_sample, {}, raters=3, stale=0)
+    assert details_of(rated, 4) == {
+        "used": 4,
+        "raters": 3,
+        "stale": 0,
+        "counts": [1, 0, 0, 2, 1],
+        "samples": {
+            "a": {"ratings": [4, 4, 5], "weight": 2.0},
+            "b": {"ratings": [1], "weight": 2.0},
+        },
+    }
+    nobody = ratings_of([], "birds", "blind", texts)
+    assert nobody == Rated({}, {}, raters=0, stale=0)
+    counts = {"used": 0, "raters": 0, "stale": 0, "counts": []}
+    assert details_of(nobody, 4) == counts
 
 
 def test_what_is_rated_stays_and_what_is_missing_is_added(sheet):
@@ -179,12 +186,9 @@ def test_another_text_needs_another_rating(sheet):
     ]
     rate(sheet, 3, "", 1, "")
     ratings = read_ratings(sheet)
-    assert mean_ratings(ratings, "birds", "blind", {"a": "A dog."}) == Rated(
-        {"a": 1.0}, 1, 1, 1, [1, 0, 0, 0, 0], by_sample={"a": [1]}, chances={}
-    )
-    assert mean_ratings(ratings, "birds", "blind", {"a": "A bird."}) == Rated(
-        {"a": 3.0}, 1, 1, 1, [0, 0, 1, 0, 0], by_sample={"a": [3]}, chances={}
-    )
+    for text, rating in (("A dog.", 1), ("A bird.", 3)):
+        rated = ratings_of(ratings, "birds", "blind", {"a": text})
+        assert rated == Rated({"a": [rating]}, {}, raters=1, stale=1)
     assert write_sheet(sheet, ROWS[:1], "ann") == (0, 1)
 
 
@@ -254,9 +258,10 @@ def test_chances_stay_in_the_sheet_and_go_into_weights(sheet):
     assert chosen_before(sheet, "dogs") == {}
     rate(sheet, 1, 4, 2)
     texts = {"a": "A bird.", "b": "=cmd()", "e": "An egg."}
-    rated = mean_ratings(read_ratings(sheet), "birds", "blind", texts)
-    assert weighted(rated.by_sample, rated.chances, 3) == {
+    rated = ratings_of(read_ratings(sheet), "birds", "blind", texts)
+    assert details_of(rated, 3)["samples"] == {
         "a": {"ratings": [4], "weight": 5.0},
         "b": {"ratings": [2], "weight": 5.0},
     }
-    assert weighted(rated.by_sample, {}, 3)["b"] == {"ratings": [2], "weight": 1.5}
+    drawn = details_of(rated._replace(chances={}), 3)["samples"]
+    assert drawn["b"] == {"ratings": [2], "weight": 1.5}

@@ -24,17 +24,17 @@ from driftledger.benchmarks._chains.scoring import (
 from driftledger.benchmarks._chains.spec import ChainBenchmark
 from driftledger.benchmarks.fidelity.ratings import (
     Rated,
-    mean_ratings,
+    details_of,
+    ratings_of,
     read_ratings,
-    weighted,
 )
 from driftledger.benchmarks.scoring import PERCENT, Scored, Scoring
 from driftledger.collect.features import encode_media, encode_texts, read_texts
 from driftledger.components.base import Encoder
-from driftledger.core.canonical import Json
 from driftledger.core.media import Kind
 from driftledger.core.types import Float32, Float64, PromptUsage
 from driftledger.metrics.drift import cosine_similarity
+from driftledger.metrics.exact import exact_mean
 from driftledger.metrics.structural import comparable, structural_similarity
 from driftledger.scoring.means import numbers
 from driftledger.scoring.metric import Value
@@ -51,7 +51,7 @@ def score_redrawings(given: Scoring, spec: ChainBenchmark) -> Scored:
     """
     chains = Chains.read(given, spec)
     flags = chains.flags("were redrawn", f"{given.kind}s")
-    rated = ratings_of(chains)
+    rated = rated_by_people(chains)
     encoder = given.encoders["encoder"]
     encode = partial(encode_media, encoder, features=given.features)
     originals = encode([sample.medium for sample in chains.samples])
@@ -76,12 +76,12 @@ def score_redrawings(given: Scoring, spec: ChainBenchmark) -> Scored:
         total=len(chains.rows),
         outcomes=[chain.last.outcome for chain in chains.rows],
         flags=[*flags, *rating_flags(rated)],
-        details={"ratings": rating_counts(rated, len(chains.samples))},
+        details={"ratings": details_of(rated, len(chains.samples))},
     )
     rows = rows_of(chains, columns, by_category=False)
     for row in rows:
-        if row.unit in rated.means:
-            row.values["human"] = [rated.means[row.unit]]
+        if row.unit in rated.by_sample:
+            row.values["human"] = [exact_mean(rated.by_sample[row.unit])]
     return Scored(score, rows)
 
 
@@ -149,12 +149,14 @@ def values_of(
         yield from values_at(metric, None, chains, table[:, 0])
     ratings = np.full(len(chains.rows), np.nan)
     for row in chains.of_repeat(0):
-        ratings[row] = rated.means.get(chains.rows[row].sample.id, np.nan)
+        own = rated.by_sample.get(chains.rows[row].sample.id)
+        if own:
+            ratings[row] = exact_mean(own)
     yield from values_at("human", None, chains, ratings)
     yield from words(chains)
 
 
-def ratings_of(chains: Chains) -> Rated:
+def rated_by_people(chains: Chains) -> Rated:
     """Return what people think of the descriptions of the first repeat."""
     given = chains.given
     ratings = read_ratings(given.beside["ratings"]) if "ratings" in given.beside else []
@@ -162,9 +164,7 @@ def ratings_of(chains: Chains) -> Rated:
     for row in chains.of_repeat(0):
         chain = chains.rows[row]
         descriptions[chain.sample.id] = chain.last.text or None
-    return mean_ratings(
-        ratings, given.keys["dataset"], given.keys["model"], descriptions
-    )
+    return ratings_of(ratings, given.keys["dataset"], given.keys["model"], descriptions)
 
 
 def rating_flags(rated: Rated) -> Iterator[str]:
@@ -178,19 +178,6 @@ def rating_flags(rated: Rated) -> Iterator[str]:
             "human ratings are of samples chosen where models differ; the page on correlation "
             "has the mean of all"
         )
-
-
-def rating_counts(rated: Rated, samples: int) -> Json:
-    """Return how many ratings there are, and those of each sample."""
-    counts: Json = {
-        "used": rated.ratings,
-        "raters": rated.raters,
-        "stale": rated.stale,
-        "counts": rated.counts,
-    }
-    if rated.means:
-        counts["samples"] = weighted(rated.by_sample, rated.chances, samples)
-    return counts
 
 
 def reasons(given: Scoring) -> Iterator[Number]:
