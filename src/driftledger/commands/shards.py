@@ -13,7 +13,7 @@ from driftledger.collect.call import NotStoredError
 from driftledger.collect.progress import Progress
 from driftledger.collect.run import Collector, Shard, part_of
 from driftledger.collect.store import CallStore, stores_in
-from driftledger.commands.collect import last_asked, tasks_of
+from driftledger.commands.collect import Task, last_asked, tasks_of
 from driftledger.components.service import RemoteComponent
 from driftledger.core.errors import ConfigError, StoreError
 from driftledger.core.text import for_line
@@ -39,14 +39,7 @@ def collect_shard(
     """
     part = Shard.parse(shard)
     tasks = tasks_of(project, models)
-    block = 1
-    for task in tasks:
-        for section, name in sorted(task.asks):
-            component = project.component(section, name)
-            block = math.lcm(block, component.batch_window)
-            if isinstance(component, RemoteComponent) and component.batch:
-                advice = "collect its calls without --shard, or take `batch` out"
-                raise ConfigError(f"{component.title} is asked in batches; {advice}")
+    block = _block_of(project, tasks)
     folder = part.store(into)
     left_out = 0
     with (
@@ -85,6 +78,23 @@ def collect_shard(
         f"shard {part}: {calls}{rest}; when all shards have ended, {merging} and 'driftledger "
         "run' go on"
     )
+
+
+def _block_of(project: Project, tasks: Sequence[Task]) -> int:
+    """Return how many units in a row belong to one shard: a multiple of all batches.
+
+    Raises:
+        ConfigError: a service is asked in batches.
+    """
+    block = 1
+    for task in tasks:
+        for section, name in sorted(task.asks):
+            component = project.component(section, name)
+            block = math.lcm(block, component.batch_window)
+            if isinstance(component, RemoteComponent) and component.batch:
+                advice = "collect its calls without --shard, or take `batch` out"
+                raise ConfigError(f"{component.title} is asked in batches; {advice}")
+    return block
 
 
 def merge(project: Project, paths: Sequence[Path]) -> str:
