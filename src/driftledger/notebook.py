@@ -24,6 +24,7 @@ from driftledger.core.media import data_url, kind_of
 from driftledger.core.paths import Keys
 from driftledger.core.text import for_html, for_line, for_terminal, shortened
 from driftledger.core.types import Outcome
+from driftledger.data.thumbnails import thumbnail
 from driftledger.ledger.audit import data_of, resolve_target
 from driftledger.ledger.changes import compare_with_changes
 from driftledger.ledger.compare import compare
@@ -34,7 +35,6 @@ from driftledger.ledger.sources import Sources, find_run
 from driftledger.project.project import Combination, Project
 from driftledger.project.settings import PARAMS
 from driftledger.reports.scores import is_stored, selected_score
-from driftledger.reports.site.thumbnails import thumbnail
 from driftledger.scoring.score import ROWS, Row, Score
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ from driftledger.data.datasets.sounds import (
 )
 from driftledger.data.records import read_samples
 from driftledger.data.spectrograms import log_mel, spectrogram
+from driftledger.data.thumbnails import thumbnail
 from driftledger.project.presets import first_params
 from driftledger.project.settings import parse_settings
-from driftledger.reports.site.thumbnails import thumbnail
 from tests.support.cases import cases, each_case
 
 soundfile = pytest.importorskip("soundfile")

@@ -15,8 +15,8 @@ from driftledger.core.canonical import Json
 from driftledger.core.errors import LedgerError
 from driftledger.core.media import MEDIA, kind_of
 from driftledger.core.types import Outcome
+from driftledger.data.thumbnails import thumbnail
 from driftledger.ledger.lineage import Lineage
-from driftledger.reports.site.thumbnails import thumbnail
 from driftledger.scoring.score import Row
 from driftledger.tracking.store import all_pages
 

@@ -24,11 +24,11 @@ from driftledger.core.errors import LedgerError, first_few
 from driftledger.core.files import read_bytes, read_jsonl
 from driftledger.core.paths import main_checkout
 from driftledger.data.records import QUESTIONS, SAMPLES
+from driftledger.data.thumbnails import shrunk
 from driftledger.ledger.lineage import Run
 from driftledger.ledger.objects.files import Workspace
 from driftledger.ledger.published import mlflow_state, note_mlflow
 from driftledger.reports.charts import colour_of
-from driftledger.reports.site.thumbnails import shrunk
 from driftledger.scoring.score import Row
 from driftledger.tracking.content import (
     EVALUATION,

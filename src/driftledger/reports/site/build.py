@@ -15,6 +15,7 @@ from driftledger.benchmarks.traces import Trace, values_of, worth_showing
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.files import Files
 from driftledger.core.grouping import grouped
+from driftledger.data.thumbnails import ShownImage, thumbnails_of
 from driftledger.ledger.lineage import (
     code_version,
     fingerprint_of,
@@ -38,7 +39,6 @@ from driftledger.reports.leaderboard import (
 )
 from driftledger.reports.scores import Block, Parts
 from driftledger.reports.site.templating import environment, path_of, section_of
-from driftledger.reports.site.thumbnails import ShownImage, thumbnails_of
 from driftledger.reports.site.units import files_of, number_of
 from driftledger.scoring.metric import COVERAGE, Metric
 from driftledger.scoring.score import SCORE, Score
@@ -127,7 +127,7 @@ def site_files(
         images: whether pages may show images of datasets.
         only: a model: its page, and nothing else.
 
-    Errors as in :func:`~driftledger.reports.site.thumbnails.thumbnail`.
+    Errors as in :func:`~driftledger.data.thumbnails.thumbnail`.
     """
     root = report.project.root
     pairs = list(_apart(report.parts))
