@@ -34,7 +34,7 @@ from driftledger.data.question_sets.places import with_images
 from driftledger.data.records import QuestionEntry, read_questions
 from driftledger.scoring.metric import Input, Value
 from driftledger.scoring.number import Number
-from driftledger.scoring.score import Row, Rows, Score
+from driftledger.scoring.score import Row, Rows, Score, Values
 
 READ = frozenset({Input.ANSWERS, Input.DATA})
 """The inputs of every number of a question benchmark."""
@@ -62,20 +62,23 @@ class ReadAnswer(NamedTuple):
     """The reading that is scored, also of a refusal; None where there is none."""
     worth: float | None = None
     """From 0 to 1; None where it is not in the denominators."""
+    category: str = ""
+    cluster: str = ""
+    """What is resampled as a whole."""
 
     @property
     def variant(self) -> int:
         """Which order of the options or which grading, from 0."""
         return self.record.step - 1 + self.record.repeat
 
-    def value(self, metric: str, worth: float, category: str) -> Value:
+    def value(self, metric: str, worth: float) -> Value:
         """Return what it is worth in a metric."""
         return Value(
             metric=metric,
             t=None,
-            category=category,
+            category=self.category,
             sample=self.question.id,
-            cluster=self.question.cluster,
+            cluster=self.cluster,
             repeat=self.variant,
             value=worth,
         )
@@ -137,6 +140,14 @@ class QuestionBenchmark(OneCall):
     def worth(self, question: QuestionEntry, taken: Any) -> float:
         """Return what a reading is worth, from 0 to 1; one of None is wrong."""
 
+    @abstractmethod
+    def category(self, question: QuestionEntry) -> str:
+        """Return the category of a question, of which groups are made."""
+
+    def cluster(self, question: QuestionEntry) -> str:
+        """Return what is resampled as a whole: by default the question's image."""
+        return question.cluster
+
     def graded(
         self, given: Scoring, records: Iterable[CollectedRecord]
     ) -> list[ReadAnswer]:
@@ -164,7 +175,13 @@ class QuestionBenchmark(OneCall):
             is_wrong = unread_is_wrong and answer.outcome is not Outcome.FAILED
             if taken is not None or is_wrong:
                 worth = self.worth(question, taken)
-            answers.append(answer._replace(taken=taken, worth=worth))
+            graded = answer._replace(
+                taken=taken,
+                worth=worth,
+                category=self.category(question),
+                cluster=self.cluster(question),
+            )
+            answers.append(graded)
         return answers
 
     def score_of(
@@ -266,6 +283,13 @@ class QuestionBenchmark(OneCall):
                     yield step._replace(good=bool(answer.worth))
 
 
+def worths(answers: Iterable[ReadAnswer], metric: str) -> Iterator[Value]:
+    """Yield what the answers that count are worth."""
+    for answer in answers:
+        if answer.worth is not None:
+            yield answer.value(metric, answer.worth)
+
+
 def refusals(answers: Iterable[ReadAnswer], metric: str) -> Iterator[Value]:
     """Yield 1 of each answer that declines, 0 of others; a failed call gave none.
 
@@ -274,7 +298,7 @@ def refusals(answers: Iterable[ReadAnswer], metric: str) -> Iterator[Value]:
     for answer in answers:
         if answer.outcome is not Outcome.FAILED:
             declines = float(answer.outcome is Outcome.REFUSED)
-            yield answer.value(metric, declines, category="")._replace(repeat=0)
+            yield answer.value(metric, declines)._replace(category="", repeat=0)
 
 
 def by_question(answers: Iterable[ReadAnswer]) -> Iterable[list[ReadAnswer]]:
@@ -282,16 +306,23 @@ def by_question(answers: Iterable[ReadAnswer]) -> Iterable[list[ReadAnswer]]:
     return grouped(answers, lambda answer: answer.question.id).values()
 
 
-def question_row(own: Sequence[ReadAnswer], metric: str, **extra: str) -> Row:
-    """Return the row of a question from its answers: what each is worth in a metric."""
-    question = own[0].question
-    readings = readings_of(own)
+def row_of(
+    own: Sequence[ReadAnswer],
+    values: Values,
+    *,
+    unit: str,
+    group: str = "all",
+    **extra: Any,
+) -> Row:
+    """Return the row of a question or an image from the answers about it."""
+    outcomes = [answer.outcome for answer in own]
+    readings = {"outcomes": outcomes, "read": [answer.read for answer in own]}
     return Row(
-        unit=question.id,
-        group="all",
-        cluster=question.cluster,
-        outcome=joint_outcome(readings["outcomes"]),
-        values={metric: [answer.worth for answer in own]},
+        unit=unit,
+        group=group,
+        cluster=own[0].cluster,
+        outcome=joint_outcome(outcomes),
+        values=values,
         extra=extra | readings,
     )
 
@@ -299,12 +330,6 @@ def question_row(own: Sequence[ReadAnswer], metric: str, **extra: str) -> Row:
 def joint_outcome(outcomes: Sequence[Outcome]) -> Outcome:
     """Return the outcome of a question or pair: ok if any answer's is, else that of the first."""
     return Outcome.OK if Outcome.OK in outcomes else outcomes[0]
-
-
-def readings_of(grades: Sequence[ReadAnswer]) -> Json:
-    """Return what rows note of answers: their outcomes, and how they were read."""
-    outcomes = [grade.outcome for grade in grades]
-    return {"outcomes": outcomes, "read": [grade.read for grade in grades]}
 
 
 def question_stages(

@@ -20,9 +20,9 @@ from driftledger.benchmarks._questions.spec import (
     ReadAnswer,
     answer_of,
     by_question,
-    question_row,
     question_stages,
     refusals,
+    row_of,
 )
 from driftledger.benchmarks.base import Layout, Rule, Scatter
 from driftledger.benchmarks.records import CollectedRecord
@@ -276,6 +276,22 @@ class MMSAP(QuestionBenchmark):
         """Return 1 for an accepted choice, else 0."""
         return measured(question, taken)["score"]
 
+    def category(self, question: QuestionEntry) -> str:
+        return category_named(question.subset, question.subtask)
+
+    def kinds(self, questions: Sequence[QuestionEntry]) -> Kinds:
+        """Return subset → its categories, and each category that is a subtask."""
+        subsets: dict[str, list[str]] = {}
+        subtasks = {}
+        for question in questions:
+            category = self.category(question)
+            categories = subsets.setdefault(question.subset or "", [])
+            if category not in categories:
+                categories.append(category)
+            if question.subtask:
+                subtasks[category] = [category]
+        return {"subset": subsets, "subtask": subtasks}
+
     def score(self, given: Scoring) -> Scored:
         """Score choices by subset, subtask and in total, section 4.1 of the paper.
 
@@ -285,14 +301,20 @@ class MMSAP(QuestionBenchmark):
         """
         answers = self.graded(given, given.read())
         values = [*values_of(answers), *refusals(answers, "free_refusals")]
-        kinds = kinds_of(given.questions)
+        kinds = self.kinds(given.questions)
         of_score = numbers(values, self.metrics, kinds, given.section.confidence)
         of_score += [*without_value(of_score)]
         rows = []
         for own in by_question(answers):
-            subset = own[0].question.subset or ""
-            subtask = own[0].question.subtask or ""
-            rows.append(question_row(own, "score", subset=subset, subtask=subtask))
+            question = own[0].question
+            row = row_of(
+                own,
+                {"score": [answer.worth for answer in own]},
+                unit=question.id,
+                subset=question.subset or "",
+                subtask=question.subtask or "",
+            )
+            rows.append(row)
         sizes = Counter(row.extra["subset"] for row in rows)
         score = self.score_of(given, answers, of_score, details={SIZES: sizes})
         if not score.counted:
@@ -357,35 +379,16 @@ def values_of(answers: Sequence[ReadAnswer]) -> Iterator[Value]:
     worths = [measured(answer.question, answer.taken) for answer in counted]
     for measure in MEASURES:
         for answer, worth in zip(counted, worths, strict=True):
-            category = category_of(answer.question)
-            if answer.question.subset == "beyond" and measure in ACCURACIES:
-                category = ""
             if measure in worth:
-                yield answer.value(measure, worth[measure], category)
-
-
-def category_of(question: QuestionEntry) -> str:
-    """Return the subset and the subtask of a question."""
-    return category_named(question.subset, question.subtask)
+                value = answer.value(measure, worth[measure])
+                if answer.question.subset == "beyond" and measure in ACCURACIES:
+                    value = value._replace(category="")
+                yield value
 
 
 def category_named(subset: str | None, subtask: str | None) -> str:
     """Return the name of a subtask within its subset: ``know: colour``."""
     return f"{subset}: {subtask or ''}"
-
-
-def kinds_of(questions: Sequence[QuestionEntry]) -> Kinds:
-    """Return subset → its categories, and each category that is a subtask."""
-    subsets: dict[str, list[str]] = {}
-    subtasks = {}
-    for question in questions:
-        category = category_of(question)
-        categories = subsets.setdefault(question.subset or "", [])
-        if category not in categories:
-            categories.append(category)
-        if question.subtask:
-            subtasks[category] = [category]
-    return {"subset": subsets, "subtask": subtasks}
 
 
 def without_value(of_score: Sequence[Number]) -> Iterator[Number]:

@@ -16,6 +16,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field
@@ -31,8 +32,9 @@ from driftledger.benchmarks._questions.spec import (
     by_question,
     is_readable,
     question_call,
-    question_row,
     question_stages,
+    row_of,
+    worths,
 )
 from driftledger.benchmarks.base import (
     Layout,
@@ -287,8 +289,8 @@ def calibrations(records: Iterable[CollectedRecord], strict: bool) -> list[Json]
 
 def judge_flags(calibration: Sequence[Mapping[str, Any]]) -> list[str]:
     """Warn of a judge that has moved on the calibration, believes a forgery, or is unreadable."""
-    off = []
-    forged = []
+    off: list[Fraction] = []
+    forged: list[Fraction] = []
     total = 0
     for answer in calibration:
         total += len(answer["given"])
@@ -417,22 +419,35 @@ class MMVet(QuestionBenchmark):
         """Return the grade; 0 where there is none."""
         return taken or 0.0
 
+    def category(self, question: QuestionEntry) -> str:
+        """Return the capabilities that a question takes, in the paper's order: ``rec+know``."""
+        needed = question.capabilities
+        return "+".join(name for name in CAPABILITIES if name in needed)
+
+    def kinds(self, questions: Sequence[QuestionEntry]) -> Kinds:
+        """Return capability → the combinations that have it, and each combination."""
+        needed = {self.category(entry): entry.capabilities for entry in questions}
+        capabilities = {}
+        for capability in CAPABILITIES:
+            own = [name for name in needed if capability in needed[name]]
+            capabilities[capability] = own
+        combinations = {name: [name] for name in needed}
+        return {"capability": capabilities, "combination": combinations}
+
     def score(self, given: Scoring) -> Scored:
         """Score grades by capability, combination and in total."""
         records = [*given.read()]
         answers = self.graded(given, records)
-        values = []
-        for answer in answers:
-            if answer.worth is not None:
-                category = combination(answer.question)
-                values.append(answer.value("total", answer.worth, category))
-        kinds = kinds_of(given.questions)
+        values = worths(answers, "total")
+        kinds = self.kinds(given.questions)
         of_score = numbers(values, self.metrics, kinds, given.section.confidence)
         of_score += [*without_grade(of_score, kinds)]
         rows = []
         for own in by_question(answers):
-            capabilities = "+".join(own[0].question.capabilities)
-            rows.append(question_row(own, "total", combination=capabilities))
+            question = own[0].question
+            grades = {"total": [answer.worth for answer in own]}
+            needed = "+".join(question.capabilities)
+            rows.append(row_of(own, grades, unit=question.id, combination=needed))
         strict = given.section.grades == "strict"
         calibration = calibrations(records, strict)
         score = self.score_of(
@@ -443,22 +458,6 @@ class MMVet(QuestionBenchmark):
             details={"calibration": calibration},
         )
         return Scored(score, rows)
-
-
-def combination(question: QuestionEntry) -> str:
-    """Return the capabilities that a question takes, in the paper's order: ``rec+know``."""
-    return "+".join(name for name in CAPABILITIES if name in question.capabilities)
-
-
-def kinds_of(questions: Sequence[QuestionEntry]) -> Kinds:
-    """Return capability → the combinations that have it, and each combination."""
-    needed = {combination(question): question.capabilities for question in questions}
-    combinations = {name: [name] for name in sorted(needed)}
-    capabilities = {}
-    for capability in CAPABILITIES:
-        own = [name for name in combinations if capability in needed[name]]
-        capabilities[capability] = own
-    return {"capability": capabilities, "combination": combinations}
 
 
 def without_grade(of_score: Sequence[Number], kinds: Kinds) -> Iterator[Number]:

@@ -16,10 +16,10 @@ from driftledger.benchmarks._questions.spec import (
     QuestionSection,
     ReadAnswer,
     answer_of,
-    joint_outcome,
     question_stages,
-    readings_of,
     refusals,
+    row_of,
+    worths,
 )
 from driftledger.benchmarks.base import Layout
 from driftledger.benchmarks.records import CollectedRecord
@@ -225,16 +225,24 @@ class MME(QuestionBenchmark):
         """Return 1 for what is right, else 0."""
         return float(taken == (question.answer == "yes"))
 
+    def category(self, question: QuestionEntry) -> str:
+        return question.category or "all"
+
+    def cluster(self, question: QuestionEntry) -> str:
+        """Return the name of an image within its category: two may use one name."""
+        return f"{self.category(question)}/{question.image_id}"
+
     def score(self, given: Scoring) -> Scored:
         """Score images per category, their sum and mean, and accuracies over all questions."""
         answers = self.graded(given, given.read())
-        rows = [image_row(image, pair) for image, pair in by_image(answers).items()]
+        pairs = grouped(answers, lambda answer: answer.cluster)
+        rows = [image_row(image, pair) for image, pair in pairs.items()]
         images = [value for row in rows for value in row.values_of("score")]
         sums = [image._replace(metric="score_sum") for image in images]
         values = [
             *images,
             *(both_right(image) for image in images),
-            *right_answers(answers),
+            *worths(answers, "accuracy"),
             *refusals(answers, "refused"),
         ]
         confidence = given.section.confidence
@@ -247,48 +255,19 @@ class MME(QuestionBenchmark):
         return Scored(self.score_of(given, answers, of_score), rows)
 
 
-def by_image(answers: Iterable[ReadAnswer]) -> dict[str, list[ReadAnswer]]:
-    """Group answers by their image; two categories may use one name for theirs."""
-    return grouped(answers, image_of)
-
-
-def image_of(answer: ReadAnswer) -> str:
-    """Return the name of an answer's image within its category."""
-    return f"{category_of(answer)}/{answer.question.image_id}"
-
-
-def category_of(answer: ReadAnswer) -> str:
-    """Return the category of an answer's question."""
-    return answer.question.category or "all"
-
-
 def image_row(image: str, pair: Sequence[ReadAnswer]) -> Row:
     """Return the row of an image: whether each answer is right, and what both are worth."""
     correct = [answer.worth for answer in pair]
-    readings = readings_of(pair)
+    values = {"score": [image_score(correct)], "correct": correct}
     questions = [answer.question.id for answer in pair]
-    return Row(
-        unit=image,
-        group=category_of(pair[0]),
-        cluster=image,
-        outcome=joint_outcome(readings["outcomes"]),
-        values={"score": [image_score(correct)], "correct": correct},
-        extra={"questions": questions, **readings},
-    )
+    group = pair[0].category
+    return row_of(pair, values, unit=image, group=group, questions=questions)
 
 
 def both_right(image: Value) -> Value:
     """Return 1 for an image with both answers right, from its score."""
     is_right = image.value == BOTH_RIGHT
     return image._replace(metric="accuracy_plus", value=float(is_right))
-
-
-def right_answers(answers: Iterable[ReadAnswer]) -> Iterator[Value]:
-    """Yield 1 of each right answer, 0 of each wrong one."""
-    for answer in answers:
-        if answer.worth is not None:
-            value = answer.value("accuracy", answer.worth, category_of(answer))
-            yield value._replace(cluster=image_of(answer))
 
 
 def with_reasons(of_score: Sequence[Number], lost: Sequence[str]) -> Iterator[Number]:
