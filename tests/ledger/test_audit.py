@@ -125,7 +125,9 @@ def test_an_answer_is_short(original):
     score = lineage.score.model_copy(update={"inputs": inputs})
     number = number._replace(lineage=lineage.model_copy(update={"score": score}))
     shown = printed(as_answer(target._replace(run=before, number=number)))
-    assert "no commit: there was none when it was scored\nscored by  driftledger" in shown
+    assert (
+        "no commit: there was none when it was scored\nscored by  driftledger" in shown
+    )
     assert " scored, each of them 2 times" in shown
     assert len(printed(as_answer(resolved(original, RUN))).splitlines()) <= 14
 

@@ -43,10 +43,12 @@ def numbers(
     Of several repeats, a number has the standard deviation of those that each repeat alone gives.
     """
     result = []
-    for (name, t), own in grouped(values, _metric_and_t).items():
+    all_values = [*values]
+    repeats = len({value.repeat for value in all_values})
+    for (name, t), own in grouped(all_values, _metric_and_t).items():
         metric = table[name]
         for subset in _subsets(metric, own, kinds):
-            number = _number(metric, subset, confidence)
+            number = _number(metric, subset, confidence, repeats)
             result.append(number.model_copy(update={"t": t}))
     return result
 
@@ -55,14 +57,14 @@ def _metric_and_t(value: Value) -> tuple[str, int | None]:
     return value.metric, value.t
 
 
-def _number(metric: Metric, subset: Subset, confidence: float) -> Number:
+def _number(metric: Metric, subset: Subset, confidence: float, repeats: int) -> Number:
     assert metric.estimate is not None
     estimate = metric.estimate(subset.values, confidence)
     sizes = {value.sample: value.n for value in subset.values}
     columns = {
         "group_kind": subset.kind,
         "group": subset.group,
-        "std": _deviation(metric, subset, confidence),
+        "std": _deviation(metric, subset, confidence, repeats),
         "n": sum(sizes.values()),
     }
     return estimated(metric, estimate).model_copy(update=columns)
@@ -104,18 +106,20 @@ def _subsets(metric: Metric, values: Values, kinds: Kinds) -> Iterator[Subset]:
             yield Subset(kind, group, own)
 
 
-def _deviation(metric: Metric, subset: Subset, confidence: float) -> float | None:
+def _deviation(
+    metric: Metric, subset: Subset, confidence: float, repeats: int
+) -> float | None:
     """Return the standard deviation over repeats; None for one.
 
-    It is None, too, if a repeat has no value in one of a group's categories.
+    It is None, too, if a repeat has no value, or none in one of a group's categories.
     """
     assert metric.estimate is not None
-    repeats = grouped(subset.values, lambda value: value.repeat)
-    if len(repeats) < 2:
+    by_repeat = grouped(subset.values, lambda value: value.repeat)
+    if len(by_repeat) < max(2, repeats):
         return None
     categories = {value.category for value in subset.values}
     alone = []
-    for own in repeats.values():
+    for own in by_repeat.values():
         present = {value.category for value in own}
         if subset.kind and not metric.is_ratio and present != categories:
             return None

@@ -26,6 +26,7 @@ class Distance(NamedTuple):
 
     name: str
     title: str
+    short: str
     what: str
     """In a sentence."""
     source: str
@@ -38,8 +39,9 @@ class Distance(NamedTuple):
 DISTANCES = (
     Distance(
         "frechet",
+        "Fréchet distance",
         "Fréchet",
-        "the Fréchet distance",
+        what="the Fréchet distance",
         source="frechet.frechet_distance; Heusel et al. 2017, equation 6",
         function=frechet_distance,
         grows=True,

@@ -94,7 +94,7 @@ def _of_sets(distance: Distance) -> Metric:
     """Return the metric of a distance."""
     return Metric(
         distance.name,
-        f"{distance.title} distance",
+        distance.title,
         f"{distance.what} between the features of all originals and of all that came of them",
         source=f"{distance.source}; {_PAPER}",
         needs=SEEN,

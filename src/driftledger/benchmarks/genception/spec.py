@@ -68,7 +68,7 @@ _COMPARED: frozenset[ShownIn] = frozenset({"compared", "table"})
 
 def _of_sets(distance: Distance, is_whole: bool) -> Metric:
     """Return the metric of a distance, per category or over the whole set."""
-    title = f"GC_{distance.title}@{{t}}"
+    title = f"GC_{distance.short}@{{t}}"
     formula = (
         f"{distance.what} between the originals' features and those of iteration t, weighted "
         "over t as GC@T is; per category, then averaged over categories"
