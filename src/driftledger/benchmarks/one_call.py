@@ -116,16 +116,15 @@ class OneCallPerSample(OneCall):
         """Return a row per reply, and a phrase for each that cannot be read."""
         samples = {sample.id: sample for sample in given.samples}
         clusters = clusters_of(given.samples)
+        counts_worst = given.section.unread == "worst"
         rows = []
         lost = []
         for record in given.read():
-            worth = None
-            if record.is_there and record.text:
-                worth = self.worth(samples[record.unit], record.text)
+            text = record.text if record.is_there else None
+            worth = self.worth(samples[record.unit], text) if text else None
             if worth is None:
                 lost.append(f"{record.place}: {record.error or record.outcome}")
-                has_failed = record.outcome is Outcome.FAILED
-                if given.section.unread == "worst" and not has_failed:
+                if counts_worst and record.outcome is not Outcome.FAILED:
                     worth = self.worst
             row = Row(
                 unit=record.unit,

@@ -225,24 +225,30 @@ def ratings_of(
 
 
 def details_of(rated: Rated, samples: int) -> Json:
-    """Return how many ratings there are, and each sample's with how many samples it stands for.
-
-    A sample stands for those of its half, shared by the rated ones. Without chances, rated samples
-    are taken for a random draw of ``samples``.
-    """
+    """Return how many ratings of these samples there are, and each rated sample's."""
     used = [*chain.from_iterable(rated.by_sample.values())]
     details: Json = {"used": len(used), "raters": rated.raters, "stale": rated.stale}
     details["counts"] = [*map(used.count, RUBRIC)] if used else []
-    count = f"{len(rated.by_sample)} of {samples}"
-    drawn = rated.chances or dict.fromkeys(rated.by_sample, count)
-    rated_of = Counter(drawn.values())
+    if used:
+        details["samples"] = weighted(rated.by_sample, rated.chances, samples)
+    return details
+
+
+def weighted(
+    by_sample: Mapping[str, Sequence[int]], chances: Mapping[str, str], samples: int
+) -> Json:
+    """Return sample → its ratings, and how many samples it stands for.
+
+    It stands for those of its half, shared by the rated ones. Without chances, rated samples are
+    taken for a random draw of ``samples``.
+    """
+    drawn = chances or dict.fromkeys(by_sample, f"{len(by_sample)} of {samples}")
+    counts = Counter(drawn.values())
     weights = {}
     for sample, chance in drawn.items():
-        weight = int(chance.split()[-1]) / rated_of[chance]
-        weights[sample] = {"ratings": rated.by_sample[sample], "weight": weight}
-    if weights:
-        details["samples"] = weights
-    return details
+        weight = int(chance.split()[-1]) / counts[chance]
+        weights[sample] = {"ratings": by_sample[sample], "weight": weight}
+    return weights
 
 
 def write_sheet(

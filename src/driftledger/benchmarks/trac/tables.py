@@ -44,28 +44,20 @@ def _row(
 ) -> list[ShownValue | str]:
     control = " (control)" if score.is_control else ""
     row: list[ShownValue | str] = [f"{score.model}{control}{label}"]
-    groups = _conditions_of(score)
     shares = []
     for condition in conditions:
-        values = groups.get(condition.name, {})
+        group = "condition", condition.name
+        own = [number for number in score.numbers if number.place[2:] == group]
+        values = {number.metric: number.value or 0.0 for number in own}
         words = f"{values['words']:.0f}" if "words" in values else ""
-        number = f"condition/{condition.name}/top1"
-        row.append(ShownValue(values.get("top1"), score, number=number, more=words))
+        name = f"condition/{condition.name}/top1"
+        row.append(ShownValue(values.get("top1"), score, number=name, more=words))
         if values:
             shares.append(values["scored"] / values["total"])
     share = min(shares, default=score.coverage)
     source = score if share == score.coverage else None
     digits = COVERAGE.digits
     return [*row, ShownValue(share, source, number=COVERAGE.name, digits=digits)]
-
-
-def _conditions_of(score: Score) -> dict[str, dict[str, float]]:
-    """Return condition → metric → its value."""
-    groups: dict[str, dict[str, float]] = {}
-    for number in score.numbers:
-        if number.group_kind == "condition" and number.value is not None:
-            groups.setdefault(number.group or "", {})[number.metric] = number.value
-    return groups
 
 
 def _choice_of_examples(score: Score) -> str:
