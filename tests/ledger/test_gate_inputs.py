@@ -10,6 +10,7 @@ from driftledger.core.errors import LedgerError
 from driftledger.ledger.gate import Gate, Verdict
 from driftledger.ledger.published import publish
 from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL
+from tests.support.ledgers import number_in
 
 RUN = f"{MODEL}/painter/layout"
 FORMER = f"HEAD:{RUN}"
@@ -36,7 +37,8 @@ def raise_scores(ledger):
     for row in range(4):
         ledger.edit(f"{GENCEPTION}/rows.jsonl", raise_one, row=row)
     ledger.edit(
-        f"{GENCEPTION}/score.json", lambda score: score["metrics"].update(gc_at_2=0.9)
+        f"{GENCEPTION}/score.json",
+        lambda score: number_in(score, "gc_at_2").update(value=0.9),
     )
     ledger.relock()
 

@@ -19,6 +19,7 @@ from driftledger.ledger.sources import Sources, find_run
 from driftledger.tracking import track as tracking
 from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL, SCORES
 from tests.ledger.test_verify import places
+from tests.support.ledgers import number_in
 
 RUN = f"{MODEL}/painter/layout"
 OTHER = "blind"
@@ -56,7 +57,8 @@ def with_a_failed_call(ledger):
 
 def edited_by_hand(ledger):
     ledger.edit(
-        f"{GENCEPTION}/score.json", lambda score: score["metrics"].update(gc_at_2=0.1)
+        f"{GENCEPTION}/score.json",
+        lambda score: number_in(score, "gc_at_2").update(value=0.1),
     )
 
 

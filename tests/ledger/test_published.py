@@ -19,6 +19,7 @@ from driftledger.ledger.published import (
 from tests.conftest import REPOSITORY
 from tests.ledger.conftest import GENCEPTION, MODEL
 from tests.ledger.test_verify import places
+from tests.support.ledgers import number_in
 
 
 def test_a_run_is_published_once(ledger):
@@ -96,7 +97,8 @@ def test_a_run_without_a_file_is_missing(ledger):
 
 def test_scores_that_changed_under_a_fingerprint_are_found(ledger):
     ledger.edit(
-        f"{GENCEPTION}/score.json", lambda score: score["metrics"].update(gc_at_2=0.9)
+        f"{GENCEPTION}/score.json",
+        lambda score: number_in(score, "gc_at_2").update(value=0.9),
     )
     ledger.relock()
     [finding] = check_published(ledger.root, [ledger.evidence()]).findings

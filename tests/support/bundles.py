@@ -24,6 +24,7 @@ from driftledger.ledger.bundles.reading import (
 )
 from driftledger.ledger.bundles.report import Report
 from driftledger.ledger.links import folders_of, run_fingerprint
+from tests.support.ledgers import number_in
 
 
 def canonical(value: Any) -> bytes:
@@ -32,6 +33,13 @@ def canonical(value: Any) -> bytes:
 
 known = cache(digests)
 """Of a forged bundle, nearly all members are those of the bundle before."""
+
+
+def below(content: Any, key: str | int) -> Any:
+    """Return what is at a key of a JSON value; in a score also a number, by its name."""
+    if isinstance(key, str) and key not in content and "numbers" in content:
+        return number_in(content, key)
+    return content[key]
 
 
 class Forger:
@@ -67,7 +75,9 @@ class Forger:
         def change(value: Any) -> None:
             holders = [value]
             for key in above:
-                each = [holder if key == "*" else [holder[key]] for holder in holders]
+                each = [
+                    holder if key == "*" else [below(holder, key)] for holder in holders
+                ]
                 holders = [item for items in each for item in items]
             for holder in holders:
                 if to is None:

@@ -73,6 +73,18 @@ def numbers_of(
     return [Number(**place._asdict(), **columns) for place, columns in rows.items()]
 
 
+def number_in(score: dict[str, Any], text: str) -> dict[str, Any]:
+    """Return the row of a number in the content of a ``score.json``, by its name; one that it lacks
+    is added."""
+    name = NumberName.read(text)
+    for row in score["numbers"]:
+        if [row.get(column) for column in Place._fields] == [*name.place]:
+            return row
+    named = {column: each for column, each in name.place._asdict().items() if each}
+    score["numbers"].append(named)
+    return named
+
+
 def _named(fields: dict[str, Any]) -> dict[str, Any]:
     """Put numbers together that a test still gives as metrics, groups, curves and absent ones."""
     named = dict(fields.get("numbers", {}))

@@ -16,7 +16,7 @@ from math import isfinite
 from operator import not_
 from pathlib import Path
 from threading import get_ident
-from typing import Any, BinaryIO, ClassVar, TypeAlias, TypeVar
+from typing import Any, BinaryIO, ClassVar, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from ruamel.yaml import YAML
@@ -76,6 +76,8 @@ class Record(BaseModel):
     )
 
     SCHEMA: ClassVar[int] = 2
+    EARLIER: ClassVar[str] = ""
+    """What to do about a file of an earlier schema; empty where there was none."""
     schema_: int = Field(default=2, alias="schema", ge=2, le=2)
 
     def to_dict(self) -> Json:
@@ -340,10 +342,14 @@ def known_fields_alone() -> Iterator[None]:
 def parse_json(data: bytes, kind: type[R], where: str) -> R:
     """Read a record from bytes, which errors call ``where``; errors as in :func:`read_json`."""
     unfit = f"{where} is not a {kind.__name__} of schema {kind.SCHEMA}"
+    extra: Literal["ignore"] | None = "ignore" if _leaves_out_unknown.get() else None
     try:
-        if _leaves_out_unknown.get():
-            return kind.model_validate(load_json(data), extra="ignore")
-        return kind.model_validate(load_json(data))
+        content = load_json(data)
+        schema = content.get("schema") if isinstance(content, dict) else None
+        if kind.EARLIER and isinstance(schema, int) and schema < kind.SCHEMA:
+            written = f"was written by an earlier driftledger as schema {schema}"
+            raise StoreError(f"{where} {written}; {kind.EARLIER}")
+        return kind.model_validate(content, extra=extra)
     except ValidationError as error:
         raise StoreError(explain(error, unfit)) from None
     except ValueError as error:

@@ -25,12 +25,14 @@ class Line(NamedTuple):
     """A comparison, and its result."""
 
     where: str
-    """A file and the place in it: ``reports/scores/…/score.json: metrics.gc_at_5``."""
+    """A file and the place in it: ``reports/scores/…/score.json: gc_at_5``."""
     status: Status
     what: str = ""
     """The difference, or why it is not checkable here; empty if it is reproduced."""
     values: int = 1
     """How many values it is about; ``where`` is the place of the first."""
+    metric: str = ""
+    """The metric of the number of a score that it is about; empty for all else."""
 
 
 class Finding(NamedTuple):

@@ -37,11 +37,12 @@ from driftledger.core.files import (
     stream_jsonl,
 )
 from driftledger.ledger.findings import Line, Status
-from driftledger.scoring.metric import Metric
-from driftledger.scoring.score import ROWS, SCORE, Row, Score, base_key
+from driftledger.scoring.number import Number, Place
+from driftledger.scoring.score import ROWS, SCORE, Row, Score
 
-Place = tuple[str, ...]
-"""The way to a value: ``("metrics", "gc_at_5")``, ``("rows", "cat", "values", "gc", "0")``."""
+Way = tuple[str, ...]
+"""The way to a value in JSON, ``("inputs", "seed")``; of a number's column the number's name first,
+``("gc_at_5", "low")``."""
 
 CORRECTIONS: Mapping[tuple[str, str], str] = {}
 """Benchmark and metric → the version since which it has other values, as CHANGELOG says."""
@@ -130,13 +131,20 @@ def rescore(
 class ComparedValue(NamedTuple):
     """A value of a score, of a row or of a record, as it is stored and as it is made again."""
 
-    place: Place
+    way: Way
     stored: Any
     again: Any
+    metric: str = ""
+    """The name of the metric that it is of; empty for what is no number and no row's value."""
 
     @property
     def is_equal(self) -> bool:
         return type(self.stored) is type(self.again) and bool(self.stored == self.again)
+
+    @property
+    def where(self) -> str:
+        """The way in one text; that of a number's value is its name."""
+        return ".".join(self.way)
 
     @property
     def what(self) -> str:
@@ -146,14 +154,42 @@ class ComparedValue(NamedTuple):
         return f"{old} is stored, the records give {new}"
 
 
-def compare(stored: Json, again: Json, start: Place = ()) -> Iterator[ComparedValue]:
+def compare(stored: Json, again: Json, start: Way = ()) -> Iterator[ComparedValue]:
     """Yield every value that stands on either side."""
     before = dict(_leaves(stored, start))
     after = dict(_leaves(again, start))
+    for way in dict.fromkeys((*before, *after)):
+        yield ComparedValue(way, before.get(way, _ABSENT), after.get(way, _ABSENT))
+
+
+def compare_numbers(
+    stored: Sequence[Number], again: Sequence[Number]
+) -> Iterator[ComparedValue]:
+    """Yield every column of every number that stands on either side, by its place."""
+    before = {number.place: _columns(number) for number in stored}
+    after = {number.place: _columns(number) for number in again}
     for place in dict.fromkeys((*before, *after)):
-        yield ComparedValue(
-            place, before.get(place, _ABSENT), after.get(place, _ABSENT)
-        )
+        columns = compare(before.get(place, {}), after.get(place, {}))
+        for value in columns:
+            way = (place.name, *value.way)
+            if value.way == ("value",):
+                way = (place.name,)
+            yield value._replace(way=way, metric=place.metric)
+
+
+def _columns(number: Number) -> Json:
+    """Return the columns of a number that do not find it."""
+    return number.model_dump(exclude={*Place._fields}, exclude_none=True)
+
+
+def compare_rows(stored: Row, again: Row) -> Iterator[ComparedValue]:
+    """Yield every value of two rows of one unit."""
+    for value in compare(stored.to_dict(), again.to_dict()):
+        below = value.way
+        if below[0] == "repeats":
+            below = below[2:]
+        is_value = len(below) > 1 and below[0] == "values"
+        yield value._replace(metric=below[1] if is_value else "")
 
 
 @dataclass
@@ -171,8 +207,8 @@ class Judge:
         """Return whether a value is reproduced, and the difference or the reason if it is not."""
         if value.is_equal or self._is_near(value):
             return "reproduced", ""
-        name = metric_name(value.place)
-        if name and value.again is _ABSENT and self.metric(name) is None:
+        name = value.metric
+        if name and self.spec.metrics.get(name) is None:
             what = f"this version of {self.spec.name} has no metric {name!r:.60}"
             return "not checkable", what
         wrote = version_key(self.wrote)
@@ -198,13 +234,6 @@ class Judge:
             value.stored, value.again, rel_tol=self.relative, abs_tol=self.absolute
         )
 
-    def metric(self, name: str) -> Metric | None:
-        """Return the metric of a key in a score or in a row."""
-        for metric in self.spec.metrics:
-            if name in (metric.row, metric.key):
-                return metric
-        return self.spec.metric(name) or self.spec.metric(f"{name}_at_1")
-
 
 def version_key(version: str) -> tuple[int, ...]:
     """Return what versions are ordered by; that of an unnamed one is the lowest.
@@ -219,25 +248,15 @@ def version_key(version: str) -> tuple[int, ...]:
     return tuple(parts)
 
 
-def metric_name(place: Place) -> str:
-    """Return the metric's key at a place of a score or a row; empty where none stands."""
-    if place[0] == "rows":
-        if "values" not in place[:-1]:
-            return ""
-        return place[place.index("values") + 1]
-    at = {"metrics": 1, "groups": 3, "curves": 1}.get(place[0])
-    return base_key(place[at]) if at is not None and len(place) > at else ""
-
-
-def _leaves(value: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
-    """Yield every value in JSON by its place."""
+def _leaves(value: Any, way: Way = ()) -> Iterator[tuple[Way, Any]]:
+    """Yield every value in JSON by the way to it."""
     if isinstance(value, list):
         value = {str(at): item for at, item in enumerate(value)}
     if isinstance(value, dict):
         for name, inner in value.items():
-            yield from _leaves(inner, (*place, str(name)))
+            yield from _leaves(inner, (*way, str(name)))
     else:
-        yield place, value
+        yield way, value
 
 
 def record_lines(played: Played, path: str) -> Iterator[Line]:
@@ -256,7 +275,7 @@ def record_lines(played: Played, path: str) -> Iterator[Line]:
         values = compare(one.to_dict(), other.to_dict(), start=(one.place,))
         differing = [value for value in values if not value.is_equal]
         if differing:
-            yield _first_of(path, [(value.place, value.what) for value in differing])
+            yield _first_of(path, [(value.where, value.what) for value in differing])
         else:
             followed += 1
     yield Line(path, "reproduced", values=followed)
@@ -270,10 +289,19 @@ def score_lines(judge: Judge, stored: Score, again: Score, path: str) -> Iterato
     """
     # as its file would give it
     made = Score.model_validate_json(canonical_json(again.to_dict()))
-    for value in compare(stored.to_dict(), made.to_dict()):
-        if value.place not in _UNCOMPARED:
-            where = f"{path}/{SCORE}: {'.'.join(value.place)}"
-            yield Line(where, *judge.status(value))
+    for value in compare_numbers(stored.numbers, made.numbers):
+        status, what = judge.status(value)
+        where = f"{path}/{SCORE}: {value.where}"
+        yield Line(where, status, what, metric=value.metric)
+    for value in compare(_without_numbers(stored), _without_numbers(made)):
+        if value.way not in _UNCOMPARED:
+            yield Line(f"{path}/{SCORE}: {value.where}", *judge.status(value))
+
+
+def _without_numbers(score: Score) -> Json:
+    content = score.to_dict()
+    del content["numbers"]
+    return content
 
 
 def row_lines(
@@ -296,13 +324,13 @@ def row_lines(
             break
         one, other = pair
         differing = []
-        start = ("rows", one.unit)
-        for value in compare(one.to_dict(), other.to_dict(), start):
+        for value in compare_rows(one, other):
             status, what = judge.status(value)
+            where = f"{one.unit}.{value.where}"
             if status == "differs":
-                differing.append((value.place[1:], what))
+                differing.append((where, what))
                 continue
-            where = f"{file}: {'.'.join(value.place[1:])}"
+            where = f"{file}: {where}"
             first = alike.get((status, what), Line(where, status, what, values=0))
             alike[status, what] = first._replace(values=first.values + 1)
         if differing:
@@ -310,12 +338,12 @@ def row_lines(
     yield from alike.values()
 
 
-def _first_of(path: str, differing: Sequence[tuple[Place, str]]) -> Line:
+def _first_of(path: str, differing: Sequence[tuple[str, str]]) -> Line:
     """Return one line about the values of a record or row that differ."""
-    place, what = differing[0]
+    where, what = differing[0]
     if len(differing) > 1:
         what += f"; and {len(differing) - 1} more of this line"
-    return Line(f"{path}: {'.'.join(place)}", "differs", what, values=len(differing))
+    return Line(f"{path}: {where}", "differs", what, values=len(differing))
 
 
 def _paired(
@@ -343,7 +371,7 @@ def usage_lines(folder: Path, records: Path, path: str) -> Iterator[Line]:
     stored = load_json(read_regular(folder / USAGE))
     again = usage_behind(records)
     for value in compare(stored, again.to_dict() if again else {}):
-        where = f"{path}/{USAGE}: {'.'.join(value.place)}"
+        where = f"{path}/{USAGE}: {value.where}"
         if value.is_equal:
             yield Line(where, "reproduced")
         else:

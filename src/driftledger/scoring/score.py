@@ -5,7 +5,7 @@ All that reads scores reads these two; what a metric means is in its benchmark's
 in ``details``.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
@@ -77,6 +77,9 @@ class Score(Record):
 
     KIND: ClassVar[str] = "score"
     SCHEMA: ClassVar[int] = 3
+    EARLIER: ClassVar[str] = (
+        "run 'driftledger run', which computes it again from its records and asks nothing"
+    )
     schema_: int = Field(default=3, alias="schema", ge=3, le=3)
 
     driftledger: Version = Field(default="", exclude_if=not_)
@@ -117,6 +120,15 @@ class Score(Record):
     @classmethod
     def _with_marks(cls, flags: list[str], info: ValidationInfo) -> list[str]:
         return list(dict.fromkeys([*marks_of(info.data.get("components", {})), *flags]))
+
+    @field_validator("numbers")
+    @classmethod
+    def _has_each_once(cls, numbers: list[Number]) -> list[Number]:
+        places = Counter(number.place for number in numbers)
+        for place, count in places.items():
+            if count > 1:
+                raise ValueError(f"{place.name!r:.100} is there {count} times")
+        return numbers
 
     @field_serializer("numbers")
     def _without_empty_columns(self, numbers: list[Number]) -> list[Json]:

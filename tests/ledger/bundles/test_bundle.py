@@ -28,10 +28,12 @@ from driftledger.ledger.bundles.reading import (
 )
 from driftledger.ledger.bundles.writing import is_bundle, write_bundle
 from driftledger.ledger.findings import FROM_FEATURES
-from driftledger.ledger.rescoring import compare
+from driftledger.ledger.rescoring import compare_numbers
+from driftledger.scoring.score import Score
 from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL
 from tests.support.bundles import Forger, canonical, differing
 from tests.support.cases import cases, each_case
+from tests.support.ledgers import number_in
 
 RECORDS, SCORE, ROWS = (
     f"{CHAINS}/records.jsonl",
@@ -242,7 +244,7 @@ def grades(forger):
     edited(rows, lambda row: row["values"].update(total=[1.0]))(forger)
     edited(rows, lambda row: row["extra"].update(read=[1.0]))(forger)
     score = FILES + rows.replace("rows.jsonl", "score.json")
-    forger.json(score, lambda score: score["metrics"].update(total=100.0))
+    forger.json(score, lambda score: number_in(score, "total").update(value=100.0))
 
 
 def reversed_rows(forger):
@@ -388,7 +390,7 @@ def test_a_headline_from_features_is_said_first_and_never_passes_by_itself(
     assert {metrics[name] for name in others} == {"reproduced"}
     assert before.keys() == after.keys()
     changed = {
-        f"{path}/score.json: {'.'.join(place)}"
+        f"{path}/score.json: {place}"
         for place in before
         if before[place] != after[place]
     }
@@ -412,8 +414,8 @@ def test_a_headline_from_features_is_said_first_and_never_passes_by_itself(
 
 def numbers_of(forger, path):
     """Every value that a score has."""
-    score = json.loads(forger.members[f"{FILES}{path}/score.json"])
-    return {value.place: value.stored for value in compare(score, {})}
+    score = Score.model_validate_json(forger.members[f"{FILES}{path}/score.json"])
+    return {value.where: value.stored for value in compare_numbers(score.numbers, [])}
 
 
 def test_a_headline_that_is_not_checked_is_said_first(forger, tmp_path, capsys):
@@ -421,9 +423,8 @@ def test_a_headline_that_is_not_checked_is_said_first(forger, tmp_path, capsys):
     fingerprint = foreign(forger, GENCEPTION, "encoder")
     for ending in ("npy", "txt"):
         del forger.members[f"{FEATURES}{fingerprint}.{ending}"]
-    forger.json(
-        FILES + SCORE, lambda score: score["metrics"].update(gc_at_1=0.98, gc_at_2=0.98)
-    )
+    for name in ("gc_at_1", "gc_at_2"):
+        forger.put(FILES + SCORE, [name, "value"], 0.98)
     forger.follow()
     report = forger.check(tmp_path)
     assert (

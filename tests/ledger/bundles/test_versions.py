@@ -25,6 +25,7 @@ from tests.ledger.bundles.test_bundle import (
 )
 from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL
 from tests.support.cases import cases, each_case
+from tests.support.ledgers import number_in
 
 FIDELITY = f"reports/scores/{MODEL}/fidelity/my_images/painter/layout"
 
@@ -56,10 +57,11 @@ def test_a_bundle_of_another_version(forger, tmp_path, case, monkeypatch, capsys
         score.pop("driftledger")
         if case["wrote"]:
             score["driftledger"] = case["wrote"]
-        score["metrics"] |= case.get("metrics", {})
+        for name, value in case.get("numbers", {}).items():
+            number_in(score, name)["value"] = value
         score |= case.get("fields", {})
         for name in case.get("removes", ()):
-            del score["metrics"][name]
+            score["numbers"].remove(number_in(score, name))
 
     forger.json(FILES + SCORE, change)
     forger.follow()
@@ -162,18 +164,18 @@ def test_an_embedded_encoder_of_another_pillow_is_tried(forger, tmp_path, same):
         spec = {name: card[name] for name in names}
         card["fingerprint"] = sha256_of(spec)
         if not same:
-            score["groups"]["category"]["round"]["gc_at_2"] = 0.99
+            number_in(score, "category/round/gc_at_2")["value"] = 0.99
 
     forger.json(FILES + SCORE, other)
     forger.follow()
     report = forger.check(tmp_path)
     lines = report.groups[f"numbers of {GENCEPTION.removeprefix('reports/scores/')}"]
     statuses = {line.where.partition(": ")[2]: line.status for line in lines}
-    assert statuses["groups.category.round.gc_at_2"] == (
+    assert statuses["category/round/gc_at_2"] == (
         "reproduced" if same else "not checkable"
     )
     assert statuses["components.encoder.identity.pillow"] == "not checkable"
-    assert statuses["metrics.gc_at_2"] == "reproduced"
+    assert statuses["gc_at_2"] == "reproduced"
     assert "differs" not in statuses.values()
 
 

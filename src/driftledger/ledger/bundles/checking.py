@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -56,7 +56,6 @@ from driftledger.ledger.links import (
 from driftledger.ledger.rescoring import (
     ComparedValue,
     Judge,
-    metric_name,
     play,
     record_lines,
     rescore,
@@ -66,6 +65,7 @@ from driftledger.ledger.rescoring import (
     version_key,
 )
 from driftledger.scoring.metric import Input, Metric
+from driftledger.scoring.number import Place
 from driftledger.scoring.score import ALARM, ROWS, SCORE, Row, Score
 
 _CHECKS = {
@@ -94,7 +94,7 @@ _TAKEN = (
     "what an encoder gave that is not computed here is taken as it stands; driftledger verify "
     "computes it again"
 )
-_SHAPED = {"extra", "flags", "absent", "details"}
+_SHAPED = {"extra", "flags", "details"}
 """Parts of scores and rows without a metric of their own: an encoder may have shaped them."""
 
 
@@ -153,8 +153,11 @@ def check_score(bundle: Bundle, lineage: Json, top: Path) -> Iterator[Line]:
             yield from _unknown(files, path, wrote)
     except (NotCheckedError, MissingExtraError, MemoryError) as error:
         reason = str(error) or "it takes more memory than there is"
-        for key in lineage["score"]["metrics"]:
-            yield Line(f"{path}/{SCORE}: metrics.{key}", "not checkable", reason)
+        yield Line(f"{path}/{SCORE}: numbers", "not checkable", reason)
+        for row in lineage["score"].get("numbers", ()):
+            place = Place(**{column: row.get(column) for column in Place._fields})
+            where = f"{path}/{SCORE}: {place.name}"
+            yield Line(where, "not checkable", reason, metric=place.metric)
 
 
 class ScoreFiles(NamedTuple):
@@ -184,6 +187,12 @@ def open_score(bundle: Bundle, lineage: Json, top: Path) -> ScoreFiles:
         StoreError, ValueError: it is no score.
     """
     content = lineage["score"]
+    if content["schema"] < Score.SCHEMA:
+        schema = f"schema {content['schema']}"
+        raise NotCheckedError(
+            f"an earlier driftledger wrote it as {schema}, and schema {Score.SCHEMA} is read; ask "
+            "for a bundle that a later version wrote"
+        )
     if content["benchmark"] not in benchmark_names():
         name = f"{content['benchmark']!r:.60}"
         raise NotCheckedError(f"no benchmark {name} is installed here")
@@ -436,27 +445,25 @@ class StrangersJudge(Judge):
                 encoder, GivenEncoder
             ):
                 self._taken.add(role)
-        self._metric = cache(self.metric)
 
     def status(self, value: ComparedValue) -> tuple[Status, str]:
         """Return a status, as :meth:`Judge.status` does."""
-        name = metric_name(value.place)
-        metric = self._metric(name) if name else None
-        part = value.place[0]
+        metric = self.spec.metrics.get(value.metric)
+        part = "" if value.metric else value.way[0]
         if part == "flags" and ALARM in f"{value.stored} {value.again}":
             return super().status(value)  # it follows from the records alone
-        has_text = not name and bool(_SHAPED & {*value.place})
+        has_text = part in _SHAPED
         if self.features.left_out and metric and _is_of_pixels(metric):
             return "not checkable", _LEFT_OUT
         needs = _ENCODED if metric is None else metric.needs
         shapes = set()
         if part == "components":
-            shapes.add(value.place[1])
-        elif name or has_text:
+            shapes.add(value.way[1])
+        elif value.metric or has_text:
             shapes = {role for role in self.encoders if NEEDED_FOR[role] & needs}
         status, what = super().status(value)
         if status == "reproduced":
-            if name and shapes & self._taken:
+            if value.metric and shapes & self._taken:
                 return FROM_FEATURES, _TAKEN
         elif shapes & self._moved:
             what = "another version of the encoder made it than is installed here"
@@ -473,7 +480,7 @@ def _is_of_pixels(metric: Metric) -> bool:
     """Return True for a metric that is computed from pixels, and through no encoder; a count is
     not."""
     is_seen = Input.DRAWN in metric.needs and not metric.needs & _ENCODED
-    return is_seen and metric.higher_is_better is not None
+    return is_seen and metric.has_direction
 
 
 def run(path: Path, *, as_json: bool = False, trust_features: bool = False) -> int:

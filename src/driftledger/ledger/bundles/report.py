@@ -43,9 +43,9 @@ class Report(NamedTuple):
 
     @property
     def headlines(self) -> dict[str, dict[str, Status]]:
-        """Map score and metric to the worst status of its values.
+        """Map score and metric to the worst status of its numbers.
 
-        Values at each iteration and ends of intervals belong to their metric.
+        These are at each iteration and of each group, with all their columns.
         """
         scores = {}
         for group, lines in self.groups.items():
@@ -53,11 +53,9 @@ class Report(NamedTuple):
                 continue
             metrics: dict[str, Status] = {}
             for line in lines:
-                key = line.where.partition(": metrics.")[2]
-                if key:
-                    name = re.sub(r"(_at_\d+)?(_low|_high|_std)?$", "", key)
-                    statuses = (line.status, metrics.get(name, line.status))
-                    metrics[name] = max(statuses, key=_RANKS.index)
+                if line.metric:
+                    statuses = (line.status, metrics.get(line.metric, line.status))
+                    metrics[line.metric] = max(statuses, key=_RANKS.index)
             scores[group.removeprefix(NUMBERS)] = metrics
         return scores
 
