@@ -236,35 +236,35 @@ def test_the_closing_table_fits_a_terminal():
     )
 
 
-NAMES = {
-    "one score": ([{}], {"gc_at_2", "gc", "similarity"}),
+METRICS = {
+    "one score": ([{}], {"gc_at_2": 0.7}),
     "two datasets": (
-        [{}, {"dataset": "scans"}],
-        {"shapes.gc", "shapes.gc_at_2", "scans.gc", "scans.gc_at_2"},
+        [{}, {"dataset": "scans", "numbers": {"gc_at_2": 0.3}}],
+        {"shapes.gc_at_2": 0.7, "scans.gc_at_2": 0.3},
     ),
-    "two generators and encoders": (
-        [{}, {"generator": "pen", "encoder": "mind"}],
-        {"brush.eye.gc", "pen.mind.gc", "brush.eye.gc_at_2", "pen.mind.gc_at_2"},
+    "the first of two generators": (
+        [{}, {"generator": "pen", "numbers": {"gc_at_2": 0.3}}],
+        {"gc_at_2": 0.7},
     ),
-    "another model": ([{}, {"model": "other"}], {"gc", "gc_at_2"}),
+    "another model": ([{}, {"model": "other"}], {"gc_at_2": 0.7}),
+    "one without a value": ([{"numbers": {}}, {"model": "other"}], {"gc_at_2": None}),
+    "another headline where none has the first": (
+        [{"numbers": {"similarity_at_1": 0.2, "similarity_at_2": 0.1}}],
+        {"similarity_at_2": 0.1},
+    ),
 }
 
 
-@pytest.mark.parametrize(("keys", "names"), NAMES.values(), ids=NAMES)
-def test_dvc_shows_short_names_and_in_front_what_differs(keys, names):
-    values = {"gc_at_1": 0.25, "gc_at_2": 0.5}
-    curves = {
-        name: [{"step": 1, "value": 0.25}, {"step": 2, "value": 0.5}]
-        for name in ("gc", "similarity")
-    }
-    scores = [genception_score(metrics=values, curves=curves, **each) for each in keys]
-    shown = metrics_of(
-        by_benchmark([*scores, question_score(metrics={"answer_rate": 40.0})])
-    )
-    assert shown["seer"]["answer_rate"] == 40.0
-    assert not [name for name in shown["seer"] if "gc_at_1" in name]
-    for score in scores:
-        assert names <= shown["seer"].keys() | shown[score.model].keys()
-        assert {
-            shown[score.model][name] for name in names & shown[score.model].keys()
-        } == {0.5}
+@pytest.mark.parametrize(("scores", "own"), METRICS.values(), ids=METRICS)
+def test_dvc_shows_the_same_headlines_of_each_model(scores, own):
+    of = [genception_score(**each) for each in scores]
+    answers = {"score": 20.0, "answer_rate": 40.0}
+    values = metrics_of([*of, question_score(model="last", numbers=answers)])
+    assert values["seer"] == own | {"self_awareness": None}
+    assert values["last"] == dict.fromkeys(own) | {"self_awareness": 20.0}
+    assert {*values} == {"last", *(score.model for score in of)}
+
+
+def test_dvc_shows_few_headlines():
+    several = [genception_score(dataset=f"data_{number}") for number in range(9)]
+    assert [*metrics_of(several)["seer"]] == [f"data_{n}.gc_at_2" for n in range(8)]

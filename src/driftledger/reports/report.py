@@ -30,17 +30,19 @@ from driftledger.reports.charts import drawn, figures_of, series_of
 from driftledger.reports.correlation import correlation
 from driftledger.reports.leaderboard import leaderboard_files
 from driftledger.reports.scores import (
-    Parts,
     by_benchmark,
     rows_reader,
     selected_scores,
     what_is_lacking,
 )
 from driftledger.reports.site.build import STYLE, Context, site_files
+from driftledger.scoring.number import NumberName, Place
 from driftledger.scoring.score import Score, base_key
 
 SITE = "reports/site"
 """The report as pages."""
+MOST_METRICS = 8
+"""Numbers of a model in ``reports/metrics``, which ``dvc metrics show`` has in a line."""
 _EVALUATED = re.compile(rb'<p class="soft evaluated">[^<]*</p>')
 """The commit of an evaluation: where it was not published then, a later check may read another."""
 
@@ -73,7 +75,7 @@ def write_report(
         write_folder(pages, own | _drawn(report))
         return None
     files, missing = report_files(project, site, images=images)
-    write_folder(project.root / "reports", files, ("plots", "site"))
+    write_folder(project.root / "reports", files, ("metrics", "plots", "site"))
     lacking = what_is_lacking(project, selected_scores(project))
     if missing:
         lacking.append(missing)
@@ -157,8 +159,9 @@ def report_files(
     files: dict[str, bytes | None] = {
         **leaderboard_files(report.parts),
         "correlation.md": "\n".join(page).encode(),
-        "metrics.json": pretty_json(metrics_of(report.parts)).encode(),
     }
+    for model, values in metrics_of(scores).items():
+        files[f"metrics/{model}.json"] = pretty_json(values).encode()
     # without a file that dvc.yaml names, DVC fails; one without rows is not drawn
     text = (OWN / "templates" / "dvc.yaml").read_text(encoding="utf-8")
     for path in chain.from_iterable(load_yaml(text)["plots"]):
@@ -313,24 +316,38 @@ def plots_of(scores: Sequence[Score]) -> Iterator[tuple[str, bytes]]:
         yield f"plots/{name}/scores.json", pretty_json(table).encode()
 
 
-def metrics_of(parts: Parts) -> dict[str, dict[str, float]]:
+def metrics_of(scores: Sequence[Score]) -> dict[str, dict[str, float | None]]:
     """Return what ``dvc metrics`` and ``dvc exp show`` show: model → name → value.
 
-    Of a curve it is the last value, so that ``gc`` stays comparable where T differs. Where several
-    scores of a benchmark have a number, its name begins with the data and components in which these
-    differ: ``gc_at_2`` on one dataset, ``photos.gc_at_2`` on one of two.
+    Every model has the same names, so that DVC shows a row per model: the first headline of each
+    benchmark on each data, the first :data:`MOST_METRICS` of them. A name begins with the data
+    where its benchmark has several: ``photos.gc_at_5``. Of several scores of a model on the same
+    data it is that through the first components.
     """
-    values: dict[str, dict[str, float]] = {}
-    for spec, blocks in parts.items():
-        columns = list(zip(*(block.names for block in blocks), strict=True))
-        for block in blocks:
-            words = []
-            for name, column in zip(block.names, columns, strict=True):
-                if len(set(column)) > 1:
-                    words.append(name)
-            for score in block.scores:
-                own = values.setdefault(score.model, {})
-                for tracked in spec.tracked(score):
-                    if not tracked.is_earlier:
-                        own[".".join([*words, tracked.name])] = tracked.value
+    by_data = grouped(scores, lambda score: (score.benchmark, score.on))
+    benchmarks = [name for name, _ in by_data]
+    values: dict[str, dict[str, float | None]] = {}
+    for score in scores:
+        values[score.model] = {}
+    for (name, data), own in list(by_data.items())[:MOST_METRICS]:
+        place = _headline(name, own)
+        alias = benchmark(name).metrics[place.metric].alias or place.metric
+        shown = str(NumberName(alias, place.t))
+        if benchmarks.count(name) > 1:
+            shown = f"{data}.{shown}"
+        first = {score.model: score for score in reversed(own)}
+        for model, named in values.items():
+            number = first[model].find(*place) if model in first else None
+            named[shown] = None if number is None else number.value
     return values
+
+
+def _headline(name: str, scores: Sequence[Score]) -> Place:
+    """Return the first headline that one of these scores of a benchmark has, at its last t."""
+    table = benchmark(name).metrics
+    for metric in table.shown("headline"):
+        numbers = filter(None, [score.last(metric.name) for score in scores])
+        places = [number.place for number in numbers]
+        if places:
+            return max(places, key=lambda place: place.t or 0)
+    return Place(table.first.name)
