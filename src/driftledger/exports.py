@@ -1,29 +1,22 @@
 """A run as CSV."""
 
-from collections.abc import Iterator
 from pathlib import Path
+
+import pandas as pd
 
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import LedgerError, unknown_name
 from driftledger.core.files import write_bytes
-from driftledger.core.text import csv_text
-from driftledger.ledger.lineage import Run, read_runs
+from driftledger.ledger.lineage import read_runs
 from driftledger.project.project import Project
-from driftledger.scoring.score import base_key
+from driftledger.scoring.frame import SETUP, csv_of, frame
+from driftledger.scoring.number import Number
 
-CSV_COLUMNS = (
-    "run",
-    "benchmark",
-    "on",
-    "metric",
-    "value",
-    "low",
-    "high",
-    "std",
-    "scored",
-    "total",
-    "score_sha256",
-)
+CSV_COLUMNS = [
+    *("run", *SETUP),
+    *Number.model_fields,
+    *("scored", "total", "score_sha256"),
+]
 
 
 def export(project: Project, kind: str, run: str, out: Path) -> int:
@@ -41,20 +34,16 @@ def export(project: Project, kind: str, run: str, out: Path) -> int:
     if run not in combinations:
         raise LedgerError(unknown_name("selected run", run, combinations))
     [evidence] = read_runs(project.root, project.selected, [combinations[run]])
-    rows = _rows(project.root, evidence)
-    write_bytes(out / "scores.csv", csv_text(CSV_COLUMNS, rows).encode())
-    return 1
-
-
-def _rows(root: Path, run: Run) -> Iterator[list[object]]:
-    for lineage in run.lineages:
+    parts = []
+    for lineage in evidence.lineages:
         score = lineage.score
-        numbers = dict(score.named_numbers()) | score.costs
-        digest = sha256_file(root / lineage.score_path)
-        for key in numbers:
-            if base_key(key) == key:
-                values = [
-                    numbers.get(key + end, "") for end in ("", "_low", "_high", "_std")
-                ]
-                place = [run.name, lineage.spec.name, score.on, key]
-                yield [*place, *values, score.scored, score.total, digest]
+        part = frame([score]).assign(
+            run=evidence.name,
+            scored=score.scored,
+            total=score.total,
+            score_sha256=sha256_file(project.root / lineage.score_path),
+        )
+        parts.append(part)
+    text = csv_of(pd.concat(parts), CSV_COLUMNS)
+    write_bytes(out / "scores.csv", text.encode())
+    return 1

@@ -35,6 +35,7 @@ from driftledger.ledger.sources import Sources, find_run
 from driftledger.project.project import Combination, Project
 from driftledger.project.settings import PARAMS
 from driftledger.reports.scores import is_stored, selected_score
+from driftledger.scoring.metric import COSTS
 from driftledger.scoring.score import ROWS, Row, Score
 
 if TYPE_CHECKING:
@@ -183,12 +184,12 @@ class OpenedProject:
         return pd.DataFrame(rows, columns=columns)
 
     def scores(self, benchmark: str | None = None) -> "pd.DataFrame":
-        """Return the selected scores of one benchmark or all: a row per score and metric.
+        """Return the selected scores of one benchmark or all: a row per number of all samples.
 
-        ``metric`` is the key in the score file and ``title`` its name for people; ``low`` and
-        ``high`` are the ends of the interval, NaN without one; ``unranked`` says why a score has no
-        rank. For a table as in a paper, ``scores(benchmark).pivot(index="model", columns="title",
-        values="value")``.
+        ``metric`` is the name in the benchmark's table and ``title`` that for people; ``low`` and
+        ``high`` are the ends of the interval, NaN without one, and ``std`` the deviation over
+        repeats; ``unranked`` says why a score has no rank. For a table as in a paper,
+        ``scores(benchmark).pivot(index="model", columns="title", values="value")``.
 
         Raises:
             ConfigError: the benchmark does not exist.
@@ -197,28 +198,29 @@ class OpenedProject:
         """
         import pandas as pd
 
+        from driftledger.scoring.frame import frame, place_of, whole
+
+        stored = self._stored(benchmark)
+        scores = [selected_score(self._project, spec, keys) for spec, keys in stored]
+        numbers = whole(frame(scores)).dropna(subset="value", ignore_index=True)
         rows = []
-        for spec, keys in self._stored(benchmark):
-            score = selected_score(self._project, spec, keys)
-            headlines = spec.headlines(score)
-            for metric in spec.metrics:
-                for key in spec.keys_of(metric, score):
-                    low, high = score.interval(key) or (math.nan, math.nan)
-                    row = {
-                        **_names(score),
-                        "metric": key,
-                        "title": metric.named(key),
-                        "value": score.metrics[key],
-                        "low": low,
-                        "high": high,
-                        "unit": metric.unit,
-                        "higher_is_better": metric.higher_is_better,
-                        "headline": key in headlines,
-                        "coverage": score.coverage,
-                        "unranked": score.unranked,
-                    }
-                    rows.append(row)
-        return pd.DataFrame(rows)
+        number: Any
+        for number in numbers.itertuples():
+            score = number.score
+            metrics = benchmark_of(number.benchmark).metrics
+            metric = metrics.get(number.metric) or COSTS[number.metric]
+            place = place_of(number)
+            is_last = score.last(number.metric) == score.by_place.get(place)
+            row = {
+                "title": metric.titled(place.t),
+                "unit": metric.unit,
+                "direction": metric.direction,
+                "headline": "headline" in metric.shown and is_last,
+            }
+            rows.append(row)
+        titled = numbers.join(pd.DataFrame(rows, index=numbers.index))
+        titled = titled.drop(columns=["score", "group_kind", "group"])
+        return titled.rename(columns={"data": "on"})
 
     def rows(self, benchmark: str) -> "pd.DataFrame":
         """Return the rows of a benchmark's scores: per sample, question or pair, called ``unit``.

@@ -119,9 +119,7 @@ def test_a_table_and_pictures_of_several_models(tmp_path):
     assert rows["unit"].tolist() == ["0", "1", "2"] * 4
     similarities = rows[["similarity_1", "similarity_2"]].to_numpy()
     assert np.allclose(rows["gc_2"], driftledger.metrics.drift.gc_at(similarities, 2))
-    scores = (
-        look.scores().set_index(["model", "metric"]).loc[("regions_medium", "gc_at_2")]
-    )
+    scores = look.scores().set_index(["model", "title"]).loc[("regions_medium", "GC@2")]
     assert scores.low <= scores.value <= scores.high
     assert f"{scores.value:.3f} [{scores.low:.3f}, {scores.high:.3f}]" in repr(look)
     assert (

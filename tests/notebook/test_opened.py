@@ -15,6 +15,7 @@ from driftledger.core.errors import (
     StoreError,
 )
 from driftledger.notebook import OpenedProject
+from driftledger.scoring.number import Number, Place
 
 RUN = "regions_medium/painter/layout"
 
@@ -42,9 +43,12 @@ def test_scores_are_those_of_the_score_file(opened):
         opened.path
         / "reports/scores/regions_medium/genception/my_images/painter/layout"
     )
-    stored = json.loads((folder / "score.json").read_text())["metrics"]
-    row = frame.set_index("metric").loc["gc_at_2"]
-    assert row["value"] == stored["gc_at_2"]
+    numbers = json.loads((folder / "score.json").read_text())["numbers"]
+    [stored] = [each for each in numbers if Number(**each).place == Place("gc", 2)]
+    row = frame.set_index(["metric", "t"]).loc["gc", 2]
+    assert {
+        key: row[key] for key in ("value", "low", "high", "n")
+    }.items() <= stored.items()
     assert row["low"] < row["value"] < row["high"]
     assert (row["benchmark"], row["on"], row["title"], row["headline"]) == (
         "genception",
@@ -52,7 +56,7 @@ def test_scores_are_those_of_the_score_file(opened):
         "GC@2",
         True,
     )
-    assert not frame["metric"].str.endswith(("_low", "_high", "_std")).any()
+    assert frame[frame["headline"]]["title"].tolist() == ["GC@2", "s(2)"]
     assert np.isnan(frame.set_index("metric").loc["words", "low"])
     wide = opened.scores("genception").pivot(
         index="model", columns="title", values="value"
@@ -73,7 +77,7 @@ def test_rows_are_a_row_per_sample(opened):
         "gc_2",
     } <= {*rows.columns}
     assert rows.groupby("group")["gc_2"].mean().mean() == pytest.approx(
-        opened.scores().set_index("metric").loc["gc_at_2", "value"]
+        opened.scores().set_index("title").loc["GC@2", "value"]
     )
 
 

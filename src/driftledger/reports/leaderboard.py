@@ -2,14 +2,11 @@
 programs."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeVar
-
-import pandas as pd
-from pandas import DataFrame
+from typing import NamedTuple, TypeVar
 
 from driftledger.benchmarks.base import Benchmark
 from driftledger.core.grouping import grouped
-from driftledger.core.text import csv_text, for_cell, for_csv
+from driftledger.core.text import for_cell
 from driftledger.reports.cells import (
     Cell,
     Cells,
@@ -28,7 +25,7 @@ from driftledger.reports.tables import (
     title_of,
 )
 from driftledger.reports.tests import with_ranks
-from driftledger.scoring.frame import PLACE, SETUP, frame
+from driftledger.scoring.frame import PLACE, SETUP, csv_of, frame
 from driftledger.scoring.metric import COSTS, COVERAGE, Metric
 from driftledger.scoring.score import ALARM, Score, marks_of
 
@@ -309,7 +306,7 @@ def leaderboard_files(parts: Parts) -> dict[str, bytes]:
     numbers = with_ranks(frame(scores_of(parts)), rows_of)
     return {
         "leaderboard.md": "\n".join(lines).encode(),
-        "leaderboard.csv": _csv(numbers).encode(),
+        "leaderboard.csv": csv_of(numbers, _COLUMNS).encode(),
     }
 
 
@@ -330,16 +327,3 @@ def markdown_section(section: ReportSection) -> list[str]:
             lines += ["To know about these numbers:", ""]
             lines += [*(f"- {for_cell(line)}" for line in section.flags), ""]
     return lines + details
-
-
-def _csv(numbers: DataFrame) -> str:
-    rows = []
-    for number in numbers[_COLUMNS].itertuples(index=False):
-        rows.append([_in_csv(value) for value in number])
-    return csv_text(_COLUMNS, rows)
-
-
-def _in_csv(value: Any) -> str:
-    if isinstance(value, str):
-        return for_csv(value)
-    return "" if pd.isna(value) else str(value)

@@ -6,6 +6,7 @@ from typing import Any, Final
 import pandas as pd
 from pandas import DataFrame
 
+from driftledger.core.text import csv_text, for_csv
 from driftledger.scoring.number import Number, Place
 from driftledger.scoring.score import Score
 
@@ -99,6 +100,20 @@ def at_last_t(numbers: DataFrame) -> DataFrame:
     last = known.groupby(keys).transform("max")
     last = last.fillna(numbers["t"].groupby(keys).transform("max"))
     return numbers[numbers["t"].isna() | (numbers["t"] == last)]
+
+
+def csv_of(numbers: DataFrame, columns: list[str]) -> str:
+    """Write some columns as a CSV file's text, in which no text is a formula."""
+    rows = []
+    for number in numbers[columns].itertuples(index=False):
+        rows.append([_in_csv(value) for value in number])
+    return csv_text(columns, rows)
+
+
+def _in_csv(value: Any) -> str:
+    if isinstance(value, str):
+        return for_csv(value)
+    return "" if pd.isna(value) else str(value)
 
 
 def column(numbers: DataFrame, values: Mapping[Any, Any]) -> "pd.Series[Any]":
