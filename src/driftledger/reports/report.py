@@ -36,7 +36,7 @@ from driftledger.reports.scores import (
     what_is_lacking,
 )
 from driftledger.reports.site.build import STYLE, Context, site_files
-from driftledger.scoring.number import NumberName, Place
+from driftledger.scoring.number import Place
 from driftledger.scoring.score import Score, base_key
 
 SITE = "reports/site"
@@ -320,9 +320,10 @@ def metrics_of(scores: Sequence[Score]) -> dict[str, dict[str, float | None]]:
     """Return what ``dvc metrics`` and ``dvc exp show`` show: model → name → value.
 
     Every model has the same names, so that DVC shows a row per model: the first headline of each
-    benchmark on each data, the first :data:`MOST_METRICS` of them. A name begins with the data
-    where its benchmark has several: ``photos.gc_at_5``. Of several scores of a model on the same
-    data it is that through the first components.
+    benchmark on each data, the first :data:`MOST_METRICS` of them. It is that at the last t, so
+    that ``gc`` stays comparable where T differs. A name begins with the data where its benchmark
+    has several: ``photos.gc``. Of several scores of a model on the same data it is that through
+    the first components.
     """
     by_data = grouped(scores, lambda score: (score.benchmark, score.on))
     benchmarks = [name for name, _ in by_data]
@@ -331,8 +332,7 @@ def metrics_of(scores: Sequence[Score]) -> dict[str, dict[str, float | None]]:
         values[score.model] = {}
     for (name, data), own in list(by_data.items())[:MOST_METRICS]:
         place = _headline(name, own)
-        alias = benchmark(name).metrics[place.metric].alias or place.metric
-        shown = str(NumberName(alias, place.t))
+        shown = benchmark(name).metrics[place.metric].alias or place.metric
         if benchmarks.count(name) > 1:
             shown = f"{data}.{shown}"
         first = {score.model: score for score in reversed(own)}
