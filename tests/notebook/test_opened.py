@@ -57,7 +57,7 @@ def test_scores_are_those_of_the_score_file(opened):
         True,
     )
     assert frame[frame["headline"]]["title"].tolist() == ["GC@2", "s(2)"]
-    assert np.isnan(frame.set_index("metric").loc["words", "low"])
+    assert np.isnan(frame.set_index("metric").loc["coverage", "low"])
     wide = opened.scores("genception").pivot(
         index="model", columns="title", values="value"
     )
