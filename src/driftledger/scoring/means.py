@@ -111,11 +111,13 @@ def _deviation(
 ) -> float | None:
     """Return the standard deviation over repeats; None for one.
 
-    It is None, too, if a repeat has no value, or none in one of a group's categories.
+    It is None, too, if a repeat has no value, or none in one of a group's categories. A share is
+    over the orders or gradings that have one.
     """
     assert metric.estimate is not None
     by_repeat = grouped(subset.values, lambda value: value.repeat)
-    if len(by_repeat) < max(2, repeats):
+    needed = 2 if metric.is_ratio else max(2, repeats)
+    if len(by_repeat) < needed:
         return None
     categories = {value.category for value in subset.values}
     alone = []

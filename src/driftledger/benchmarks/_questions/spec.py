@@ -68,7 +68,7 @@ class ReadAnswer(NamedTuple):
 
     @property
     def variant(self) -> int:
-        """Which order of the options or which grading, from 0."""
+        """The place of its order of the options or of its grading, from 0."""
         return self.record.step - 1 + self.record.repeat
 
     def value(self, metric: str, worth: float) -> Value:
