@@ -43,8 +43,8 @@ MANY_TIES = 5.0
 """A larger percentage of test samples that are equally near to several classes is flagged."""
 
 
-class Description(NamedTuple):
-    """What a model said of one sample under one condition."""
+class SampleDescription(NamedTuple):
+    """A model's description of one sample under one condition."""
 
     unit: str
     """The id of the sample."""
@@ -60,7 +60,7 @@ class Description(NamedTuple):
     """Whether it is not the model's doing that there is none."""
 
 
-Descriptions = Sequence[Description]
+Descriptions = Sequence[SampleDescription]
 
 
 class Sets(NamedTuple):
@@ -77,7 +77,7 @@ class Sets(NamedTuple):
     class."""
 
     @property
-    def counted(self) -> list[Description]:
+    def counted(self) -> list[SampleDescription]:
         """The queries: those of test samples that count."""
         return [*self.scored, *self.misses]
 
@@ -125,7 +125,7 @@ def score_descriptions(given: Scoring) -> Scored:
     return Scored(score, rows)
 
 
-def described(given: Scoring) -> dict[Condition, list[Description]]:
+def described(given: Scoring) -> dict[Condition, list[SampleDescription]]:
     """Read the descriptions by condition, without those that others made as examples.
 
     Raises:
@@ -137,10 +137,10 @@ def described(given: Scoring) -> dict[Condition, list[Description]]:
         clusters = clusters_of(tests_of(given))
     records = [record for record in given.read() if record.step]
     given.require(product(samples, {record.step for record in records}, [0]))
-    by_condition: dict[Condition, list[Description]] = {}
+    by_condition: dict[Condition, list[SampleDescription]] = {}
     for record in records:
         label = samples[record.unit].label or ""
-        description = Description(
+        description = SampleDescription(
             record.unit,
             label,
             is_test=samples[record.unit].split == "test",
