@@ -212,22 +212,6 @@ class BenchmarkTable(NamedTuple):
     """Names of the rows that sum up others."""
 
 
-class Tracked(NamedTuple):
-    """A number of a score that MLflow shows."""
-
-    name: str
-    """Before ``/`` and the name of the data."""
-    key: str
-    """As the score file has it; ``<curve>@<step>`` of a curve."""
-    value: float
-    metric: Metric
-    score: Score
-    step: int = 0
-    """0 for a value that is no point of a curve."""
-    is_earlier: bool = False
-    """Of a family over t: the value at a t before the last one."""
-
-
 class Scatter(NamedTuple):
     """A figure with a point per model, by two numbers from 0 to 100."""
 
@@ -423,44 +407,6 @@ class Benchmark(ABC):
     def glanced(self) -> tuple[str, ...]:
         """The keys of the metrics that the leaderboard shows at a glance."""
         return self.layout.glance or (self.metrics.first.key,)
-
-    def tracked(self, score: Score) -> Iterator["Tracked"]:
-        """Yield the numbers that MLflow and DVC show of a score, in the order of the table.
-
-        They are the metrics that have a name for it, or the headlines if none has.
-        """
-        named = any(metric.tracked for metric in self.metrics)
-        for metric in self.metrics:
-            name = metric.tracked
-            if metric.headline and not named:
-                name = metric.key
-            over_t = "{t}" in metric.key
-            if name and ("{t}" in name or not over_t):
-                members = self.keys_of(metric, score)
-                for key in members:
-                    shown = name.format(**(metric.match(key) or {}))
-                    is_earlier = over_t and key != members[-1]
-                    yield Tracked(
-                        shown,
-                        key,
-                        value=score.metrics[key],
-                        metric=metric,
-                        score=score,
-                        is_earlier=is_earlier,
-                    )
-            if name and over_t:
-                curve = metric.key.removesuffix("_at_{t}")
-                shown = name.removesuffix("_at_{t}")
-                for point in score.curves.get(curve, ()):
-                    key = f"{curve}@{point.step}"
-                    yield Tracked(
-                        shown,
-                        key,
-                        value=point.value,
-                        metric=metric,
-                        score=score,
-                        step=point.step,
-                    )
 
     def headline(self, score: Score) -> tuple[str, float | None]:
         """Return the first headline of a score; the key of the first metric if it has none."""
