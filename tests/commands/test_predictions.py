@@ -13,7 +13,8 @@ from driftledger.data.build import build_questions
 from driftledger.data.records import read_questions
 from driftledger.project.project import Project
 from driftledger.reports.leaderboard import leaderboard_files
-from driftledger.reports.scores import by_benchmark
+from driftledger.reports.tests import with_ranks
+from driftledger.scoring.frame import frame
 from driftledger.scoring.score import SCORE, Score
 from tests.support.evaluation import build, evaluate
 from tests.support.params import default_params
@@ -64,7 +65,7 @@ def score_of(project, benchmark, model):
 
 
 def board(*scores):
-    return leaderboard_files(by_benchmark(scores))["leaderboard.md"].decode()
+    return leaderboard_files(with_ranks(frame(scores)))["leaderboard.md"].decode()
 
 
 def wrong(answer):

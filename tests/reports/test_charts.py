@@ -5,9 +5,7 @@ from xml.etree import ElementTree
 import pytest
 from matplotlib.figure import Figure
 
-from driftledger.benchmarks.registry import benchmark
 from driftledger.reports.charts import drawn, figures_of, series_of
-from driftledger.reports.scores import blocks_of
 from tests.reports.test_tables import case, control
 from tests.support.ledgers import (
     costing,
@@ -15,13 +13,13 @@ from tests.support.ledgers import (
     question_score,
     trac_score,
 )
-from tests.support.tables import HOSTILE
+from tests.support.tables import HOSTILE, blocks_of
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
 def figures(scores):
-    [block] = blocks_of(benchmark(scores[0].benchmark), scores)
+    [block] = blocks_of(scores)
     return {each.name: each for each in figures_of(block, series_of(scores))}
 
 

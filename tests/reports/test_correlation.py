@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from driftledger.benchmarks.registry import benchmark
 from driftledger.core.errors import ConfigError
 from driftledger.core.types import Outcome
 from driftledger.metrics.drift import gc_at
@@ -18,7 +17,6 @@ from driftledger.reports.correlation import (
     published_columns,
 )
 from driftledger.reports.ratings import model_spreads, rating_tables
-from driftledger.reports.scores import blocks_of
 from tests.reports.test_tables import control
 from tests.support.ledgers import (
     fidelity_score,
@@ -26,6 +24,7 @@ from tests.support.ledgers import (
     question_score,
     row,
 )
+from tests.support.tables import blocks_of
 
 TABLE_3 = {
     **{("GC@3", "MME"): 0.52, ("GC@3", "HallusionBench"): 0.93, ("GC@1", "GC@3"): 0.99},
@@ -96,7 +95,7 @@ def exams(**values):
 def test_ours_are_headlines_of_models_that_look():
     scores = exams(a=3.0, b=4.0)
     scores.append(control(question_score("mme", model="blind", metrics={"score": 0.0})))
-    columns = dict(our_columns(list(blocks_of(benchmark("mme"), scores))))
+    columns = dict(our_columns(list(blocks_of(scores))))
     assert columns == {"score, mme on exam": {"a": 3.0, "b": 4.0}}
 
 
@@ -105,7 +104,7 @@ OURS = {"a": "GPT-4V", "b": "mPLUG-Owl2", "c": "LLaVA-13B", "d": "LLaVA-7B"}
 
 def test_pairs_share_four_models_that_are_not_the_same():
     """GC@3 of the four is 0.351, 0.257, 0.238 and 0.225; e has d's results."""
-    blocks = list(blocks_of(benchmark("mme"), exams(a=9.0, b=2.0, c=3.0, d=1.0, e=1.0)))
+    blocks = list(blocks_of(exams(a=9.0, b=2.0, c=3.0, d=1.0, e=1.0)))
     settings = SETTINGS.model_copy(update={"models": {"mmeception": OURS}})
     row = rows_of(correlation(settings, blocks))[
         "score, mme on exam", "GC@3, mmeception"
@@ -145,8 +144,8 @@ def test_table_3_is_made_of_ones_own_models():
         )
     others = exams(**{name: other for name, (_, other) in CHAINS.items()})
     blocks = [
-        *blocks_of(benchmark("genception"), chains),
-        *blocks_of(benchmark("mme"), others),
+        *blocks_of(chains),
+        *blocks_of(others),
     ]
     place = blocks[0].title
     mme = "score, mme on exam"
@@ -187,8 +186,8 @@ def rated_blocks():
     ]
     chains.append(control(genception_score(model="blind", metrics={"gc_at_1": 0.4})))
     return [
-        *blocks_of(benchmark("genception"), chains, rows),
-        *blocks_of(benchmark("fidelity"), fidelity, rows),
+        *blocks_of(chains, rows),
+        *blocks_of(fidelity, rows),
     ]
 
 

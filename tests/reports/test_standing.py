@@ -1,17 +1,14 @@
 """Which models can be told apart by a number, from the rows behind scores; and which may be ranked
 at all."""
 
-from collections.abc import Mapping
-from dataclasses import replace
+import math
 
 import pytest
 
-from driftledger.benchmarks.registry import benchmark
 from driftledger.metrics.exact import exact_mean
 from driftledger.reports.charts import figures_of, series_of
-from driftledger.reports.scores import blocks_of
-from driftledger.reports.tables import misplaced
-from driftledger.reports.tables import tables_of as table_list
+from driftledger.reports.tables import in_order, misplaced, reasons_in
+from driftledger.scoring.frame import as_int
 from driftledger.scoring.score import RepeatRow, Row, Score
 from tests.reports.test_tables import control
 from tests.support.cases import cases, each_case
@@ -22,6 +19,7 @@ from tests.support.ledgers import (
     row,
     varied,
 )
+from tests.support.tables import blocks_of, ranked, tables_of
 
 SETTINGS = {"confidence": 0.95, "ssim_side": 256, "seed": 7, "ratings": None}
 HIGH = [50.0 + 0.1 * n for n in range(9)]
@@ -30,8 +28,6 @@ LOW = [40.0 + 0.1 * n for n in range(9)]
 CLOSE = [49.99 + 0.1 * n + (0.2 if n % 2 else -0.2) for n in range(9)]
 VALUES = {"high": HIGH, "half": HALF, "low": LOW, "close": CLOSE}
 """What cases call by a name."""
-SPEC = benchmark("fidelity")
-
 Scored = tuple[Score, list[Row]]
 
 
@@ -51,81 +47,88 @@ def scored(model, values, control=False, **more):
     ]
 
 
-def ranks(made, number):
-    """Model → rank and letters, where it has a rank."""
-    cells = made.cells(number)
-    return {
-        model: [cell.rank, cell.letters] for model, cell in cells.items() if cell.rank
-    }
-
-
-def blocks(some):
-    rows: Mapping[tuple[str, str], list[Row]] = {
-        (score.model, score.keys["generator"]): rows for score, rows in some
-    }
-    return blocks_of(
-        SPEC,
+def numbers_of(metric, *some, group=""):
+    """Model → its number of this metric at the last t."""
+    rows = {(score.model, score.keys["generator"]): own for score, own in some}
+    made = ranked(
         [score for score, _ in some],
         lambda score: rows[score.model, score.keys["generator"]],
     )
+    own = [n for n in made if n.metric == metric and n.group == group and n.last]
+    return {number.model: number for number in own}
 
 
-def block(*some):
-    [made] = blocks(some)
-    return made
+def ranks(numbers):
+    """Model → rank and letters, where it has a rank."""
+    return {
+        model: [number.rank, number.letters]
+        for model, number in numbers.items()
+        if as_int(number.rank)
+    }
 
 
 @each_case(cases(__file__, "ranks"))
 def test_ranks_and_letters(case):
     """Models with these values, their ranks and letters, and the best group."""
-    made = block(
-        *(scored(name, VALUES[case["models"][name]]) for name in case["models"])
-    )
-    groups = made.tested("ssim").groups
-    assert {m: [groups.ranks[m], groups.letters[m]] for m in groups.ranks} == case[
-        "ranks"
-    ]
-    assert ranks(made, "ssim") == case["ranks"]
-    assert sorted(groups.best) == case["best"]
-    cells = made.cells("ssim")
-    assert sorted(model for model in cells if cells[model].bold) == case["best"]
+    some = [scored(name, VALUES[values]) for name, values in case["models"].items()]
+    numbers = numbers_of("ssim", *some)
+    assert all(number.tested for number in numbers.values())
+    assert ranks(numbers) == case["ranks"]
+    best = [model for model, number in numbers.items() if number.best]
+    assert sorted(best) == case["best"]
 
 
 def test_a_model_beside_controls_alone_has_no_letter():
-    made = block(scored("high", HIGH), scored("blind", LOW, control=True))
-    assert ranks(made, "ssim") == {"high": [1, ""]}
+    some = scored("high", HIGH), scored("blind", LOW, control=True)
+    assert ranks(numbers_of("ssim", *some)) == {"high": [1, ""]}
 
 
 def test_controls_do_not_compete_and_are_placed_beside_each_model():
-    made = block(
-        scored("low", LOW), scored("high", HIGH), scored("blind", CLOSE, control=True)
+    some = (
+        scored("low", LOW),
+        scored("high", HIGH),
+        scored("blind", CLOSE, control=True),
     )
-    tested = made.tested("ssim")
-    assert tested is not None
-    assert tested.groups.ranks == {"high": 1, "low": 2}
-    assert tested.doubtful == {"high", "low"}
-    assert misplaced(made, "ssim", "SSIM") == [
+    numbers = numbers_of("ssim", *some)
+    assert {model: number[0] for model, number in ranks(numbers).items()} == {
+        "high": 1,
+        "low": 2,
+    }
+    assert {model for model, number in numbers.items() if number.doubtful} == {
+        "high",
+        "low",
+    }
+    assert misplaced([*numbers.values()], "SSIM") == [
         "SSIM: 2 of 2 models are not shown to be better than a control."
     ]
-    assert [score.model for score in made.order()] == ["high", "low", "blind"]
-    untested = replace(made, rows_of=lambda score: ())
-    assert ranks(untested, "ssim") == {"low": [2, ""], "high": [1, ""]}
+    scores = [score for score, _ in some]
+    assert [score.model for score in in_order(ranked(scores))] == [
+        "high",
+        "low",
+        "blind",
+    ]
+    untested = numbers_of("ssim", *((score, []) for score in scores))
+    assert ranks(untested) == {"low": [2, ""], "high": [1, ""]}
+    assert misplaced([*untested.values()], "SSIM") == [
+        "SSIM: a control is better than 1 of 2 models."
+    ]
 
 
 def test_letters_are_in_tables_and_figures():
     some = scored("low", LOW), scored("high", HIGH), scored("blind", LOW, control=True)
-    made = block(*some)
-    first, *_ = table_list(made)
+    rows = {score.model: own for score, own in some}
+    scores = [score for score, _ in some]
+    first, *_ = tables_of(scores, lambda score: rows[score.model])
     shown = {str(row[0]): (str(row[1]), row[1].bold) for row in first.rows}
     assert shown == {
         "high": ("50.40 a", True),
         "low": ("40.40 b", False),
         "blind (control)": ("40.40", False),
     }
-    assert (
-        "SSIM: 1 of 2 models are not shown to be better than a control." in first.notes
-    )
-    bars, *_ = figures_of(made, series_of(made.scores))
+    note = "SSIM (0–100): 1 of 2 models are not shown to be better than a control."
+    assert note in first.notes
+    [block] = blocks_of(scores, lambda score: rows[score.model])
+    bars, *_ = figures_of(block, series_of(scores))
     assert "models that share a letter cannot be told apart" in bars.note
 
 
@@ -141,12 +144,13 @@ def test_what_failed_is_bounded(case):
         for value in case.get("repeats", [])
     ]
     rows[0] = rows[0].model_copy(update={"repeats": repeats})
-    plain = {"scored": 3, "total": 4, "coverage": 0.75}
-    score = genception_score(metrics={"gc_at_2": case["gc"]}, **plain)
-    [made] = blocks_of(benchmark("genception"), [score], lambda score: rows)
-    bounds = made.bounds(score, "gc_at_2")
-    assert (bounds and list(bounds)) == pytest.approx(case["bounds"])
-    table, *_ = table_list(made)
+    plain = {"scored": 3, "total": 4}
+    score = genception_score(numbers={"gc_at_2": case["gc"]}, **plain)
+    numbers = ranked([score], lambda score: rows)
+    [gc] = [number for number in numbers if number.metric == "gc"]
+    ends = None if math.isnan(gc.least) else [gc.least, gc.most]
+    assert ends == pytest.approx(case["bounds"])
+    table, *_ = tables_of([score], lambda score: rows)
     assert str(table.rows[0][-1]) == case["shown"]
     noted = any("worth as much as the best" in note for note in table.notes)
     assert noted is (case["bounds"] is not None)
@@ -157,27 +161,29 @@ def test_groups_have_their_own_rows():
         {"groups": {"category": {"a": {"ssim": exact_mean(values[::3])}}}}
         for values in (LOW, HIGH)
     ]
-    made = block(scored("low", LOW, **groups[0]), scored("high", HIGH, **groups[1]))
-    tested = made.tested("category/a/ssim")
-    assert tested is not None
-    assert tested.groups.letters == {"high": "a", "low": "a"}, (
-        "three images show nothing"
-    )
+    some = scored("low", LOW, **groups[0]), scored("high", HIGH, **groups[1])
+    letters = {
+        model: own
+        for model, (_, own) in ranks(numbers_of("ssim", *some, group="a")).items()
+    }
+    assert letters == {"high": "a", "low": "a"}, "three images show nothing"
 
 
 def test_what_rows_do_not_make_up_is_not_tested():
     high, rows = scored("high", HIGH)
-    high = high.model_copy(
-        update={"metrics": high.metrics | {"fid": 3.0, "words": 7.0, "ssim_low": 1.0}}
-    )
-    made = block((high, rows), scored("low", LOW))
-    assert [
-        made.tested(number) for number in ("fid", "words", "ssim_low", "nothing")
-    ] == [None] * 4
+    values = {"ssim": exact_mean(HIGH), "frechet": 3.0, "words": 7.0}
+    more = fidelity_score(model="high", metrics=values, coverage=1.0)
+    low = scored("low", LOW)
+    for metric in ("frechet", "words"):
+        assert not numbers_of(metric, (more, rows), low)["high"].tested
     for fewer in (rows[1:], []):
-        assert block((high, fewer), scored("low", LOW)).tested("ssim") is None, (
-            "rows give another number"
-        )
+        numbers = numbers_of("ssim", (high, fewer), low)
+        assert not numbers["high"].tested, "rows give another number"
+
+
+def models_with_rank(numbers):
+    """The models that have a rank by some number."""
+    return {number.model for number in numbers if as_int(number.rank)}
 
 
 def test_the_best_covered_model_decides_who_is_ranked():
@@ -188,13 +194,13 @@ def test_the_best_covered_model_decides_who_is_ranked():
         )
         for n in (90, 94, 98, 100)
     ]
-    [made] = blocks_of(benchmark("genception"), scores)
-    assert {*made.apart} == {"m90", "m94"}
-    assert {*ranks(made, "gc_at_2")} == {"m98", "m100"}
-    assert {score.model for score in made.order()[:2]} == {"m98", "m100"}
-    [made] = blocks_of(benchmark("genception"), [*scores[:2], control(scores[3])])
-    assert {*made.apart} == {"m100"}
-    assert {*ranks(made, "gc_at_2")} == {"m90", "m94"}
+    numbers = ranked(scores)
+    assert {*reasons_in(numbers)} == {"m90", "m94"}
+    assert models_with_rank(numbers) == {"m98", "m100"}
+    assert {score.model for score in in_order(numbers)[:2]} == {"m98", "m100"}
+    numbers = ranked([*scores[:2], control(scores[3])])
+    assert {*reasons_in(numbers)} == {"m100"}
+    assert models_with_rank(numbers) == {"m90", "m94"}
 
 
 def test_a_model_below_min_coverage_has_no_rank_and_decides_for_no_one():
@@ -213,11 +219,11 @@ def test_a_model_below_min_coverage_has_no_rank_and_decides_for_no_one():
         )
         for n, counted in ((80, 100), (92, 92), (90, 90))
     ]
-    [made] = blocks_of(benchmark("genception"), scores)
+    numbers = ranked(scores)
     reason = (
         "coverage of m80: 80/100 (100 counted) could be scored, and genception.min_coverage asks "
         "for 90%"
     )
-    assert made.apart == {"m80": reason}
-    assert {*ranks(made, "gc_at_2")} == {"m90", "m92"}
-    assert made.order()[-1].model == "m80"
+    assert reasons_in(numbers) == {"m80": reason}
+    assert models_with_rank(numbers) == {"m90", "m92"}
+    assert in_order(numbers)[-1].model == "m80"

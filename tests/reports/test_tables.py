@@ -5,10 +5,9 @@ import json
 
 import pytest
 
-from driftledger.benchmarks.registry import benchmark
 from driftledger.reports import tables
-from driftledger.reports.cells import Cell, ReportTable, markdown
-from driftledger.reports.scores import blocks_of
+from driftledger.scoring.number import Number
+from driftledger.scoring.table import Cell, Table, markdown
 from tests.support.cases import CASES
 from tests.support.ledgers import (
     component,
@@ -18,7 +17,14 @@ from tests.support.ledgers import (
     trac_score,
     varied,
 )
-from tests.support.tables import HOSTILE, assert_inert, lines_of, tables_of, texts
+from tests.support.tables import (
+    HOSTILE,
+    assert_inert,
+    lines_of,
+    ranked,
+    tables_of,
+    texts,
+)
 
 TABLES = CASES / "reports" / "tables"
 MAKERS = {"trac": trac_score, "fidelity": fidelity_score}
@@ -43,13 +49,19 @@ def chains(model, by_category, groups=None, **more):
         }
 
     by_group = {
-        group: means([by_category[name] for name in names], True)
+        group: means([by_category.get(name, {}) for name in names], True)
         for group, names in groups.items()
     }
-    kinds = {"category": by_category, "group": by_group}
-    overall = means(list(by_category.values()), False)
+    numbers = means(list(by_category.values()), False)
+    why = {}
+    for kind, rows in {"category": by_category, "group": by_group}.items():
+        for name, values in rows.items():
+            numbers |= {f"{kind}/{name}/{key}": each for key, each in values.items()}
+            if kind == "category" and not values:
+                why[f"category/{name}/gc_at_2"] = "no chain reached T"
+    details = {"groups": groups}
     return genception_score(
-        model=model, metrics=overall, groups=kinds, details={"groups": groups}, **more
+        model=model, numbers=numbers, why=why, details=details, **more
     )
 
 
@@ -69,7 +81,7 @@ def genception():
             for name, value in zip(("living", "objects", "text"), gc, strict=True)
         }
         for name, value in zip(plain, frechet, strict=False):
-            plain[name]["frechet_eye_at_2"] = value
+            plain[name]["frechet_at_2"] = value
         return plain
 
     return [
@@ -175,7 +187,6 @@ def test_a_model_without_a_category_has_no_overall_value_and_rank():
 
 def test_generators_stand_side_by_side_by_category_each_ranked_by_itself():
     """Table 4; what compare does not rank has no rank, and a note says why."""
-    spec = benchmark("genception")
     less = {"scored": 9, "total": 10, "coverage": 0.9}
     scores = [
         *(
@@ -188,17 +199,17 @@ def test_generators_stand_side_by_side_by_category_each_ranked_by_itself():
             for name, value in (("a", 0.2), ("b", 0.3))
         ),
     ]
-    [table] = tables.generators_tables(spec, list(blocks_of(spec, scores)))
+    [table] = tables.generators_tables(ranked(scores))
     head, living, *_, rank, coverage = texts(table)
     assert head == ["", "a · one", "a · two", "b · one", "b · two", "sparse · one"]
     assert living == ["living", "0.900", "0.200", "0.100", "0.300", "0.900"]
     assert rank == ["overall rank by value", "1", "2", "2", "1", "–"]
     assert coverage == ["coverage", "1.000", "1.000", "1.000", "1.000", "0.900"]
     assert "90.0%" in table.notes[0]
-    assert list(tables.generators_tables(spec, list(blocks_of(spec, scores[:2])))) == []
+    assert list(tables.generators_tables(ranked(scores[:2]))) == []
 
 
-TABLE = ReportTable(
+TABLE = Table(
     "A title, 50 %",
     ["", "top-1", "x_1"],
     [
@@ -231,11 +242,11 @@ def test_a_table_is_markdown():
 
 
 def test_hostile_names_do_nothing():
-    score = chains(
-        "a",
-        {HOSTILE: {"gc_at_2": 0.5}, "plain": {"gc_at_2": 0.7}},
-        {HOSTILE: [HOSTILE]},
-    )
+    score = chains("a", {"plain": {"gc_at_2": 0.7}}, {HOSTILE: [HOSTILE]})
+    for kind in ("category", "group"):
+        score.numbers.append(
+            Number(metric="gc", t=2, group_kind=kind, group=HOSTILE, value=0.5)
+        )
     lines = lines_of([score])
     assert_inert(lines)
     assert any("cmd" in line for line in lines)

@@ -1,24 +1,34 @@
 """The tables of a benchmark, as the leaderboard's Markdown has them."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from markdown_it import MarkdownIt
 
-from driftledger.benchmarks.registry import benchmark
-from driftledger.reports import tables
-from driftledger.reports.cells import ReportTable, markdown
-from driftledger.reports.scores import RowsOf, blocks_of
+from driftledger.reports import blocks, tables
+from driftledger.reports.blocks import Block
+from driftledger.reports.scores import RowsOf, no_rows
+from driftledger.reports.tests import with_ranks
+from driftledger.scoring.frame import frame, rows_in
 from driftledger.scoring.score import Score
+from driftledger.scoring.table import Table, markdown
 
 HOSTILE = "=cmd()|<img src=x>[a](http://x)`\x1b[31m\n# `*"
 
 
-def tables_of(
-    scores: Sequence[Score], rows_of: RowsOf = lambda score: ()
-) -> Sequence[ReportTable]:
-    """The tables of the one block that these scores are."""
-    [block] = blocks_of(benchmark(scores[0].benchmark), scores, rows_of)
-    return tables.tables_of(block)
+def ranked(scores: Sequence[Score], rows_of: RowsOf = no_rows) -> list[Any]:
+    """The numbers of scores with their ranks."""
+    return rows_in(with_ranks(frame(scores), rows_of))
+
+
+def blocks_of(scores: Sequence[Score], rows_of: RowsOf = no_rows) -> list[Block]:
+    """The scores of each setup."""
+    return list(blocks.blocks_of(ranked(scores, rows_of), rows_of))
+
+
+def tables_of(scores: Sequence[Score], rows_of: RowsOf = no_rows) -> Sequence[Table]:
+    """The tables of the one setup that these scores are of."""
+    return tables.tables_of(ranked(scores, rows_of))
 
 
 def lines_of(scores: Sequence[Score]) -> list[str]:
@@ -26,7 +36,7 @@ def lines_of(scores: Sequence[Score]) -> list[str]:
     return [line for table in tables_of(scores) for line in markdown(table)]
 
 
-def texts(table: ReportTable) -> list[list[str]]:
+def texts(table: Table) -> list[list[str]]:
     """Its head and its rows, as people read them, but for what is bold."""
     return [list(table.head), *(list(map(str, row)) for row in table.rows)]
 

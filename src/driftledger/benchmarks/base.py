@@ -9,7 +9,7 @@ and what scores is imported when it is used: the command line starts without it.
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
@@ -39,6 +39,7 @@ from driftledger.scoring.score import (
     answer_as,
     base_key,
 )
+from driftledger.scoring.table import Table
 
 if TYPE_CHECKING:
     from driftledger.benchmarks.scoring import Scored, Scoring
@@ -178,38 +179,8 @@ UNREAD_COUNTS = Rule(
 """The rule that holds of every benchmark."""
 
 
-NOTHING = "–"
-"""The text of a cell without a value."""
-
-
-class ShownValue(NamedTuple):
-    """A number in a table that only one benchmark has."""
-
-    value: float | None
-    score: Score | None = None
-    """The score that has it; None where several scores went in."""
-    number: str = ""
-    """Its name, as in :meth:`~driftledger.scoring.score.Score.numbers`; empty for what only
-    ``details`` hold."""
-    digits: int = 2
-    more: str = ""
-    """Words in brackets after it."""
-    signed: bool = False
-    """Whether a plus sign is written."""
-
-
-class BenchmarkTable(NamedTuple):
-    """A table that only one benchmark has. The first column names the rows."""
-
-    title: str
-    """What it shows, and which table or figure of a paper it follows."""
-    head: Sequence[str]
-    rows: Sequence[Sequence[ShownValue | str]]
-    name: str
-    """Its place on the site; no other table of the same data and components has it."""
-    notes: Sequence[str] = ()
-    sums: Sequence[str] = ()
-    """Names of the rows that sum up others."""
+PaperTables: TypeAlias = Mapping[str, Mapping[str, Place]]
+"""Title of a table with a row per model → head of a column → the place of its numbers."""
 
 
 class Scatter(NamedTuple):
@@ -241,34 +212,6 @@ def over_t(score: Score, metric: str) -> dict[int, Number]:
     return {number.t: number for number in numbers if number.t is not None}
 
 
-@dataclass(frozen=True)
-class Layout:
-    """The way in which the report shows scores; metrics are named by their keys in the table."""
-
-    glance: tuple[str, ...] = ()
-    """Those that the leaderboard shows at a glance; the first of the table if it is empty."""
-    across: tuple[str, ...] = ()
-    """Those with a table each that sets all data and components side by side; those at a glance if
-    it is empty."""
-    tables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """Title of a table with a row per model → head of a column → its number, as in
-    :meth:`~driftledger.scoring.score.Score.numbers`. The first table also gets a column for each
-    metric that no table names. Empty: one table with a column per metric. Of a family over t the
-    first table has the last, and a further one of such families alone each t."""
-    left_out: tuple[str, ...] = ()
-    """Those that these tables leave out."""
-    groups: Mapping[str, str] = field(default_factory=dict)
-    """Kind of groups with a table per metric, a row per group and a column per model → what is
-    added to the title of the first: where the paper has it."""
-    means_of_groups: str = ""
-    """Kind of groups that average those of ``groups``, with members in ``details["groups"]``; their
-    means and ranks are rows of the same tables."""
-    bars: tuple[str, ...] = ()
-    """Those with bars in one figure; the first headline if it is empty."""
-    group_bars: Mapping[str, str] = field(default_factory=dict)
-    """Kind of groups → the metric that a figure shows for each group."""
-
-
 class Benchmark(ABC):
     """The specification of a benchmark.
 
@@ -295,7 +238,17 @@ class Benchmark(ABC):
     unfair: ClassVar[tuple[Rule, ...]] = ()
     flagged: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     """Words of a flag → the rows of the table that it concerns alone, by their keys."""
-    layout: ClassVar[Layout] = Layout()
+    paper_tables: ClassVar[PaperTables] = {}
+    """The tables of the paper. The first one also gets a column for each metric that is shown in
+    tables and that none of them names. Empty: one table with a column per metric."""
+    group_tables: ClassVar[Mapping[str, str]] = {}
+    """Kind of groups with a table per metric, a row per group and a column per model → what is
+    added to the title of the first: where the paper has it."""
+    means_of_groups: ClassVar[str] = ""
+    """Kind of groups that average those of the first such kind, with members in
+    ``details["groups"]``; their means and ranks are rows of the same tables."""
+    group_bars: ClassVar[tuple[str, ...]] = ()
+    """Kinds of groups with a figure of the first metric."""
     lines: ClassVar[tuple[Lines, ...]] = ()
     """Figures beside those of metrics over t, or in place of one of the same name."""
     first_look: ClassVar[Mapping[str, object]] = {}
@@ -403,10 +356,6 @@ class Benchmark(ABC):
                     values[key] = score.metrics[key]
         return values
 
-    @property
-    def glanced(self) -> tuple[str, ...]:
-        """The keys of the metrics that the leaderboard shows at a glance."""
-        return self.layout.glance or (self.metrics.first.key,)
 
     def headline(self, score: Score) -> tuple[str, float | None]:
         """Return the first headline of a score; the key of the first metric if it has none."""
@@ -515,8 +464,8 @@ class Benchmark(ABC):
             return None
         return score.metrics.get(key)
 
-    def tables(self, scores: Scores) -> Iterator[BenchmarkTable]:
-        """Yield tables beside those that :attr:`layout` names, of scores on the same data."""
+    def tables(self, scores: Scores) -> Iterator[Table]:
+        """Yield tables that only this benchmark has, of scores on the same data."""
         return iter(())
 
     def notes(self, scores: Scores) -> Iterator[str]:

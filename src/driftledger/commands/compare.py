@@ -25,8 +25,8 @@ from driftledger.ledger.published import check_scores
 from driftledger.ledger.sources import Sources, find_source
 from driftledger.metrics.paired import POWER
 from driftledger.project.project import Project
-from driftledger.reports.cells import ReportTable, markdown
 from driftledger.scoring.metric import Metric
+from driftledger.scoring.table import Table, markdown
 
 _UNFAIR = "not comparable: not all of this may be ranked; see 'unfair', or use --anyway"
 _FAIR = "comparable: nothing but what is compared differs that would move these numbers"
@@ -196,7 +196,7 @@ def _around(comparison: Comparison) -> tuple[list[str], list[str]]:
     return head, foot
 
 
-def _table(pair: ScorePair, comparison: Comparison, most: int) -> ReportTable:
+def _table(pair: ScorePair, comparison: Comparison, most: int) -> Table:
     """Return ``regions is better than blind by 0.61 [0.58, 0.63] in GC@5``, with the ranked
     metrics, remarks, and what changed."""
     a, b = sides = comparison.sides
@@ -249,7 +249,7 @@ def _table(pair: ScorePair, comparison: Comparison, most: int) -> ReportTable:
         notes += [f"  {changed}" for changed in _furthest(changes, most)]
     at = f"; {b} at {pair.multiples}" if pair.multiples else ""
     better_by = f"better by [{comparison.confidence:.0%} interval]"
-    return ReportTable(
+    return Table(
         f"{pair.name}{sentence}{at}",
         ["", a, b, better_by, _SHOWS, "N"],
         rows=rows,

@@ -1,7 +1,7 @@
 """What a run ends with: the models at a glance, and where to look further."""
 
 import shlex
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
 from rich.text import Text
@@ -12,12 +12,10 @@ from driftledger.core.errors import DriftledgerError, first_few
 from driftledger.core.text import for_line
 from driftledger.ledger.lineage import place_of
 from driftledger.project.project import Project
-from driftledger.reports.cells import Cell, ReportTable, interval
 from driftledger.scoring.metric import COVERAGE
-from driftledger.scoring.score import ALARM
-
-if TYPE_CHECKING:
-    from driftledger.reports.scores import Parts
+from driftledger.scoring.number import NumberName
+from driftledger.scoring.score import ALARM, Score
+from driftledger.scoring.table import CONTROLS, MODELS, Cell, Table
 
 _COLUMNS = 5
 """Of the closing table; more follow in a second one below it."""
@@ -29,14 +27,15 @@ def show_scores(project: Project) -> list[str]:
 
     Return a sentence about each model that lacks scores or a rank.
     """
-    from driftledger.reports.leaderboard import overview
+    from driftledger.reports.leaderboard import at_a_glance, overview
     from driftledger.reports.report import SITE
     from driftledger.reports.scores import (
-        by_benchmark,
         rows_reader,
         selected_scores,
         what_is_lacking,
     )
+    from driftledger.reports.tests import with_ranks
+    from driftledger.scoring.frame import frame, rows_in
     from driftledger.tracking.store import where_to_look
 
     try:
@@ -44,23 +43,16 @@ def show_scores(project: Project) -> list[str]:
     except DriftledgerError as error:
         show(for_line(f"no scores to show: {error}"))
         return []
-    parts = by_benchmark(scores, rows_reader(project))
-    shown = overview(parts, every=True)
+    numbers = rows_in(with_ranks(frame(scores), rows_reader(project)))
+    shown = overview(numbers, every=True)
     further = []
     if shown is not None:
-        show(glance(shown, parts))
-        numbers = [(each.score, each.number) for each in _cells(shown) if each.score]
-        for score, key in numbers[:1]:
-            run = next(each for each in project.combinations if each.shows(score.keys))
-            same = [
-                each
-                for each in scores
-                if each.model == score.model and key in each.metrics
-            ]
-            number = key
-            if len(same) > 1:
-                number = f"{place_of(benchmark(score.benchmark), score.keys)}/{key}"
-            further = [f"next: driftledger audit {shlex.quote(f'{run.path}:{number}')}"]
+        columns = at_a_glance(numbers).values()
+        data = dict.fromkeys(str(own[0].data) for own in columns)
+        show(glance(shown, [*data]))
+        cells = [cell for cell in _cells(shown) if cell.score]
+        if cells:
+            further = [f"next: driftledger audit {_target(project, cells[0], scores)}"]
     pages = f"report: {project.root / SITE / 'index.html'}"
     print(
         "\n".join(
@@ -74,12 +66,27 @@ def show_scores(project: Project) -> list[str]:
     return what_is_lacking(project, scores)
 
 
-def glance(shown: ReportTable, parts: "Parts") -> RenderableType:
-    """Lay the overview of the leaderboard out for a terminal: controls and unranked models below
-    the others."""
-    from driftledger.reports.leaderboard import at_a_glance, by_kind
+def _target(project: Project, cell: Cell, scores: Sequence[Score]) -> str:
+    """Return the run and the number of a cell, as ``audit`` reads them."""
+    score = cell.score
+    place = cell.place
+    assert score is not None
+    assert place is not None
+    run = next(each for each in project.combinations if each.shows(score.keys))
+    number = str(NumberName(*place))
+    same = [each for each in scores if each.model == score.model and each.find(*place)]
+    if len(same) > 1:
+        number = f"{place_of(benchmark(score.benchmark), score.keys)}/{number}"
+    return shlex.quote(f"{run.path}:{number}")
 
-    kinds = by_kind(shown, parts)
+
+def glance(shown: Table, data: Sequence[str]) -> RenderableType:
+    """Lay the overview of the leaderboard out for a terminal: controls and unranked models below
+    the others.
+
+    Args:
+        data: the names of what it is over.
+    """
     tables = list[RenderableType]()
     for at in range(1, len(shown.head), _COLUMNS):
         heads = shown.head[at : at + _COLUMNS]
@@ -89,8 +96,8 @@ def glance(shown: ReportTable, parts: "Parts") -> RenderableType:
                 map(line, head.replace(" / ", "\xa0/\xa0").split(" "))
             )
             column.vertical = "bottom"
-        for kind, rows in kinds.items():
-            if kind != "models":
+        for kind, rows in shown.by_kind.items():
+            if kind != MODELS:
                 drawn.add_row(line(f"{kind}:", QUIET))
             for row in rows:
                 shown_here = row[at : at + _COLUMNS]
@@ -102,35 +109,33 @@ def glance(shown: ReportTable, parts: "Parts") -> RenderableType:
             "models that share a letter cannot be told apart; ± is half the interval; an uneven "
             "one is printed whole"
         )
-    data = dict.fromkeys(column.block.scores[0].on for column in at_a_glance(parts))
-    where = f"on {first_few([*data], 10)}; reports/leaderboard.md has all"
-    notes.append(
-        f"controls ignore the sample; {where}" if "controls" in kinds else where
-    )
-    styled = (line(each, HEAD if ALARM in each else QUIET) for each in notes)
+    where = f"on {first_few(data, 10)}; reports/leaderboard.md has all"
+    if CONTROLS in shown.by_kind:
+        where = f"controls ignore the sample; {where}"
+    styled = (line(each, HEAD if ALARM in each else QUIET) for each in [*notes, where])
     return Group(*tables[:-1], *styled)
 
 
-def _cells(shown: ReportTable) -> list[Cell]:
+def _cells(shown: Table) -> list[Cell]:
     """List the cells of a table that are numbers, row by row."""
     return [each for row in shown.rows for each in row if isinstance(each, Cell)]
 
 
-def _in_terminal(each: Cell | str) -> Text:
+def _in_terminal(cell: Cell | str) -> Text:
     """Show a name; or a number over half its interval, the interval if it is lopsided, and a
     coverage below 1."""
-    if isinstance(each, str) or each.score is None:
-        return line(each if isinstance(each, str) else each.text)
-    score = each.score
-    key = each.number
-    metric = benchmark(score.benchmark).metric(key)
-    ends = score.interval(key)
-    texts = [line(str(each._replace(more="")), HEAD if each.bold else "")]
-    if metric is not None and ends is not None:
-        shown = f"±{(ends.high - ends.low) / 2:.{metric.digits}f}"
-        lopsided = ends.low + ends.high - 2 * score.metrics[key]
-        if round(lopsided, metric.digits):
-            shown = interval(score.metrics, key, metric.digits)
+    if isinstance(cell, str) or cell.score is None or cell.place is None:
+        return line(cell if isinstance(cell, str) else cell.text)
+    score = cell.score
+    texts = [line(str(cell._replace(more="")), HEAD if cell.bold else "")]
+    number = score.find(*cell.place)
+    if number is not None and number.value is not None and number.interval is not None:
+        digits = benchmark(score.benchmark).metrics[number.metric].digits
+        low, high = number.interval
+        shown = f"±{(high - low) / 2:.{digits}f}"
+        lopsided = low + high - 2 * number.value
+        if round(lopsided, digits):
+            shown = f"{low:.{digits}f}–{high:.{digits}f}"
         texts.append(line(shown, QUIET))
     if score.coverage != 1:
         texts.append(line(f"{score.coverage:.{COVERAGE.digits}f}", QUIET))

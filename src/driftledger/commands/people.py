@@ -137,10 +137,14 @@ def _choice(
     """
     from driftledger.benchmarks.fidelity.ratings import choose
     from driftledger.core.errors import ConfigError
+    from driftledger.reports.blocks import by_benchmark
     from driftledger.reports.ratings import model_spreads
-    from driftledger.reports.scores import by_benchmark, rows_reader, selected_scores
+    from driftledger.reports.scores import rows_reader, selected_scores
+    from driftledger.reports.tests import with_ranks
+    from driftledger.scoring.frame import frame, rows_in
 
-    parts = by_benchmark(selected_scores(project), rows_reader(project))
+    numbers = rows_in(with_ranks(frame(selected_scores(project))))
+    parts = by_benchmark(numbers, rows_reader(project))
     spreads = model_spreads([*chain.from_iterable(parts.values())], dataset)
     if not spreads:
         raise ConfigError(

@@ -22,9 +22,10 @@ import numpy as np
 from driftledger.benchmarks.base import Lines, Scatter, over_t
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.text import for_line
-from driftledger.reports.scores import Block
+from driftledger.reports.blocks import Block
 from driftledger.reports.tables import direction, title_of
 from driftledger.scoring.metric import COSTS, Metric
+from driftledger.scoring.number import NumberName
 from driftledger.scoring.score import Score, base_key
 
 if TYPE_CHECKING:
@@ -144,9 +145,8 @@ def figures_of(block: Block, series: SeriesOf) -> Iterator[Drawing]:
     spec = block.spec
     scores = block.scores
     bars = []
-    for metric in spec.metrics:
-        if metric.key in spec.layout.bars:
-            bars += spec.keys_of(metric, *scores)
+    for metric in spec.metrics.shown("bars"):
+        bars += spec.keys_of(metric, *scores)[-1:]
     headline = list(chain.from_iterable(map(spec.headlines, scores)))[:1]
     for key in bars or headline:
         if barred := spec.metric(key):
@@ -169,10 +169,8 @@ def figures_of(block: Block, series: SeriesOf) -> Iterator[Drawing]:
             yield from _lines(block, series, Lines(curve, title, "iteration t", points))
     for own_lines in spec.lines:
         yield from _lines(block, series, own_lines)
-    for kind, name in spec.layout.group_bars.items():
-        for metric in spec.metrics:
-            if metric.key == name:
-                yield from _groups(block, kind, metric)
+    for kind in spec.group_bars:
+        yield from _groups(block, kind, spec.metrics.first)
     for scatter in chain(spec.figures(block.order()), _against_cost(block, headline)):
         if block.values(scatter.x).keys() & block.values(scatter.y).keys():
             yield _scatter(block, series, scatter)
@@ -233,7 +231,7 @@ def _bars(block: Block, series: SeriesOf, metric: Metric, key: str) -> Drawing:
     note = _about(
         block, letters, intervals="whiskers" if any(intervals.values()) else ""
     )
-    title = f"{block.spec.title}: {title_of(metric, key)}"
+    title = f"{block.spec.title}: {title_of(metric, NumberName.read(key).t)}"
     size = (_WIDE, 0.4 + 0.26 * len(labels))
     return Drawing(f"bars_{key}", title, note=note, draw=draw, size=size)
 
@@ -390,7 +388,7 @@ def _groups(block: Block, kind: str, metric: Metric) -> Iterator[Drawing]:
         most = max(most, *(abs(value) for value in row if value is not None))
     yield matrix(
         f"{kind}_{last}",
-        f"{spec.title}: {title_of(metric, last)} by {kind}",
+        f"{spec.title}: {title_of(metric, NumberName.read(last).t)} by {kind}",
         rows=names,
         columns=[score.model for score in scores],
         values=values,

@@ -14,10 +14,10 @@ from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.metrics.correlation import FEWEST, fisher_interval
 from driftledger.project.catalogue import CorrelationSettings
 from driftledger.project.presets import OWN
-from driftledger.reports.cells import Cells, ReportTable
+from driftledger.reports.blocks import Block
 from driftledger.reports.charts import Drawing, matrix, short
 from driftledger.reports.ratings import estimated, rating_tables
-from driftledger.reports.scores import Block
+from driftledger.scoring.table import Cells, Table
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
@@ -31,7 +31,7 @@ class Correlation(NamedTuple):
     """The page of the report about correlation."""
 
     lead: str
-    tables: Sequence[ReportTable]
+    tables: Sequence[Table]
     picture: Drawing
 
 
@@ -56,7 +56,7 @@ def correlation(settings: CorrelationSettings, blocks: Sequence[Block]) -> Corre
         "correlation.models of params.yaml."
     )
     rows = list(_rows(values, settings.confidence))
-    table = ReportTable(
+    table = Table(
         "Our headlines and published benchmarks",
         ["", "", "models", "Pearson's r", "Spearman's ρ"],
         rows=rows,

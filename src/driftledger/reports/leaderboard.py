@@ -1,33 +1,46 @@
-"""Every benchmark's models side by side: tables as in the papers for people, one row per value for
+"""Every benchmark's models side by side: tables as in the papers for people, one row per number for
 programs."""
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from driftledger.benchmarks.base import Benchmark
+from pandas import DataFrame
+
+from driftledger.benchmarks.registry import benchmarks
 from driftledger.core.grouping import grouped
 from driftledger.core.text import for_cell
-from driftledger.reports.cells import (
-    Cell,
-    Cells,
-    ReportTable,
-    interval,
-    markdown,
-    name_cell,
-)
-from driftledger.reports.scores import Block, Parts, best_first
 from driftledger.reports.tables import (
+    Columns,
+    Numbers,
+    best_first,
     bounds,
+    cell_of,
+    columns_of,
     generators_tables,
+    interval,
     misplaced,
+    models_table,
+    names_of,
     notes_on_costs,
+    notes_on_marks,
+    reasons_in,
+    spec_of,
     tables_of,
-    title_of,
 )
-from driftledger.reports.tests import with_ranks
-from driftledger.scoring.frame import PLACE, SETUP, csv_of, frame
+from driftledger.reports.tests import metric_of
+from driftledger.scoring.frame import (
+    PLACE,
+    SETUP,
+    as_int,
+    by_setup,
+    csv_of,
+    rows_in,
+    scores_in,
+)
 from driftledger.scoring.metric import COSTS, COVERAGE, Metric
 from driftledger.scoring.score import ALARM, Score, marks_of
+from driftledger.scoring.table import Cell, Table, markdown
 
 T = TypeVar("T")
 
@@ -56,22 +69,67 @@ class ReportSection(NamedTuple):
 
     title: str
     name: str
-    tables: Sequence[ReportTable]
-    block: Block | None = None
-    """None where several blocks are side by side."""
-    scored: str = ""
-    """How much of each was scored."""
+    tables: Sequence[Table]
+    scores: Sequence[Score] = ()
+    """Those of its setup; none where several setups are side by side."""
     absent: Sequence[str] = ()
     """What has no value or no rank, and why, with the models that this is true of."""
     flags: Sequence[str] = ()
     """What a reader must know about the numbers, with the models that this is true of."""
 
+    @property
+    def scored(self) -> str:
+        """How much of each score was scored."""
+        counts = ", ".join(f"{score.model} {score.how_many}" for score in self.scores)
+        return f"Scored: {counts}."
 
-def scores_of(parts: Parts) -> list[Score]:
-    """List the scores of all benchmarks."""
-    return [
-        score for blocks in parts.values() for block in blocks for score in block.scores
-    ]
+
+def by_benchmark(numbers: Numbers) -> Iterator[Numbers]:
+    """Yield the numbers of each benchmark that has some, in the order of the benchmarks."""
+    for spec in benchmarks():
+        own = [number for number in numbers if number.benchmark == spec.name]
+        if own:
+            yield own
+
+
+def sections(numbers: Numbers) -> Iterator[ReportSection]:
+    """Yield a benchmark's tables: those across setups, then those of each setup."""
+    spec = spec_of(numbers)
+    setups = by_setup(numbers)
+    across = [*generators_tables(numbers)]
+    if len(setups) > 1:
+        across = [*side_by_side(numbers), *across]
+    if across:
+        title = f"{spec.name}, side by side"
+        yield ReportSection(title, f"{spec.name}-across", tables=across)
+    for part in setups:
+        scores = scores_in(part)
+        names = names_of(part)
+        flags = [(flag, score.model) for score in scores for flag in score.flags]
+        yield ReportSection(
+            f"{spec.name} on {' · '.join(names)}",
+            "-".join([spec.name, *names]),
+            tables=tables_of(part),
+            scores=scores,
+            absent=[*_absent(part)],
+            flags=[f"{models}: {flag}" for flag, models in _with_models(flags, scores)],
+        )
+
+
+def _absent(part: Numbers) -> Iterator[str]:
+    """Say which numbers have no value and which models no rank, and why."""
+    reasons = []
+    for number in part:
+        if not math.isnan(number.value):
+            continue
+        title = metric_of(number).titled(as_int(number.t))
+        if number.group:
+            title += f" of {number.group}"
+        reasons.append(((title, number.why), number.model))
+    for (title, why), models in _with_models(reasons, scores_in(part)):
+        yield f"No {title} ({models}): {why}."
+    for model, why in reasons_in(part).items():
+        yield f"No rank ({model}): {why}."
 
 
 def _with_models(
@@ -84,201 +142,127 @@ def _with_models(
         yield thing, "all models" if len(members) == count > 1 else models
 
 
-def sections(spec: Benchmark, blocks: Sequence[Block]) -> Iterator[ReportSection]:
-    """Yield a benchmark's tables: those across blocks, then those of each block."""
-    across = list(generators_tables(spec, blocks))
-    if len({block.on for block in blocks}) > 1:
-        across = [*side_by_side(spec, blocks), *across]
-    if across:
-        yield ReportSection(
-            f"{spec.name}, side by side", f"{spec.name}-across", tables=across
-        )
-    for block in blocks:
-        scores = block.scores
-        reasons = []
-        flags = []
-        for score in scores:
-            reasons += [
-                (reason, score.model) for reason in sorted(score.absent.items())
-            ]
-            flags += [(flag, score.model) for flag in score.flags]
-        absent = []
-        for (key, why), models in _with_models(reasons, scores):
-            absent.append(f"No {spec.titled(key)} ({models}): {why}.")
-        for model, why in block.apart.items():
-            absent.append(f"No rank ({model}): {why}.")
-        scored = ", ".join(f"{score.model} {score.how_many}" for score in scores)
-        yield ReportSection(
-            block.title,
-            block.name,
-            tables=tables_of(block),
-            block=block,
-            scored=f"Scored: {scored}.",
-            absent=absent,
-            flags=[f"{models}: {flag}" for flag, models in _with_models(flags, scores)],
-        )
-
-
-class MetricColumn(NamedTuple):
-    """A metric on one data through the same components."""
-
-    metric: Metric
-    key: str
-    head: str
-    block: Block
-
-
-def _columns(
-    spec: Benchmark, blocks: Sequence[Block], metric: Metric
-) -> Iterator[MetricColumn]:
-    """Yield a column per data and components on which some model has the metric."""
-    for block in blocks:
-        key = spec.shown_key(metric, block.scores)
-        if key is not None:
-            yield MetricColumn(metric, key, head=title_of(metric, key), block=block)
-
-
-def _table(
-    title: str, columns: Sequence[MetricColumn], name: str, note: str
-) -> ReportTable:
-    """Make a table with a row per model, the best by the first column first.
-
-    Values have their intervals, and coverages below 1.
-    """
-    cells_by_column = []
-    notes = []
-    apart_notes = []
-    scores = dict[str, Score]()
-    for metric, key, head, block in columns:
-        cells = dict(block.cells(key))
-        for score in block.scores:
-            scores.setdefault(score.model, score)
-            made = cells[score.model]
-            if made.value is None or key in COSTS:
-                continue
-            details = [interval(score.metrics, key, metric.digits)]
-            if score.coverage != 1:
-                details.append(f"coverage {score.coverage:.{COVERAGE.digits}f}")
-            details.append(bounds(block, score, key))
-            more = "; ".join(filter(None, details))
-            cells[score.model] = made._replace(more=more, deviation="")
-            if score.model in block.apart:
-                why = block.apart[score.model]
-                apart_notes.append(f"{head} of {score.model} has no rank: {why}.")
-        notes += misplaced(block, key, head)
-        cells_by_column.append(cells)
-    first = columns[0]
-    ranked = {}
-    for model, made in cells_by_column[0].items():
-        if made.value is not None and model not in first.block.apart:
-            ranked[model] = made.value
-    rows = []
-    for score in best_first(list(scores.values()), ranked, first.metric.is_higher):
-        row = [cells.get(score.model, Cell()) for cells in cells_by_column]
-        rows.append([name_cell(score), *row])
-    head_row = ["", *(column.head for column in columns)]
-    return ReportTable(
-        title, head_row, rows=rows, notes=[note, *notes, *apart_notes], name=name
-    )
-
-
-def at_a_glance(parts: Parts, *, every: bool = False) -> list[MetricColumn]:
+def at_a_glance(numbers: Numbers, *, every: bool = False) -> Columns:
     """Return the first headlines of each benchmark, on all data and through all components.
 
     Unless ``every``, they are on those alone that come first.
     """
-    chosen = []
-    for spec, blocks in parts.items():
-        for metric in spec.metrics:
-            if metric.key not in spec.glanced:
-                continue
-            columns = list(_columns(spec, blocks, metric))
+    glanced = {}
+    for own in by_benchmark(numbers):
+        spec = spec_of(own)
+        for metric in spec.metrics.glanced:
+            columns = [*_by_setup(own, metric)]
             if not every:
                 columns = columns[:1]
-            names = [name for column in columns for name in set(column.block.names)]
-            for column in columns:
-                head = f"{spec.title} {column.head}"
-                own = [
-                    name
-                    for name in column.block.names
-                    if names.count(name) < len(columns)
-                ]
-                if own:
-                    head += f" ({' · '.join(own)})"
-                chosen.append(column._replace(head=head))
-    return chosen
+            names: list[str] = []
+            for _, column in columns:
+                names += set(names_of(column))
+            for head, column in columns:
+                apart = [n for n in names_of(column) if names.count(n) < len(columns)]
+                title = f"{spec.title} {head}"
+                if apart:
+                    title += f" ({' · '.join(apart)})"
+                glanced[title] = column
+    return glanced
 
 
-def overview(parts: Parts, *, every: bool = False) -> ReportTable | None:
+def _by_setup(numbers: Numbers, metric: Metric) -> Iterator[tuple[str, list[Any]]]:
+    """Yield head and numbers of a metric for each setup in which some model has it."""
+    for part in by_setup(numbers):
+        yield from columns_of(part, [metric]).items()
+
+
+def overview(numbers: Numbers, *, every: bool = False) -> Table | None:
     """Return one row per model, a column for each of :func:`at_a_glance`; None without any."""
-    columns = at_a_glance(parts, every=every)
+    columns = at_a_glance(numbers, every=every)
     if not columns:
         return None
-    data = "; ".join(f"{column.head}: {column.block.on}" for column in columns)
+    data = "; ".join(
+        f"{head}: {' · '.join(names_of(own))}" for head, own in columns.items()
+    )
     note = (
         f"Higher is better unless a column says otherwise; in brackets {BRACKETS}. {LETTERS} "
         f"{data}."
     )
-    # more than the costs of one benchmark would not fit a screen
     notes = []
-    for block in [column.block for column in columns]:
-        if notes := notes_on_costs(block.scores):
-            for metric in block.costs:
-                head = f"{block.spec.title} {metric.title}"
-                columns.append(MetricColumn(metric, metric.key, head=head, block=block))
+    for own in columns.values():
+        notes = notes_on_costs(scores_in(own))
+        if notes:  # more than the costs of one benchmark would not fit a screen
+            columns = columns | _costs(numbers, own)
             break
-    table = _table("At a glance", columns, name="overview", note=note)
-    return table._replace(notes=[*table.notes, *_alarms(parts), *notes])
+    table = _detailed("At a glance", columns, note)
+    notes = [*table.notes, *_alarms(numbers), *notes]
+    return table._replace(name="overview", notes=notes)
 
 
-def _alarms(parts: Parts) -> list[str]:
+def _costs(numbers: Numbers, own: Numbers) -> Columns:
+    """Return the costs of the setup of some numbers."""
+    costs = {}
+    for part in by_setup(numbers):
+        if part[0].benchmark == own[0].benchmark and names_of(part) == names_of(own):
+            for head, column in columns_of(part, [*COSTS.values()]).items():
+                costs[f"{spec_of(own).title} {head}"] = column
+    return costs
+
+
+def _alarms(numbers: Numbers) -> list[str]:
     """Return a line for each model and benchmark with alarms."""
     lines = []
-    for score in scores_of(parts):
+    for score in scores_in(numbers):
         alarms = "; ".join(flag for flag in score.flags if flag.startswith(ALARM))
         if alarms:
             lines.append(f"{score.model}, {score.benchmark} on {score.on}: {alarms}")
     return [*dict.fromkeys(lines)]  # encoders may score the same replies
 
 
-def by_kind(table: ReportTable, parts: Parts) -> dict[str, list[Cells]]:
-    """Group the rows of a table of models as ``models``, ``not ranked`` and ``controls``.
-
-    Some of them may be absent.
-    """
-    kind_of = dict[str, str]()
-    for column in at_a_glance(parts):
-        kind_of |= dict.fromkeys(column.block.apart, "not ranked")
-    for score in scores_of(parts):
-        if score.is_control:
-            kind_of[score.model] = "controls"
-    kinds: dict[str, list[Cells]] = {}
-    for kind in ("models", "not ranked", "controls"):
-        rows = [
-            row for row in table.rows if kind_of.get(_text(row[0]), "models") == kind
-        ]
-        if rows:
-            kinds[kind] = rows
-    return kinds
-
-
-def _text(cell: Cell | str) -> str:
-    return cell if isinstance(cell, str) else cell.text
-
-
-def side_by_side(spec: Benchmark, blocks: Sequence[Block]) -> Iterator[ReportTable]:
+def side_by_side(numbers: Numbers) -> Iterator[Table]:
     """Yield a table of a benchmark's metrics on all data and through all components, if any."""
-    columns = []
-    for metric in spec.metrics:
-        if metric.key in (spec.layout.across or spec.glanced):
-            for column in _columns(spec, blocks, metric):
-                columns.append(
-                    column._replace(head=f"{column.head} on {column.block.on}")
-                )
+    spec = spec_of(numbers)
+    columns = {}
+    for metric in spec.metrics.shown("across") or spec.metrics.glanced:
+        for head, own in _by_setup(numbers, metric):
+            columns[f"{head} on {' · '.join(names_of(own))}"] = own
     if columns:
         title = f"{spec.title} on all data, through all components"
         note = f"Each column has its own ranks; in brackets {BRACKETS}."
-        yield _table(title, columns, name=spec.name, note=note)
+        yield _detailed(title, columns, note)._replace(name=spec.name)
+
+
+def _detailed(title: str, columns: Columns, note: str) -> Table:
+    """Return a table with a row per model, the best by the first column first.
+
+    Values have their intervals, coverages below 1 and bounds.
+    """
+    cells = {}
+    notes = [note]
+    apart = {}
+    marked = []
+    for head, numbers in columns.items():
+        cells[head] = {number.model: _detailed_cell(number) for number in numbers}
+        notes += misplaced(numbers, head)
+        marked += [(head, number) for number in numbers]
+        for model, why in reasons_in(numbers).items():
+            if numbers[0].metric not in COSTS:
+                apart[f"{head} of {model} has no rank: {why}."] = model
+    notes += [*notes_on_marks(marked), *apart]
+    first, *_ = columns.values()
+    scores = dict[str, Score]()
+    for numbers in columns.values():
+        for score in scores_in(numbers):
+            scores.setdefault(score.model, score)
+    order = best_first([*scores.values()], first)
+    return models_table(title, cells, order, {*apart.values()})._replace(notes=notes)
+
+
+def _detailed_cell(number: Any) -> Cell:
+    cell = cell_of(number)
+    if cell.value is None or number.metric in COSTS:
+        return cell
+    details = [interval(number)]
+    if number.coverage != 1:
+        details.append(f"coverage {number.coverage:.{COVERAGE.digits}f}")
+    details.append(bounds(number))
+    return cell._replace(more="; ".join(filter(None, details)), deviation="")
 
 
 def remarks(scores: Sequence[Score]) -> Iterator[str]:
@@ -290,20 +274,23 @@ def remarks(scores: Sequence[Score]) -> Iterator[str]:
         yield f"{models}: {mark}"
 
 
-def leaderboard_files(parts: Parts) -> dict[str, bytes]:
+def leaderboard_files(numbers: DataFrame) -> dict[str, bytes]:
     """Make ``leaderboard.csv``, one row per number, and ``leaderboard.md``, an overview and all
-    tables."""
+    tables.
+
+    Args:
+        numbers: of all scores, with ranks.
+    """
     lines = ["# Leaderboard", ""]
-    glance = overview(parts)
+    rows = rows_in(numbers)
+    glance = overview(rows)
     if glance:
         lines += ["## At a glance", *list(markdown(glance))[1:]]
-    for remark in remarks(scores_of(parts)):
+    for remark in remarks(scores_in(rows)):
         lines += [f"- {for_cell(remark)}", ""]
-    for spec, blocks in parts.items():
-        for section in sections(spec, blocks):
+    for own in by_benchmark(rows):
+        for section in sections(own):
             lines += markdown_section(section)
-    rows_of = next(iter(parts.values()))[0].rows_of
-    numbers = with_ranks(frame(scores_of(parts)), rows_of)
     return {
         "leaderboard.md": "\n".join(lines).encode(),
         "leaderboard.csv": csv_of(numbers, _COLUMNS).encode(),
@@ -319,11 +306,11 @@ def markdown_section(section: ReportSection) -> list[str]:
             details += markdown(table)
         else:
             lines += markdown(table)
-    if section.block:
-        if section.absent:
-            lines += [*(f"- {for_cell(line)}" for line in section.absent), ""]
+    if section.absent:
+        lines += [*(f"- {for_cell(line)}" for line in section.absent), ""]
+    if section.scores:
         lines += [section.scored, ""]
-        if section.flags:
-            lines += ["To know about these numbers:", ""]
-            lines += [*(f"- {for_cell(line)}" for line in section.flags), ""]
+    if section.flags:
+        lines += ["To know about these numbers:", ""]
+        lines += [*(f"- {for_cell(line)}" for line in section.flags), ""]
     return lines + details

@@ -8,15 +8,16 @@ import numpy as np
 
 from driftledger.metrics.intervals import ConfidenceInterval
 from driftledger.metrics.ratings import agreement, corrected_mean, rated_correlation
-from driftledger.reports.cells import Cell, Cells, ReportTable, cell, name_cell
-from driftledger.reports.scores import Block
+from driftledger.reports.blocks import Block
+from driftledger.reports.tables import name_cell
 from driftledger.scoring.metric import Input
 from driftledger.scoring.score import Score
+from driftledger.scoring.table import Cell, Cells, Table, number_cell
 
 _HEAD = ("", "metric", "rated", "r with ratings", "smallest r", "the metric", "mean")
 
 
-def rating_tables(blocks: Sequence[Block]) -> Iterator[ReportTable]:
+def rating_tables(blocks: Sequence[Block]) -> Iterator[Table]:
     """Yield a table per block whose descriptions people have rated: a row per model and metric of
     the same data through the same components."""
     for block in blocks:
@@ -40,7 +41,7 @@ def rating_tables(blocks: Sequence[Block]) -> Iterator[ReportTable]:
         if rows:
             title = f"Do metrics follow people's ratings? {block.on}"
             notes = _notes([*texts.values()], block.scores[0].confidence)
-            yield ReportTable(
+            yield Table(
                 title, _HEAD, rows=rows, notes=[*notes], name=f"ratings-{block.name}"
             )
 
@@ -108,7 +109,7 @@ def _cells(
     return [
         f"{len(chosen)} of {len(every)}",
         estimated(r, ends),
-        cell(smallest),
+        number_cell(smallest),
         meaning,
         estimated(mean.value, mean.within(1, 5).interval),
     ]
@@ -117,7 +118,7 @@ def _cells(
 def estimated(value: float, ends: ConfidenceInterval | None) -> Cell:
     """Return a value with its interval in brackets."""
     more = f"{ends.low:.2f} to {ends.high:.2f}" if ends else ""
-    return cell(None if np.isnan(value) else value, more=more)
+    return number_cell(None if np.isnan(value) else value, more=more)
 
 
 def _notes(

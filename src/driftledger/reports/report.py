@@ -25,19 +25,21 @@ from driftledger.ledger.objects.files import listing_md5
 from driftledger.project.presets import OWN
 from driftledger.project.project import LOCK, Project
 from driftledger.project.resolve import REPORT_VERSION
-from driftledger.reports.cells import markdown
+from driftledger.reports.blocks import by_benchmark
 from driftledger.reports.charts import drawn, figures_of, series_of
 from driftledger.reports.correlation import correlation
 from driftledger.reports.leaderboard import leaderboard_files
 from driftledger.reports.scores import (
-    by_benchmark,
     rows_reader,
     selected_scores,
     what_is_lacking,
 )
 from driftledger.reports.site.build import STYLE, Context, site_files
+from driftledger.reports.tests import with_ranks
+from driftledger.scoring.frame import frame, rows_in
 from driftledger.scoring.number import Place
 from driftledger.scoring.score import Score, base_key
+from driftledger.scoring.table import markdown
 
 SITE = "reports/site"
 """The report as pages."""
@@ -84,7 +86,9 @@ def write_report(
 
 def content(project: Project, scores: Sequence[Score]) -> Context:
     """Set scores side by side and draw them; errors as of :func:`report_files`."""
-    parts = by_benchmark(scores, rows_reader(project))
+    rows_of = rows_reader(project)
+    numbers = with_ranks(frame(scores), rows_of)
+    parts = by_benchmark(rows_in(numbers), rows_of)
     blocks = list(chain.from_iterable(parts.values()))
     correlated = correlation(project.settings.correlation, blocks)
     figures = {}
@@ -97,7 +101,12 @@ def content(project: Project, scores: Sequence[Score]) -> Context:
     picture = correlated.picture
     figures["correlation"] = {f"figures/correlation-{picture.name}.svg": picture}
     return Context(
-        project, scores, parts=parts, correlation=correlated, figures=figures
+        project,
+        scores,
+        numbers=numbers,
+        parts=parts,
+        correlation=correlated,
+        figures=figures,
     )
 
 
@@ -157,7 +166,7 @@ def report_files(
     for table in report.correlation.tables:
         page += markdown(table)
     files: dict[str, bytes | None] = {
-        **leaderboard_files(report.parts),
+        **leaderboard_files(report.numbers),
         "correlation.md": "\n".join(page).encode(),
     }
     for model, values in metrics_of(scores).items():

@@ -26,7 +26,14 @@ from driftledger.metrics.groups import Groups, Pair, PairDifference, groups, sho
 from driftledger.metrics.intervals import ConfidenceInterval
 from driftledger.metrics.ranks import DECIMALS, competition_ranks
 from driftledger.reports.scores import RowsOf, no_rows
-from driftledger.scoring.frame import as_int, of_setup, place_of, scores_in
+from driftledger.scoring.frame import (
+    SETUP,
+    as_int,
+    is_last,
+    place_of,
+    rows_in,
+    scores_in,
+)
 from driftledger.scoring.metric import Metric
 from driftledger.scoring.score import Row, Score
 
@@ -47,6 +54,8 @@ class Rank(NamedTuple):
     best: bool = False
     """It is among those that no other is shown to be better than, if these are not all."""
     tested: bool = False
+    differ: bool = False
+    """Some of the models that it was tested with are not of the best group."""
     doubtful: bool = False
     """A control is better; of a tested number: it is not shown to be better than each control."""
 
@@ -57,14 +66,15 @@ def with_ranks(numbers: DataFrame, rows_of: RowsOf = no_rows) -> DataFrame:
     ``apart`` says why a model has no rank: its coverage is below ``min_coverage``, or too much more
     is left out of its score than of the best covered model's. ``worth`` is the value to show and to
     rank by; NaN for a mean of which a part is missing. ``least`` and ``most`` are :func:`bounds`.
+    ``last`` is True without a t, and at the last t that some model is ranked by.
     """
-    parts = [_with_ranks(part, rows_of) for part in of_setup(numbers)]
-    return pd.concat(parts)
+    parts = numbers.groupby(SETUP, sort=False)
+    return pd.concat([_with_ranks(part, rows_of) for _, part in parts])
 
 
 def _with_ranks(part: DataFrame, rows_of: RowsOf) -> DataFrame:
-    reasons = reasons_apart(scores_in(part))
-    rows: list[Any] = [*part.itertuples()]
+    rows = rows_in(part)
+    reasons = reasons_apart(scores_in(rows))
     part = part.assign(
         apart=[reasons.get(number.model, "") for number in rows],
         worth=[_worth(number) for number in rows],
@@ -72,10 +82,11 @@ def _with_ranks(part: DataFrame, rows_of: RowsOf) -> DataFrame:
     ends = [bounds(number, rows_of) or (math.nan, math.nan) for number in rows]
     part[["least", "most"]] = ends
     ranks: dict[Any, Rank] = {}
-    for members in grouped(part.itertuples(), place_of).values():
+    for members in grouped(rows_in(part), place_of).values():
         ranks |= _ranks(members, rows_of)
     columns = DataFrame.from_dict(ranks, orient="index", columns=Rank._fields)
-    return part.join(columns.astype({"by_value": "Int64", "rank": "Int64"}))
+    part = part.join(columns.astype({"by_value": "Int64", "rank": "Int64"}))
+    return part.assign(last=is_last(part, "worth"))
 
 
 def metric_of(number: Any) -> Metric:
@@ -136,6 +147,7 @@ def _ranks(members: Sequence[Any], rows_of: RowsOf) -> dict[Any, Rank]:
             letters=among.letters[name] if compared else "",
             best=name in among.best,
             tested=True,
+            differ=bool(among.best),
             doubtful=name in doubtful,
         )
     return ranks

@@ -1,11 +1,12 @@
 """All scores as one frame with a row per number: every table is a pivot of it."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import pandas as pd
 from pandas import DataFrame
 
+from driftledger.core.grouping import grouped
 from driftledger.core.text import csv_text, for_csv
 from driftledger.scoring.number import Number, Place
 from driftledger.scoring.score import Score
@@ -34,9 +35,10 @@ def frame(scores: Iterable[Score]) -> DataFrame:
         shared = _shared(score)
         for number in _numbers(score):
             rows.append(shared | dict(number))
-    numbers = DataFrame(rows, columns=[*OF_SCORE, *Number.model_fields])
-    types = dict.fromkeys(_FLOATS, "float64") | dict.fromkeys(["t", "n"], "Int64")
+    columns = [*OF_SCORE, *Number.model_fields]
+    numbers = DataFrame(rows, columns=columns, dtype=object)
     numbers[_TEXTS] = numbers[_TEXTS].fillna("")
+    types = dict.fromkeys(_FLOATS, "float64") | dict.fromkeys(["t", "n"], "Int64")
     return numbers.astype(types)
 
 
@@ -62,14 +64,19 @@ def _numbers(score: Score) -> Iterator[Number]:
         yield Number(metric=cost, value=value)
 
 
+def rows_in(numbers: DataFrame) -> list[Any]:
+    """Return each number as a tuple with the columns as names, and its ``Index``."""
+    return [*numbers.itertuples()]
+
+
 def place_of(number: Any) -> Place:
-    """Return the place of a row, as :meth:`DataFrame.itertuples` gives it."""
+    """Return the place of a row."""
     t = as_int(number.t)
     return Place(number.metric, t, number.group_kind or None, number.group or None)
 
 
 def as_int(value: Any) -> int | None:
-    """Return a ``t`` or an ``n`` of a row; None for NA."""
+    """Return a ``t``, an ``n`` or a rank of a row; None for NA."""
     return None if pd.isna(value) else int(value)
 
 
@@ -78,28 +85,33 @@ def whole(numbers: DataFrame) -> DataFrame:
     return numbers[numbers["group_kind"] == ""]
 
 
-def of_setup(numbers: DataFrame) -> Iterator[DataFrame]:
-    """Yield the numbers of each setup, in the order in which setups come."""
-    for _, part in numbers.groupby(SETUP, sort=False):
-        yield part
+def by_setup(numbers: Iterable[Any]) -> list[list[Any]]:
+    """Return the rows of each setup, in the order in which setups come."""
+
+    def setup_of(number: Any) -> tuple[str, ...]:
+        return tuple(getattr(number, column) for column in SETUP)
+
+    return [*grouped(numbers, setup_of).values()]
 
 
-def scores_in(numbers: DataFrame) -> list[Score]:
-    """Return the scores that numbers are of."""
-    return [*numbers.drop_duplicates([*SETUP, "model"])["score"]]
+def scores_in(numbers: Iterable[Any]) -> list[Score]:
+    """Return the scores that rows are of."""
+    scores = {id(number.score): number.score for number in numbers}
+    return [*scores.values()]
 
 
-def at_last_t(numbers: DataFrame) -> DataFrame:
-    """Return the numbers at the last t that some score of a setup is ranked by, or else has.
+def is_last(numbers: DataFrame, values: str) -> "pd.Series[bool]":
+    """Return True for numbers without a t, and for those at the last t of their metric in a setup.
 
-    Numbers of metrics without a t stay.
+    Args:
+        values: the column of which some score has to have a value at that t; if none has one at any
+            t, it is the last of all.
     """
-    worth = numbers["worth"].notna()
-    known = numbers["t"].where(worth)
+    known = numbers["t"].where(numbers[values].notna())
     keys = [numbers[name] for name in (*SETUP, "metric", "group_kind")]
     last = known.groupby(keys).transform("max")
     last = last.fillna(numbers["t"].groupby(keys).transform("max"))
-    return numbers[numbers["t"].isna() | (numbers["t"] == last)]
+    return numbers["t"].isna() | (numbers["t"] == last)
 
 
 def csv_of(numbers: DataFrame, columns: list[str]) -> str:
@@ -114,8 +126,3 @@ def _in_csv(value: Any) -> str:
     if isinstance(value, str):
         return for_csv(value)
     return "" if pd.isna(value) else str(value)
-
-
-def column(numbers: DataFrame, values: Mapping[Any, Any]) -> "pd.Series[Any]":
-    """Return a column by index, in the order of the rows."""
-    return pd.Series(values).reindex(numbers.index)

@@ -28,8 +28,7 @@ from driftledger.benchmarks._chains.spec import (
     chain_stage,
 )
 from driftledger.benchmarks.base import (
-    BenchmarkTable,
-    Layout,
+    PaperTables,
     Rule,
     score_stage,
 )
@@ -51,6 +50,7 @@ from driftledger.core.types import Sample
 from driftledger.scoring.means import mean_over_samples
 from driftledger.scoring.metric import Input, Metric, MetricTable, ShownIn
 from driftledger.scoring.score import Scores
+from driftledger.scoring.table import Table
 
 _IMAGES = (
     "100 · the cosine between image and redrawing, mean over a sample's repeats, then "
@@ -197,23 +197,9 @@ class FidelityBenchmark(ChainBenchmark):
         WORDS,
     )
     settings = FidelitySettings
-    layout = Layout(
-        glance=("ssim", "clip_s", "clap_score"),
-        across=("ssim", "clip_s", "clip_s_i", *_SIMILARITIES, *_DISTANCES),
-        tables={
-            "as in the paper's Tables 1 and 2; in brackets the interval": {
-                name: name for name in _TABLE
-            }
-        },
-        bars=(
-            "ssim",
-            "clip_s",
-            "clip_s_i",
-            *_SIMILARITIES,
-            *_DISTANCES,
-            "human",
-        ),
-    )
+    paper_tables: ClassVar[PaperTables] = {
+        "as in the paper's Tables 1 and 2; in brackets the interval": {}
+    }
     flagged: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "CLIP-S's text tower": ("clip_s",),
         "human ratings are of": ("human",),
@@ -266,7 +252,7 @@ class FidelityBenchmark(ChainBenchmark):
 
         return score_redrawings(given, self)
 
-    def tables(self, scores: Scores) -> Iterator[BenchmarkTable]:
+    def tables(self, scores: Scores) -> Iterator[Table]:
         """Yield how often each rating was given, as in the paper's Figure 5."""
         rows = []
         for score in scores:
@@ -279,7 +265,7 @@ class FidelityBenchmark(ChainBenchmark):
         if rows:
             head = ["", *map(str, RUBRIC), "ratings"]
             title = "ratings by people and their shares, as in Figure 5"
-            yield BenchmarkTable(title, head, rows=rows, name="ratings")
+            yield Table(title, head, rows=rows, name="ratings")
 
     def notes(self, scores: Scores) -> Iterator[str]:
         """Say at which size SSIM compares, and how many ratings there are."""

@@ -5,7 +5,7 @@ Cao et al., "GenCeption: Evaluate Vision LLMs with Unlabeled Unimodal Data", Alg
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from itertools import chain, product, starmap
+from itertools import product, starmap
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field, model_validator
@@ -29,15 +29,11 @@ from driftledger.benchmarks._chains.spec import (
     chain_stage,
 )
 from driftledger.benchmarks.base import (
-    NOTHING,
-    Benchmark,
-    BenchmarkTable,
-    Layout,
     Rule,
-    ShownValue,
     score_stage,
 )
 from driftledger.benchmarks.collecting import Collecting
+from driftledger.benchmarks.genception.people import people
 from driftledger.benchmarks.scoring import Scored, Scoring
 from driftledger.benchmarks.settings import (
     DrawingPrompt,
@@ -52,6 +48,7 @@ from driftledger.scoring.means import mean_over_categories
 from driftledger.scoring.metric import Input, Metric, MetricTable, ShownIn
 from driftledger.scoring.number import Place
 from driftledger.scoring.score import Rows, Score, Scores
+from driftledger.scoring.table import Table
 
 _OVER_CATEGORIES = (
     "averaged over a sample's repeats, over a category's samples, then over categories"
@@ -90,9 +87,6 @@ def _of_sets(distance: Distance, is_whole: bool) -> Metric:
         digits=3,
         over_t=True,
     )
-
-
-_BY_T = {"gc_at_{t}": "gc_at_{t}", "similarity_at_{t}": "similarity_at_{t}"}
 
 
 class GenCeptionSettings(RepeatedSection):
@@ -200,20 +194,9 @@ class GenCeption(ChainBenchmark):
         WORDS,
     )
     settings = GenCeptionSettings
-    layout = Layout(
-        tables={
-            "GenCeption; in brackets the interval": _BY_T,
-            "GenCeption at every t; in brackets the interval": _BY_T,
-        },
-        left_out=(
-            "similarity_mean",
-            "gc_samples_at_{t}",
-            "text_similarity_mean",
-        ),
-        means_of_groups="group",
-        group_bars={"category": "gc_at_{t}"},
-        groups={"category": ""},
-    )
+    group_tables: ClassVar[Mapping[str, str]] = {"category": ""}
+    group_bars = ("category",)
+    means_of_groups = "group"
     first_look: ClassVar[Mapping[str, object]] = {"text_encoder": None}
     unfair = (
         ANOTHER_DESCRIPTION,
@@ -285,77 +268,10 @@ class GenCeption(ChainBenchmark):
                     having.add(number.group)
         return not having or having == categories
 
-    def tables(self, scores: Scores) -> Iterator[BenchmarkTable]:
-        yield from people(self, scores)
+    def tables(self, scores: Scores) -> Iterator[Table]:
+        return people(self, scores)
 
     def rows_in(self, score: Score, kind: str, name: str, rows: Rows) -> Rows:
         """Return the rows of a category, or of a group's categories."""
         members = score.details["groups"].get(name, ()) if kind == "group" else (name,)
         return [row for row in rows if row.group in members]
-
-
-PEOPLE = "human"
-"""The provider of models that are people."""
-
-
-def people(spec: Benchmark, scores: Scores) -> Iterator[BenchmarkTable]:
-    """Compare each person with the best model, category by category, as in the paper's Table 5."""
-    gc = spec.metrics.first
-    persons = []
-    models = []
-    categories: dict[str, None] = {}
-    groups: dict[str, list[str]] = scores[0].details["groups"]
-    for score in scores:
-        categories |= dict.fromkeys(score.groups["category"])
-        if score.components["model"].provider == PEOPLE:
-            if spec.keys_of(gc, score):
-                persons.append(score)
-        elif not score.is_control:
-            models.append(score)
-    in_groups = dict.fromkeys(chain.from_iterable(groups.values()))
-    for number, person in enumerate(persons if models else (), 1):
-        key = spec.shown_key(gc, [person]) or ""
-        places = {}
-        for name in in_groups | dict.fromkeys(sorted(categories)):
-            places[name] = f"category/{name}/{key}"
-        sums = {f"{group} mean": f"group/{group}/{key}" for group in groups}
-        sums["overall mean"] = key
-        rows = []
-        for name, place in (*places.items(), *sums.items()):
-            rows.append([name, *_against(spec, person, models, place)])
-        head = ["", person.model, "best model", "which", "Δ %: people ÷ best − 1"]
-        coverages = ", ".join(
-            f"{score.model} {score.coverage:.3f}" for score in (person, *models)
-        )
-        title = (
-            f"{gc.named(key)} of {person.model} and of the best model, as in Table 5"
-        )
-        yield BenchmarkTable(
-            title,
-            head,
-            rows=rows,
-            name=f"people_{number}",
-            notes=[f"Coverage: {coverages}."],
-            sums=[*sums],
-        )
-
-
-def _against(
-    spec: Benchmark, person: Score, models: Scores, place: str
-) -> list[ShownValue | str]:
-    """Compare a number of a person with that of the best model: values, its name, difference."""
-    digits = spec.metrics.first.digits
-    own = spec.value_of(person, place)
-    first = ShownValue(own, person, number=place, digits=digits)
-    values = {}
-    for score in models:
-        value = spec.value_of(score, place)
-        if value is not None:
-            values[-value, score.model] = score
-    if not values:
-        return [first, ShownValue(None), NOTHING, ShownValue(None)]
-    best = values[min(values)]
-    value = spec.value_of(best, place)
-    ahead = None if own is None or not value else 100 * (own / value - 1)
-    second = ShownValue(value, best, number=place, digits=digits)
-    return [first, second, best.model, ShownValue(ahead, digits=1, signed=True)]

@@ -5,9 +5,9 @@ Language Models in Perception".
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
@@ -24,7 +24,7 @@ from driftledger.benchmarks._questions.spec import (
     refusals,
     row_of,
 )
-from driftledger.benchmarks.base import Layout, Rule, Scatter
+from driftledger.benchmarks.base import PaperTables, Rule, Scatter
 from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.scoring import PERCENT, Scored, Scoring
 from driftledger.benchmarks.settings import holding
@@ -36,7 +36,7 @@ from driftledger.metrics import self_awareness
 from driftledger.metrics.self_awareness import ACCURACIES, MEASURES, SUBSETS
 from driftledger.scoring.means import Kinds, numbers, ratio
 from driftledger.scoring.metric import Metric, MetricTable, ShownIn, Value
-from driftledger.scoring.number import Number
+from driftledger.scoring.number import Number, Place
 from driftledger.scoring.score import Rows, Score, Scores
 
 OPTIONS = 5
@@ -138,6 +138,10 @@ _percent = partial(
 _HEADLINE: frozenset[ShownIn] = frozenset({"headline", "compared", "table"})
 
 
+def _in_subset(subset: str, metric: str) -> Place:
+    return Place(metric, group_kind="subset", group=subset)
+
+
 class MMSAP(QuestionBenchmark):
     """Choices among five options, one of them a refusal."""
 
@@ -217,42 +221,42 @@ class MMSAP(QuestionBenchmark):
         *QuestionBenchmark.unfair,
         Rule("count_free_refusals", "refusals in free text count in one of them only"),
     )
-    layout = Layout(
-        tables={
-            "self-awareness score, as in the paper's Table 1": {
-                "basic": "subset/basic/score",
-                "know": "subset/know/score",
-                "beyond": "subset/beyond/score",
-                "total": "score",
-                "known knowns": "known_knowns",
-                "known unknowns": "known_unknowns",
-            },
-            "answer rate and answer accuracy, as in Table 2": {
-                "basic: rate": "subset/basic/answer_rate",
-                "accuracy": "subset/basic/answer_accuracy",
-                "know: rate": "subset/know/answer_rate",
-                "accuracy ": "subset/know/answer_accuracy",
-                "beyond: rate (lower is better)": "subset/beyond/answer_rate",
-                "refused in free text": "free_refusals",
-            },
-            "known knowns against known unknowns, as in Figure 5": {
-                "known knowns": "known_knowns",
-                "known unknowns": "known_unknowns",
-                "self-awareness score": "score",
-            },
-            "read rate and read accuracy: what could not be read is no answer": {
-                "basic: rate": "subset/basic/read_rate",
-                "basic: accuracy": "subset/basic/read_accuracy",
-                "know: rate": "subset/know/read_rate",
-                "know: accuracy": "subset/know/read_accuracy",
-                "beyond: rate (lower is better)": "subset/beyond/read_rate",
-                "total: rate": "read_rate",
-                "total: accuracy": "read_accuracy",
-            },
+    paper_tables: ClassVar[PaperTables] = {
+        "self-awareness score, as in the paper's Table 1": {
+            "basic": _in_subset("basic", "score"),
+            "know": _in_subset("know", "score"),
+            "beyond": _in_subset("beyond", "score"),
+            "total": Place("score"),
+            "known knowns": Place("known_knowns"),
+            "known unknowns": Place("known_unknowns"),
         },
-        group_bars={"subset": "score", "subtask": "score"},
-        groups={"subtask": ", as in the paper's Figure 4"},
-    )
+        "answer rate and answer accuracy, as in Table 2": {
+            "basic: rate": _in_subset("basic", "answer_rate"),
+            "accuracy": _in_subset("basic", "answer_accuracy"),
+            "know: rate": _in_subset("know", "answer_rate"),
+            "accuracy ": _in_subset("know", "answer_accuracy"),
+            "beyond: rate (lower is better)": _in_subset("beyond", "answer_rate"),
+            "refused in free text": Place("free_refusals"),
+        },
+        "known knowns against known unknowns, as in Figure 5": {
+            "known knowns": Place("known_knowns"),
+            "known unknowns": Place("known_unknowns"),
+            "self-awareness score": Place("score"),
+        },
+        "read rate and read accuracy: what could not be read is no answer": {
+            "basic: rate": _in_subset("basic", "read_rate"),
+            "basic: accuracy": _in_subset("basic", "read_accuracy"),
+            "know: rate": _in_subset("know", "read_rate"),
+            "know: accuracy": _in_subset("know", "read_accuracy"),
+            "beyond: rate (lower is better)": _in_subset("beyond", "read_rate"),
+            "total: rate": Place("read_rate"),
+            "total: accuracy": Place("read_accuracy"),
+        },
+    }
+    group_tables: ClassVar[Mapping[str, str]] = {
+        "subtask": ", as in the paper's Figure 4"
+    }
+    group_bars = ("subset", "subtask")
 
     def parsed(
         self, question: QuestionEntry, record: CollectedRecord, parser: str

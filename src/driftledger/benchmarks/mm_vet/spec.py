@@ -17,7 +17,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -37,7 +37,7 @@ from driftledger.benchmarks._questions.spec import (
     worths,
 )
 from driftledger.benchmarks.base import (
-    Layout,
+    PaperTables,
     Rule,
 )
 from driftledger.benchmarks.collecting import Collecting
@@ -55,7 +55,7 @@ from driftledger.data.records import QuestionEntry
 from driftledger.metrics.exact import decimal
 from driftledger.scoring.means import Kinds, numbers, ratio
 from driftledger.scoring.metric import Metric, MetricTable
-from driftledger.scoring.number import Number
+from driftledger.scoring.number import Number, Place
 
 CAPABILITIES = ("rec", "ocr", "know", "gen", "spat", "math")
 """In the order of the paper's tables."""
@@ -374,16 +374,17 @@ class MMVet(QuestionBenchmark):
             "another second prompt brings other grades where the first brought none",
         ),
     )
-    layout = Layout(
-        tables={
-            "grade by capability, as in the paper's Table 2": {
-                name: f"capability/{name}/total" for name in CAPABILITIES
-            }
-            | {"total": "total"}
-        },
-        group_bars={"capability": "total"},
-        groups={"combination": ", as in the paper's Table 3"},
-    )
+    paper_tables: ClassVar[PaperTables] = {
+        "grade by capability, as in the paper's Table 2": {
+            name: Place("total", group_kind="capability", group=name)
+            for name in CAPABILITIES
+        }
+        | {"total": Place("total")}
+    }
+    group_tables: ClassVar[Mapping[str, str]] = {
+        "combination": ", as in the paper's Table 3"
+    }
+    group_bars = ("capability",)
 
     def planned(self, collecting: Collecting) -> Iterator[Planned[Records]]:
         """Yield the answer and the gradings of each question, then those of the calibration."""

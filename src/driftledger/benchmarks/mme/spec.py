@@ -3,10 +3,10 @@
 Fu et al., "MME: A Comprehensive Evaluation Benchmark for Multimodal Large Language Models".
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from math import inf
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from driftledger.benchmarks._questions.parsing import yes_no as parsing
 from driftledger.benchmarks._questions.parsing.reply import Parsed
@@ -21,7 +21,7 @@ from driftledger.benchmarks._questions.spec import (
     row_of,
     worths,
 )
-from driftledger.benchmarks.base import Layout
+from driftledger.benchmarks.base import PaperTables
 from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.scoring import PERCENT, Scored, Scoring
 from driftledger.core.errors import first_few
@@ -181,19 +181,11 @@ class MME(QuestionBenchmark):
             direction="neither",
         ),
     )
-    layout = Layout(
-        tables={
-            "score (0 to 200), accuracy and accuracy+": {
-                "score": "score",
-                "accuracy": "accuracy",
-                "accuracy_plus": "accuracy_plus",
-                "refused": "refused",
-            }
-        },
-        left_out=("score_sum",),
-        group_bars={"category": "score"},
-        groups={"category": "", "group": ""},
-    )
+    paper_tables: ClassVar[PaperTables] = {
+        "score (0 to 200), accuracy and accuracy+": {}
+    }
+    group_tables: ClassVar[Mapping[str, str]] = {"category": "", "group": ""}
+    group_bars = ("category",)
     settings = MMESettings
     parser = parsing.VERSION
 

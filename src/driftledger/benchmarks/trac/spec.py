@@ -6,15 +6,14 @@ Models", section 3.2.1.
 
 from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from driftledger.benchmarks.base import (
     DATASET,
     RECORDS_OF,
     Benchmark,
-    BenchmarkTable,
-    Layout,
     Lines,
+    PaperTables,
     Rule,
     Stage,
     over_t,
@@ -41,6 +40,7 @@ from driftledger.core.errors import DataError
 from driftledger.core.strict import Name
 from driftledger.scoring.metric import Input, Metric, MetricTable, ShownIn
 from driftledger.scoring.score import Answer, Row, Rows, Score, Scores, answer_as
+from driftledger.scoring.table import Table
 
 _KEYS = ("dataset", "model", "description")
 _TEXTS = frozenset({Input.TEXT_ENCODER, Input.DESCRIPTIONS, Input.DATA})
@@ -180,24 +180,10 @@ class Trac(Benchmark):
         ),
     )
 
-    layout = Layout(
-        left_out=("vote_at_{t}",),
-        across=("top1", "class_mean", "vote_best"),
-        tables={
-            "share of descriptions with the nearest one in their own class, as in the paper's "
-            "Figure 3 and Table 5; in brackets the interval": {
-                name: name
-                for name in (
-                    "top1",
-                    "class_mean",
-                    "vote_best",
-                    "vote_best_k",
-                    "ties",
-                    "chance",
-                )
-            },
-        },
-    )
+    paper_tables: ClassVar[PaperTables] = {
+        "share of descriptions with the nearest one in their own class, as in the paper's "
+        "Figure 3 and Table 5; in brackets the interval": {}
+    }
     lines = (
         Lines("vote", "vote of the k nearest (%)", "k", partial(over_t, metric="vote")),
         Lines(
@@ -272,7 +258,7 @@ class Trac(Benchmark):
             return []
         return [row for row in rows if row.extra.get("label") == name]
 
-    def tables(self, scores: Scores) -> Iterator[BenchmarkTable]:
+    def tables(self, scores: Scores) -> Iterator[Table]:
         if any(len(protocol_of(score).conditions) > 1 for score in scores):
             yield table_of_conditions(scores)
 

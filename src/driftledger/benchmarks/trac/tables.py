@@ -3,16 +3,16 @@
 from collections.abc import Mapping, Sequence
 from itertools import chain, product
 
-from driftledger.benchmarks.base import BenchmarkTable, ShownValue
 from driftledger.benchmarks.trac.protocol import EXAMPLES, Condition, protocol_of
 from driftledger.scoring.metric import COVERAGE
-from driftledger.scoring.number import Number
+from driftledger.scoring.number import Number, Place
 from driftledger.scoring.score import Score, Scores
+from driftledger.scoring.table import Cell, Table, number_cell
 
 _ABBREVIATIONS = {"random": "RS", "similar_image": "SIIR", "similar_text": "STTR"}
 
 
-def table_of_conditions(scores: Scores) -> BenchmarkTable:
+def table_of_conditions(scores: Scores) -> Table:
     """Return top-1 with lengths down and examples across, as in Table 3.
 
     Without examples, lengths are across.
@@ -31,7 +31,7 @@ def table_of_conditions(scores: Scores) -> BenchmarkTable:
         by = "length"
         head = [each.length for each in conditions]
         lines = {"": conditions}
-    return BenchmarkTable(
+    return Table(
         f"top-1 (%) by {by}; in brackets the mean number of words; coverage is the lowest of a row",
         ["", *head, COVERAGE.title],
         rows=[_row(score, *line) for score, line in product(scores, lines.items())],
@@ -39,25 +39,24 @@ def table_of_conditions(scores: Scores) -> BenchmarkTable:
     )
 
 
-def _row(
-    score: Score, label: str, conditions: Sequence[Condition]
-) -> list[ShownValue | str]:
+def _row(score: Score, label: str, conditions: Sequence[Condition]) -> list[Cell | str]:
     control = " (control)" if score.is_control else ""
-    row: list[ShownValue | str] = [f"{score.model}{control}{label}"]
+    row: list[Cell | str] = [f"{score.model}{control}{label}"]
     shares = []
     for condition in conditions:
         group = "condition", condition.name
         own = [number for number in score.numbers if number.place[2:] == group]
         values = {number.metric: number.value or 0.0 for number in own}
         words = f"{values['words']:.0f}" if "words" in values else ""
-        name = f"condition/{condition.name}/top1"
-        row.append(ShownValue(values.get("top1"), score, number=name, more=words))
+        place = Place("top1", group_kind="condition", group=condition.name)
+        top1 = values.get("top1")
+        row.append(number_cell(top1, more=words, score=score, place=place))
         if values:
             shares.append(values["scored"] / values["total"])
     share = min(shares, default=score.coverage)
     source = score if share == score.coverage else None
-    digits = COVERAGE.digits
-    return [*row, ShownValue(share, source, number=COVERAGE.name, digits=digits)]
+    place = Place(COVERAGE.name)
+    return [*row, number_cell(share, COVERAGE.digits, score=source, place=place)]
 
 
 def _choice_of_examples(score: Score) -> str:

@@ -10,6 +10,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pandas import DataFrame
+
 from driftledger.benchmarks.registry import benchmark
 from driftledger.benchmarks.traces import Trace, values_of, worth_showing
 from driftledger.core.canonical import sha256_bytes
@@ -25,23 +27,26 @@ from driftledger.ledger.lineage import (
 from driftledger.ledger.lock import locked_now
 from driftledger.ledger.objects.git import Git
 from driftledger.project.project import Project
-from driftledger.reports.cells import ReportTable
+from driftledger.reports.blocks import Block, Parts
 from driftledger.reports.charts import Drawing, series_of
 from driftledger.reports.correlation import Correlation
 from driftledger.reports.leaderboard import (
     BRACKETS,
     LETTERS,
     ReportSection,
+    by_benchmark,
     overview,
     remarks,
     sections,
     side_by_side,
 )
-from driftledger.reports.scores import Block, Parts
 from driftledger.reports.site.templating import environment, path_of, section_of
 from driftledger.reports.site.units import files_of, number_of
+from driftledger.reports.tables import spec_of
+from driftledger.scoring.frame import rows_in
 from driftledger.scoring.metric import COVERAGE, Metric
 from driftledger.scoring.score import SCORE, Score
+from driftledger.scoring.table import Table
 
 HERE = Path(__file__).parent
 STYLE = "assets/site.css"
@@ -103,6 +108,8 @@ class Context:
     project: Project
     scores: Sequence[Score]
     """In the order of the selection."""
+    numbers: DataFrame
+    """The frame of these scores, with ranks."""
     parts: Parts
     correlation: Correlation
     figures: Figures
@@ -181,7 +188,7 @@ def _model_pages(
 
 
 def _index(report: Context, chains: Sequence[UnitTraces]) -> Page:
-    table = overview(report.parts)
+    table = overview(rows_in(report.numbers))
     values = {
         "table": table and table._replace(notes=[LEGEND, *table.notes[1:]]),
         "scores": report.scores,
@@ -199,8 +206,9 @@ def _table_pages(report: Context) -> Iterator[Page]:
         values = {"lead": lead, "sections": shown}
         return Page(f"{name}.html", "benchmark.html.j2", title=title, values=values)
 
-    for spec, blocks in report.parts.items():
-        yield page(spec.name, spec.title, lead="", shown=list(sections(spec, blocks)))
+    for numbers in by_benchmark(rows_in(report.numbers)):
+        spec = spec_of(numbers)
+        yield page(spec.name, spec.title, lead="", shown=list(sections(numbers)))
     headlines = ReportSection("Headlines", "correlation", report.correlation.tables)
     lead = report.correlation.lead
     yield page("correlation", "Correlation", lead=lead, shown=[headlines])
@@ -209,9 +217,9 @@ def _table_pages(report: Context) -> Iterator[Page]:
 def _comparison(
     report: Context, chains: Sequence[UnitTraces], pairs: Sequence[ApartPair]
 ) -> Page:
-    across = list[ReportTable]()
-    for spec, blocks in report.parts.items():
-        across += side_by_side(spec, blocks)
+    across = list[Table]()
+    for numbers in by_benchmark(rows_in(report.numbers)):
+        across += side_by_side(numbers)
     values = {
         "letters": LETTERS,
         "sections": [ReportSection("Side by side", "all", across)],

@@ -8,9 +8,7 @@ from markupsafe import Markup, escape
 
 from driftledger.benchmarks.registry import benchmark
 from driftledger.core.text import for_terminal
-from driftledger.reports.cells import Cell, Cells, ReportTable, interval
-from driftledger.reports.leaderboard import by_kind
-from driftledger.reports.scores import Parts
+from driftledger.reports.blocks import Parts
 from driftledger.reports.site.units import (
     changed_words,
     files_of,
@@ -19,14 +17,28 @@ from driftledger.reports.site.units import (
     strips_of,
     texts_of,
 )
-from driftledger.reports.tables import title_of
+from driftledger.reports.tables import title_of as title_at
+from driftledger.scoring.metric import Metric
+from driftledger.scoring.number import NumberName
 from driftledger.scoring.score import Score
+from driftledger.scoring.table import CONTROLS, NOT_RANKED, Cell
 
 TEMPLATES = Path(__file__).parent / "templates"
 KINDS = {
-    "not ranked": "Not ranked with the others",
-    "controls": "Controls, which ignore the sample",
+    NOT_RANKED: "Not ranked with the others",
+    CONTROLS: "Controls, which ignore the sample",
 }
+
+
+def title_of(metric: Metric, key: str) -> str:
+    """Return the title of a number by its name."""
+    return title_at(metric, NumberName.read(key).t)
+
+
+def interval(score: Score, key: str, digits: int) -> str:
+    """Write a number's interval; empty without one."""
+    ends = score.interval(key)
+    return f"{ends.low:.{digits}f}–{ends.high:.{digits}f}" if ends else ""
 
 
 def path_of(score: Score) -> str:
@@ -50,8 +62,9 @@ def href(cell: Cell) -> str:
     if cell.score is None:
         return ""
     section = section_of(cell.score)
-    if cell.number and "/" not in cell.number:
-        section += f"-{cell.number}"
+    place = cell.place
+    if place is not None and place.group is None:
+        section += f"-{NumberName(place.metric, place.t)}"
     return f"{path_of(cell.score)}#{section}"
 
 
@@ -66,9 +79,6 @@ def unbroken(text: str) -> Markup:
 
 def environment(parts: Parts) -> Environment:
     """Return the templates of a site."""
-
-    def rows_by_kind(table: ReportTable) -> dict[str, list[Cells]]:
-        return {"": [*table.rows]} if table.across else by_kind(table, parts)
 
     templates = Environment(
         loader=FileSystemLoader(TEMPLATES),
@@ -87,7 +97,6 @@ def environment(parts: Parts) -> Environment:
             ("Gallery", "gallery.html"),
         ],
         "kinds": KINDS,
-        "by_kind": rows_by_kind,
         "quote": shlex.quote,
     }
     for function in (

@@ -1,13 +1,21 @@
-"""Cells and tables of the report, without markup. Text in them may come from models and files; it
-is escaped where it is written."""
+"""Tables of text and numbers, without markup. Text in them may come from models and files; it is
+escaped where it is written."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-from driftledger.benchmarks.base import NOTHING, BenchmarkTable, ShownValue
 from driftledger.core.text import for_cell
-from driftledger.scoring.metric import COVERAGE
-from driftledger.scoring.score import Score, interval_of
+from driftledger.scoring.number import Place
+from driftledger.scoring.score import Score
+
+NOTHING = "–"
+"""The text of a cell without a value."""
+
+
+MODELS = "models"
+NOT_RANKED = "not ranked"
+CONTROLS = "controls"
+"""Kinds of rows, in the order in which they are shown."""
 
 
 class Cell(NamedTuple):
@@ -19,8 +27,8 @@ class Cell(NamedTuple):
     """All digits, for programs."""
     score: Score | None = None
     """The score that has the number; None where several went in, and without a value."""
-    number: str = ""
-    """The name of the number that it shows; of a rank, of the number that is ranked."""
+    place: Place | None = None
+    """The number in the score; of a rank, the number that is ranked."""
     rank: int | None = None
     """1 + how many models are shown to be better; without a test, 1 + how many have a better value.
     None for controls, and where neither direction is better."""
@@ -48,64 +56,15 @@ class Cell(NamedTuple):
         return f"{text} ({self.more})" if self.more else text
 
 
-def cell(
-    value: float | None,
-    score: Score | None = None,
-    number: str = "",
-    digits: int = 2,
-    more: str = "",
-    signed: bool = False,
-) -> Cell:
-    """Write a number; the arguments are the fields of a :class:`ShownValue`.
-
-    >>> print(cell(27.204, more="24.1–30.3"), cell(27.204, digits=1), cell(None))
-    27.20 (24.1–30.3) 27.2 –
-    >>> print(cell(10154, digits=0))
-    10,154
-    """
-    if value is None:
-        return Cell()
-    thousands = "," if abs(value) >= 10_000 else ""
-    sign = "+" if signed and value > 0 else ""
-    return Cell(
-        f"{sign}{value:{thousands}.{digits}f}",
-        value,
-        score=score,
-        number=number,
-        more=more,
-    )
-
-
-def coverage_cell(score: Score, more: str = "") -> Cell:
-    """Return the coverage of a score."""
-    return cell(
-        score.coverage, score, number=COVERAGE.key, digits=COVERAGE.digits, more=more
-    )
-
-
-def name_cell(score: Score) -> Cell:
-    """Return a model's name, marked if it is a control."""
-    return Cell(score.model, more="control" if score.is_control else "")
-
-
-def interval(values: dict[str, float], key: str, digits: int) -> str:
-    """Write a number's interval; empty without one.
-
-    >>> interval({"ssim": 28.2, "ssim_low": 27.14, "ssim_high": 29.5}, "ssim", 1)
-    '27.1–29.5'
-    """
-    ends = interval_of(values, key)
-    return f"{ends.low:.{digits}f}–{ends.high:.{digits}f}" if ends else ""
-
-
 Cells: TypeAlias = Sequence[Cell | str]
 """A row."""
 
 
-class ReportTable(NamedTuple):
-    """A table of the report, which each format makes inert. The first column names the rows."""
+class Table(NamedTuple):
+    """A table, which each format makes inert. The first column names the rows."""
 
     title: str
+    """What it shows, and which table or figure of a paper it follows."""
     head: Sequence[str]
     rows: Sequence[Cells]
     notes: Sequence[str] = ()
@@ -115,22 +74,46 @@ class ReportTable(NamedTuple):
     """Its place on the site; no other table of the same data and components has it."""
     detail: bool = False
     """It is last in its section and folded on the site, since few readers want it."""
+    kinds: Mapping[str, str] = {}
+    """Name of a row → its kind, if it is not one of :data:`MODELS`."""
+
+    @property
+    def by_kind(self) -> dict[str, list[Cells]]:
+        """The rows of each kind that has some."""
+        kinds: dict[str, list[Cells]] = {}
+        for kind in (MODELS, NOT_RANKED, CONTROLS):
+            for row in self.rows:
+                name = row[0] if isinstance(row[0], str) else row[0].text
+                if self.kinds.get(name, MODELS) == kind:
+                    kinds.setdefault(kind, []).append(row)
+        return kinds
 
 
-def report_table(table: BenchmarkTable) -> ReportTable:
-    """Make the cells of a table that only one benchmark has."""
-    rows = list[Cells]()
-    for name, *values in table.rows:
-        row: list[Cell | str] = [Cell(str(name), bold=name in table.sums)]
-        for value in values:
-            row.append(cell(*value) if isinstance(value, ShownValue) else value)
-        rows.append(row)
-    return ReportTable(
-        table.title, table.head, rows=rows, notes=table.notes, name=table.name
-    )
+def number_cell(
+    value: float | None,
+    digits: int = 2,
+    *,
+    signed: bool = False,
+    more: str = "",
+    score: Score | None = None,
+    place: Place | None = None,
+) -> Cell:
+    """Write a number.
+
+    >>> print(number_cell(27.204, more="24.1–30.3"), number_cell(27.204, 1), number_cell(None))
+    27.20 (24.1–30.3) 27.2 –
+    >>> print(number_cell(10154, 0), number_cell(1.25, 1, signed=True))
+    10,154 +1.2
+    """
+    if value is None:
+        return Cell()
+    thousands = "," if abs(value) >= 10_000 else ""
+    sign = "+" if signed and value > 0 else ""
+    text = f"{sign}{value:{thousands}.{digits}f}"
+    return Cell(text, value, score=score, place=place, more=more)
 
 
-def markdown(table: ReportTable) -> Iterator[str]:
+def markdown(table: Table) -> Iterator[str]:
     """Write a title, the table and its notes as lines, with an empty one after each."""
     head = " | ".join(map(for_cell, table.head))
     yield f"**{for_cell(table.title)}**"
