@@ -147,6 +147,7 @@ SLOW_TO_IMPORT = {
         "commands/evaluate.py",
         "reports/correlation.py",
         "reports/leaderboard.py",
+        "reports/site/build.py",
         "reports/tests.py",
         "scoring/frame.py",
     },
