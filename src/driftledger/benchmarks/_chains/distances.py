@@ -4,17 +4,20 @@ A row of :data:`DISTANCES` makes the metrics of every benchmark over chains, and
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import product
 from typing import NamedTuple
 
-from driftledger.benchmarks._chains.scoring import Pairs, taken
+from driftledger.benchmarks._chains.scoring import Chains, Encode, taken
 from driftledger.core.grouping import grouped
-from driftledger.metrics._checks import Features
+from driftledger.core.types import Float32, Float64
+from driftledger.metrics._checks import Features, members
+from driftledger.metrics.drift import cosine_similarity
 from driftledger.metrics.exact import exact_mean, round_significant
 from driftledger.metrics.frechet import frechet_distance
 from driftledger.metrics.intervals import Estimate
-from driftledger.scoring.means import Kinds, Values, over_repeats
-from driftledger.scoring.metric import Value
+from driftledger.scoring.means import Kinds, Values, numbers, over_repeats
+from driftledger.scoring.metric import MetricTable, Value
 from driftledger.scoring.number import Number
 
 _DIGITS = 6
@@ -54,31 +57,62 @@ def whole(name: str) -> str:
     return f"whole_{name}"
 
 
-def distances_of(
-    pairs: Pairs, sets: Mapping[str, Sequence[int]], t: int | None
-) -> Iterator[Value]:
-    """Yield every distance of each set of two pairs or more, to six digits.
+def compare(
+    chains: Chains,
+    originals: Float32,
+    encode: Encode,
+    *,
+    by_category: bool,
+    cosine: Callable[[Float32, Float32], Float64] = cosine_similarity,
+) -> tuple[Float64, list[Value]]:
+    """Compare samples with what came of them, the features of one t at a time.
 
     Args:
-        sets: category, empty for all → places in the pairs.
+        originals: the features of the samples.
+        by_category: whether there are distances of each category, and of all samples if every
+            category has a chain; if not, of all samples alone.
+
+    Returns:
+        Cosines, chains × T; and distances.
     """
-    for category, places in sets.items():
-        if len(places) < 2:
+    table = chains.table()
+    distances: list[Value] = []
+    for repeat, t in product(range(chains.repeats), range(1, chains.iterations + 1)):
+        reached = chains.reached(repeat, t)
+        if not reached:
             continue
-        before = taken(pairs.before, places)
-        after = taken(pairs.after, places)
+        rows = [*reached]
+        before = taken(originals, [row // chains.repeats for row in rows])
+        after = encode([*reached.values()])
+        table[rows, t - 1] = cosine(before, after)
+        sets = {"": [*range(len(rows))]}
+        if by_category:
+            own = members(chains.rows[row].category for row in rows)
+            sets = own | sets if len(own) == len(chains.ends) else own
+        for category, places in sets.items():
+            found = _distances(taken(before, places), taken(after, places))
+            for metric, distance in found:
+                value = Value(
+                    metric,
+                    t,
+                    category=category,
+                    sample=category,
+                    cluster=category,
+                    repeat=repeat,
+                    value=distance,
+                    n=len(places),
+                )
+                distances.append(value)
+        del before, after  # before the next are encoded
+    return table, distances
+
+
+def _distances(before: Float32, after: Float32) -> Iterator[tuple[str, float]]:
+    """Yield every distance between two sets of two or more, to six digits."""
+    if len(before) > 1:
         for distance in DISTANCES:
-            value = distance.function(before, after)
-            yield Value(
-                distance.name,
-                t,
-                category=category,
-                sample=category,
-                cluster=category,
-                repeat=pairs.repeat,
-                value=round_significant(value, _DIGITS),
-                n=len(places),
-            )
+            between = distance.function(before, after)
+            yield distance.name, round_significant(between, _DIGITS)
 
 
 def in_every_repeat(values: Iterable[Value], repeats: int) -> Iterator[Value]:
@@ -99,7 +133,7 @@ def mean_of_distances(values: Values, confidence: float) -> Estimate:
 
 
 def marked(
-    numbers: Iterable[Number],
+    found: Iterable[Number],
     values: Iterable[Value],
     kinds: Kinds,
     *,
@@ -116,7 +150,7 @@ def marked(
     growing = [each.name for each in DISTANCES if each.grows]
     growing += [*map(whole, growing)]
     sets = grouped(values, lambda value: value[:2])
-    for number in numbers:
+    for number in found:
         own = sets.get((number.metric, number.t), [])
         if number.group_kind is not None and number.group is not None:
             categories = kinds[number.group_kind][number.group]
@@ -128,3 +162,33 @@ def marked(
             yield number.model_copy(update={"why": why})
         else:
             yield number
+
+
+def numbers_of(
+    chains: Chains,
+    values: Iterable[Value],
+    distances: Sequence[Value],
+    *,
+    table: MetricTable,
+    kinds: Kinds,
+    width: int,
+    reasons: Iterable[Number],
+) -> list[Number]:
+    """Return the numbers that values and distances give, and the reasons of those that lack.
+
+    Args:
+        width: how many dimensions the encoder has.
+    """
+    given = chains.given
+    all_values = [*values, *distances]
+    found = numbers(all_values, table, kinds, given.section.confidence)
+    # No mean over all is made of the categories that go on when others have ended.
+    least = min(chains.ends.values())
+    kept = []
+    for number in found:
+        if not number.is_whole or (number.t or 0) <= least:
+            kept.append(number)
+    things = f"{given.kind}s"
+    result = [*marked(kept, distances, kinds, width=width, things=things)]
+    known = {number.place for number in result}
+    return result + [reason for reason in reasons if reason.place not in known]

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -24,7 +24,6 @@ from driftledger.core.types import (
 from driftledger.data.records import ONE_CATEGORY
 from driftledger.metrics.repeats import mean_over_repeats
 from driftledger.scoring.metric import Value
-from driftledger.scoring.number import Number
 from driftledger.scoring.score import RepeatRow, Row, Values
 
 Encode = Callable[[Sequence[Any]], Float32]
@@ -113,6 +112,11 @@ class Chains:
         """Category → the T of its chains."""
         return {chain.category: chain.end for chain in self.rows}
 
+    @property
+    def categories(self) -> dict[str, dict[str, list[str]]]:
+        """Categories as a kind of groups."""
+        return {"category": {name: [name] for name in sorted(self.ends)}}
+
     @cached_property
     def lost(self) -> list[Chain]:
         """The chains that did not reach their end."""
@@ -176,35 +180,15 @@ class Chains:
         """Return the image or sound of a step."""
         return Medium(self.given.folder / str(step.file), step.sha256)
 
-    def pairs(self, originals: Float32, encode: Encode) -> Iterator["Pairs"]:
-        """Yield the features of one iteration of one repeat after the other.
-
-        Args:
-            originals: the features of the samples.
-        """
+    def reached(self, repeat: int, t: int) -> dict[int, Any]:
+        """Return row → the medium or the text, of the chains of a repeat that got to t."""
         is_text = self.given.kind == "text"
-        for repeat, t in product(range(self.repeats), range(1, self.iterations + 1)):
-            rows = []
-            drawn: list[Any] = []
-            for row in self.of_repeat(repeat):
-                step = self.rows[row].steps.get(t)
-                if step is not None and step.has_come:
-                    rows.append(row)
-                    drawn.append(step.text if is_text else self.medium(step))
-            if rows:
-                before = taken(originals, [row // self.repeats for row in rows])
-                yield Pairs(t, repeat, rows=rows, before=before, after=encode(drawn))
-
-
-class Pairs(NamedTuple):
-    """Originals and what came of them at one t in one repeat, as features."""
-
-    t: int
-    repeat: int
-    rows: list[int]
-    """Of the chains that got there."""
-    before: Float32
-    after: Float32
+        reached: dict[int, Any] = {}
+        for row in self.of_repeat(repeat):
+            step = self.rows[row].steps.get(t)
+            if step is not None and step.has_come:
+                reached[row] = step.text if is_text else self.medium(step)
+        return reached
 
 
 def taken(features: Float32, rows: Sequence[int]) -> Float32:
@@ -259,14 +243,6 @@ def words(chains: Chains) -> Iterator[Value]:
                     repeat=chain.repeat,
                     value=len(step.text.split()),
                 )
-
-
-def without_a_value(
-    reasons: Iterable[Number], numbers: Iterable[Number]
-) -> list[Number]:
-    """Return the reasons of numbers that there are not."""
-    known = {number.place for number in numbers}
-    return [reason for reason in reasons if reason.place not in known]
 
 
 def rows_of(

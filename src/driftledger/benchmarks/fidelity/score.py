@@ -7,18 +7,16 @@ import numpy as np
 
 from driftledger.benchmarks._chains.distances import (
     DISTANCES,
-    distances_of,
+    compare,
     in_every_repeat,
-    marked,
+    numbers_of,
 )
 from driftledger.benchmarks._chains.scoring import (
     Chains,
-    Encode,
     cut_texts,
     rows_of,
     taken,
     values_at,
-    without_a_value,
     words,
 )
 from driftledger.benchmarks._chains.spec import ChainBenchmark
@@ -36,7 +34,6 @@ from driftledger.core.types import Float32, Float64, PromptUsage
 from driftledger.metrics.drift import cosine_similarity
 from driftledger.metrics.exact import exact_mean
 from driftledger.metrics.structural import comparable, structural_similarity
-from driftledger.scoring.means import numbers
 from driftledger.scoring.metric import Value
 from driftledger.scoring.number import Number
 
@@ -56,7 +53,7 @@ def score_redrawings(given: Scoring, spec: ChainBenchmark) -> Scored:
     encode = partial(encode_media, encoder, features=given.features)
     originals = encode([sample.medium for sample in chains.samples])
     of_media, of_text = similarities(encoder, given.kind)
-    cosines, distances = compare(chains, originals, encode)
+    cosines, distances = compare(chains, originals, encode, by_category=False)
     columns = {of_media: PERCENT * cosines}
     if given.kind == "image":
         columns["ssim"] = PERCENT * structural_similarities(chains)
@@ -64,13 +61,17 @@ def score_redrawings(given: Scoring, spec: ChainBenchmark) -> Scored:
         cosines, readings = compare_texts(chains, originals)
         columns[of_text] = PERCENT * cosines
         flags += cut_texts(readings, "CLIP-S's text tower")
-    values = [*values_of(chains, columns, rated), *distances]
-    kinds = {"category": {name: [name] for name in sorted(chains.ends)}}
-    found = numbers(values, spec.metrics, kinds, given.section.confidence)
-    width = originals.shape[1]
-    result = [*marked(found, distances, kinds, width=width, things=f"{given.kind}s")]
+    without_t = [distance._replace(t=None) for distance in distances]
     score = given.score(
-        result + without_a_value(reasons(given), result),
+        numbers_of(
+            chains,
+            values_of(chains, columns, rated),
+            [*in_every_repeat(without_t, chains.repeats)],
+            table=spec.metrics,
+            kinds=chains.categories,
+            width=originals.shape[1],
+            reasons=reasons(given),
+        ),
         scored=chains.scored,
         counted=chains.counted,
         total=len(chains.rows),
@@ -90,18 +91,6 @@ def similarities(encoder: Encoder, kind: Kind) -> tuple[str, str]:
     if kind == "sound":
         return "sound_similarity", "clap_score"
     return "clip_s_i" if encoder.reads else "image_similarity", "clip_s"
-
-
-def compare(
-    chains: Chains, originals: Float32, encode: Encode
-) -> tuple[Float64, list[Value]]:
-    """Return the cosines between originals and redrawings, and the distances between all."""
-    cosines = chains.table()
-    distances: list[Value] = []
-    for pairs in chains.pairs(originals, encode):
-        cosines[pairs.rows, 0] = cosine_similarity(pairs.before, pairs.after)
-        distances += distances_of(pairs, {"": range(len(pairs.rows))}, t=None)
-    return cosines, [*in_every_repeat(distances, chains.repeats)]
 
 
 def structural_similarities(chains: Chains) -> Float64:

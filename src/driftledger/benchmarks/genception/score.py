@@ -3,26 +3,23 @@
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from driftledger.benchmarks._chains.distances import (
     DISTANCES,
-    distances_of,
+    compare,
     in_every_repeat,
-    marked,
+    numbers_of,
     whole,
 )
 from driftledger.benchmarks._chains.scoring import (
     Chains,
     Encode,
-    Pairs,
     cut_texts,
     rows_of,
     values_at,
     values_over_t,
-    without_a_value,
     words,
 )
 from driftledger.benchmarks._chains.spec import ChainBenchmark
@@ -31,10 +28,8 @@ from driftledger.collect.features import encode_media, encode_texts, read_texts
 from driftledger.components.base import Encoder
 from driftledger.core.grouping import grouped
 from driftledger.core.types import Float32, Float64, PromptUsage
-from driftledger.metrics._checks import members
 from driftledger.metrics.drift import cosine_similarity, gc_at
-from driftledger.scoring.means import numbers
-from driftledger.scoring.metric import MetricTable, Value
+from driftledger.scoring.metric import Value
 from driftledger.scoring.number import Number
 
 Columns = Mapping[str, Float64]
@@ -55,8 +50,15 @@ def score_chains(given: Scoring, spec: ChainBenchmark) -> Scored:
     chains = Chains.read(given, spec, by_group)
     done = "reached their T" if by_group else f"reached t={given.section.iterations}"
     flags = chains.flags(done, "chains")
-    seen = compare(chains)
-    columns = {"similarity": seen.similarity, "gc": gc_curves(seen.similarity)}
+    originals, encode = encoded(chains)
+    similarity, distances = compare(
+        chains,
+        originals,
+        encode,
+        by_category=True,
+        cosine=known_cosine if given.kind == "text" else cosine_similarity,
+    )
+    columns = {"similarity": similarity, "gc": gc_curves(similarity)}
     reader = given.encoders.get("text_encoder")
     if reader:
         columns["text_similarity"], readings = compare_texts(chains, reader)
@@ -64,7 +66,15 @@ def score_chains(given: Scoring, spec: ChainBenchmark) -> Scored:
     if given.kind == "text":
         flags += cut_texts(read_all(chains), "the encoder")
     score = given.score(
-        numbers_of(chains, columns, seen, spec.metrics),
+        numbers_of(
+            chains,
+            values_of(chains, columns),
+            [*in_every_repeat(weighted(distances), chains.repeats)],
+            table=spec.metrics,
+            kinds=chains.categories | {"group": given.dataset.groups},
+            width=originals.shape[1],
+            reasons=reasons(chains, columns),
+        ),
         scored=chains.scored,
         counted=chains.counted,
         total=len(chains.rows),
@@ -73,30 +83,6 @@ def score_chains(given: Scoring, spec: ChainBenchmark) -> Scored:
         details={"groups": given.dataset.groups},
     )
     return Scored(score, rows_of(chains, columns, by_category=True))
-
-
-class Seen(NamedTuple):
-    """What an encoder sees of chains."""
-
-    similarity: Float64
-    """s(t), chains × T; NaN where it is missing."""
-    distances: list[Value]
-    width: int
-    """How many dimensions the encoder has."""
-
-
-def compare(chains: Chains) -> Seen:
-    """Compare samples with what came of them, the features of one t at a time."""
-    originals, encode = encoded(chains)
-    cosine = known_cosine if chains.given.kind == "text" else cosine_similarity
-    similarity = chains.table()
-    distances: list[Value] = []
-    for pairs in chains.pairs(originals, encode):
-        similarity[pairs.rows, pairs.t - 1] = cosine(pairs.before, pairs.after)
-        distances += distances_of(pairs, sets_of(chains, pairs), pairs.t)
-        del pairs  # before the next are encoded
-    of_all = in_every_repeat(weighted(distances), chains.repeats)
-    return Seen(similarity, [*of_all], originals.shape[1])
 
 
 def encoded(chains: Chains) -> tuple[Float32, Encode]:
@@ -125,14 +111,6 @@ def known_cosine(before: Float32, after: Float32) -> Float64:
     if known.any():
         cosines[known] = cosine_similarity(before[known], after[known])
     return cosines
-
-
-def sets_of(chains: Chains, pairs: Pairs) -> dict[str, list[int]]:
-    """Return category → its places in the pairs; and all of them if no category is missing."""
-    sets = members(chains.rows[row].category for row in pairs.rows)
-    if len(sets) == len(chains.ends):
-        sets[""] = [*range(len(pairs.rows))]
-    return sets
 
 
 def weighted(distances: Iterable[Value]) -> Iterator[Value]:
@@ -235,28 +213,6 @@ def means(
         if own.size:
             column[row] = math.fsum(own) / own.size
     yield from values_at(metric, None, chains, column)
-
-
-def numbers_of(
-    chains: Chains, columns: Columns, seen: Seen, table: MetricTable
-) -> list[Number]:
-    """Return the numbers, and why others are missing."""
-    given = chains.given
-    kinds: dict[str, Any] = {
-        "category": {name: [name] for name in sorted(chains.ends)},
-        "group": given.dataset.groups,
-    }
-    values = [*values_of(chains, columns), *seen.distances]
-    of_values = numbers(values, table, kinds, given.section.confidence)
-    # No mean over all is made of the categories that go on when others have ended.
-    least = min(chains.ends.values())
-    kept = []
-    for number in of_values:
-        if not (number.is_whole and number.t is not None and number.t > least):
-            kept.append(number)
-    things = f"{given.kind}s"
-    result = [*marked(kept, seen.distances, kinds, width=seen.width, things=things)]
-    return result + without_a_value(reasons(chains, columns), result)
 
 
 def reasons(chains: Chains, columns: Columns) -> Iterator[Number]:
