@@ -356,7 +356,6 @@ class Benchmark(ABC):
                     values[key] = score.metrics[key]
         return values
 
-
     def headline(self, score: Score) -> tuple[str, float | None]:
         """Return the first headline of a score; the key of the first metric if it has none."""
         return next(iter(self.headlines(score).items()), (self.metrics.first.key, None))

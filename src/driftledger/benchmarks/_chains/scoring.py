@@ -52,6 +52,18 @@ class Chain(NamedTuple):
         """True if it reached its end."""
         return self.end in self.steps and self.steps[self.end].has_come
 
+    def value(self, metric: str, t: int | None, value: float) -> Value:
+        """Return what the chain is worth in a metric."""
+        return Value(
+            metric,
+            t,
+            category=self.category,
+            sample=self.sample.id,
+            cluster=self.cluster,
+            repeat=self.repeat,
+            value=value,
+        )
+
     def texts(self, last: int) -> list[str]:
         """Return the texts of t = 1 … last; empty for one that cannot be compared."""
         texts = []
@@ -212,15 +224,7 @@ def values_at(
     """Yield the values of chains at one t; a chain with NaN has none."""
     for chain, value in zip(chains.rows, column.tolist(), strict=True):
         if not math.isnan(value):
-            yield Value(
-                metric,
-                t,
-                category=chain.category,
-                sample=chain.sample.id,
-                cluster=chain.cluster,
-                repeat=chain.repeat,
-                value=value,
-            )
+            yield chain.value(metric, t, value)
 
 
 def values_over_t(metric: str, chains: Chains, table: Float64) -> Iterator[Value]:
@@ -234,15 +238,9 @@ def words(chains: Chains) -> Iterator[Value]:
     for chain in chains.rows:
         for t, step in chain.steps.items():
             if step.text:
-                yield Value(
-                    "words",
-                    None,
-                    category="",
-                    sample=f"{chain.sample.id}, t={t}, repeat {chain.repeat}",
-                    cluster=chain.cluster,
-                    repeat=chain.repeat,
-                    value=len(step.text.split()),
-                )
+                value = chain.value("words", None, len(step.text.split()))
+                sample = f"{chain.sample.id}, t={t}, repeat {chain.repeat}"
+                yield value._replace(category="", sample=sample)
 
 
 def rows_of(

@@ -3,8 +3,6 @@
 from collections.abc import Iterator, Mapping
 from functools import partial
 
-import numpy as np
-
 from driftledger.benchmarks._chains.distances import (
     DISTANCES,
     compare,
@@ -136,12 +134,11 @@ def values_of(
     """Yield the values of all metrics but distances."""
     for metric, table in columns.items():
         yield from values_at(metric, None, chains, table[:, 0])
-    ratings = np.full(len(chains.rows), np.nan)
     for row in chains.of_repeat(0):
-        own = rated.by_sample.get(chains.rows[row].sample.id)
+        chain = chains.rows[row]
+        own = rated.by_sample.get(chain.sample.id)
         if own:
-            ratings[row] = exact_mean(own)
-    yield from values_at("human", None, chains, ratings)
+            yield chain.value("human", None, exact_mean(own))
     yield from words(chains)
 
 
