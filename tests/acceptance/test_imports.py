@@ -144,6 +144,7 @@ SLOW_TO_IMPORT = {
     "mlflow": {"mlflow.py", "tracking"},
     "pandas": {
         "notebook.py",
+        "exports.py",
         "commands/evaluate.py",
         "reports/correlation.py",
         "reports/leaderboard.py",

@@ -18,7 +18,7 @@ from driftledger.ledger.lineage import (
     read_runs,
 )
 from driftledger.ledger.objects.git import CommitTree, Git
-from driftledger.scoring.score import Inputs, base_key
+from driftledger.scoring.score import Inputs
 from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL, SCORES
 from tests.support.terminal import printed
 
@@ -62,15 +62,8 @@ def test_a_score_says_what_it_is_of_and_every_number_is_in_its_table(original):
             "question_set",
             "description",
         } <= score.components.keys()
-        assert spec.headlines(score)
-        keys = [
-            name.rpartition("/")[2] for name in (*dict(score.numbers()), *score.curves)
-        ]
-        assert [
-            key
-            for key in keys
-            if not (spec.metric(key) or spec.metric(f"{base_key(key)}_at_1"))
-        ] == []
+        assert spec.metrics.headlines(score)
+        assert {number.metric for number in score.numbers} <= {*spec.metrics.by_name}
 
 
 def test_a_commit_has_the_evidence_that_the_checkout_had(original):
@@ -97,7 +90,7 @@ def test_a_fingerprint_follows_from_what_went_in(original):
     assert "version" not in first.to_dict()
     assert Inputs.model_validate(first.to_dict()) == first
     same = fingerprint()
-    assert fingerprint(metrics={}, flags=["x"]) == same
+    assert fingerprint(numbers=[], flags=["x"]) == same
     card = score.components["model"].model_copy(update={"fingerprint": "0" * 64})
     others = [
         fingerprint(inputs=inputs.model_copy(update=change))

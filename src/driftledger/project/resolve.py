@@ -35,7 +35,7 @@ NOTHING = "none"
 """Noted in place of a missing file or component, since DVC wants every parameter to exist."""
 
 DATA_VERSION = 7
-REPORT_VERSION = 22
+REPORT_VERSION = 23
 TRACK_VERSION = 1
 """To be raised when what these stages write changes; those of benchmarks have theirs in their
 tables."""

@@ -161,13 +161,6 @@ class Metric:
         return "compared" in self.shown
 
     @property
-    def tracked(self) -> str:
-        if "last" not in self.shown and "curve" not in self.shown:
-            return ""
-        name = self.alias or self.name
-        return name + "_at_{t}" if self.over_t and "last" in self.shown else name
-
-    @property
     def higher_is_better(self) -> bool | None:
         return {"higher": True, "lower": False}.get(self.direction)
 

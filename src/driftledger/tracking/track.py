@@ -469,7 +469,7 @@ class _Push:
                 sorted(curves, key=lambda name: not name.startswith("similarity/")),
                 {name: tracked.title for name, tracked in headlines.items()},
                 columns=list(steps),
-                higher=first.metric.is_higher,
+                higher=first.metric.direction != "lower",
                 chains=[*chains],
             )
         for key, value in tags.items():
@@ -492,7 +492,8 @@ def _worth(run: Run) -> float:
     runs first."""
     for headline in headlines_of(run)[:1]:
         if headline.score.unranked is None:
-            return headline.value if headline.metric.is_higher else -headline.value
+            sign = -1 if headline.metric.direction == "lower" else 1
+            return sign * headline.value
     return -math.inf
 
 
