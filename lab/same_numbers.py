@@ -68,7 +68,8 @@ def values_of(folder: Path) -> Iterator[tuple[str, Any]]:
     for part in ("scored", "counted", "total", "outcomes", "details"):
         yield from leaves(score.get(part), part)
     for flag in score["flags"]:
-        yield f"flag: {flag}", True
+        text = flag if isinstance(flag, str) else flag["text"]
+        yield f"flag: {text}", True
     for row in read_lines(folder / "rows.jsonl"):
         yield from leaves(row, f"row {row['unit']}")
 

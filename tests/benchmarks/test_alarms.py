@@ -3,10 +3,8 @@
 import pytest
 
 from driftledger.benchmarks.records import CollectedRecord, RecordedResult
-from driftledger.benchmarks.registry import benchmark
 from driftledger.core.types import Outcome
 from tests.benchmarks._questions.asking import MME, Says, exam
-from tests.support.ledgers import genception_score
 from tests.support.records import facts
 
 LACKS = "I don't see an image attached."
@@ -19,7 +17,7 @@ def alarms(texts, *, kind="image", per_unit=1, outcome=Outcome.OK, role="model")
         unit = f"u{number // per_unit}"
         result = RecordedResult(role=role, key=f"{number}", outcome=outcome, text=text)
         records.append(CollectedRecord(unit=unit, step=1, results=[result]))
-    return facts(records).alarms(kind)
+    return [str(flag) for flag in facts(records).alarms(kind)]
 
 
 def varied(count):
@@ -83,7 +81,7 @@ def test_a_reply_in_several_records_is_one():
         CollectedRecord(unit="u", step=1, repeat=repeat, results=[result])
         for repeat in range(5)
     ]
-    assert facts(records).alarms("image") == [
+    assert [flag.text for flag in facts(records).alarms("image")] == [
         "alarm: in 1 of 1 replies the model says that no image arrived"
     ]
 
@@ -99,11 +97,4 @@ class Control(Says):
 def test_controls_have_no_alarm(tmp_path, model):
     made = exam(tmp_path, "mme", MME, model(text="Yes")).collect().score()
     expected = [] if model is Control else [ONE.format(6) + '"Yes"']
-    assert made.score.flags == expected
-
-
-def test_an_alarm_concerns_every_number_whatever_the_model_says():
-    """Other flags with these words are about the Fréchet distance alone."""
-    alarm = ONE.format(9) + '"the Fréchet distance is over"'
-    score = genception_score(flags=[alarm])
-    assert benchmark("genception").flags_of(score, "gc") == [alarm]
+    assert [flag.text for flag in made.score.flags] == expected

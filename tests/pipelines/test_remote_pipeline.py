@@ -106,7 +106,7 @@ def test_spend_and_versions(spent):
         "m-2026-01",
         "m-2026-02",
     }
-    assert any("served versions" in flag for flag in score.flags)
+    assert any("served versions" in flag.text for flag in score.flags)
     assert "served versions" in (checkout.root / "reports/leaderboard.md").read_text(
         encoding="utf-8"
     )

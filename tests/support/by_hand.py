@@ -54,6 +54,6 @@ def assert_score(case: Mapping[str, Any], score: Score, rows: Sequence[Row]) -> 
     for unit, expected in case.get("rows", {}).items():
         assert_holds(by_unit[unit], expected, unit)
     for flag in case.get("flags", ()):
-        assert any(flag in each for each in score.flags), (flag, score.flags)
+        assert any(flag in each.text for each in score.flags), (flag, score.flags)
     for flag in case.get("no_flags", ()):
-        assert not any(flag in each for each in score.flags), (flag, score.flags)
+        assert not any(flag in each.text for each in score.flags), (flag, score.flags)

@@ -29,8 +29,8 @@ from driftledger.metrics.exact import exact_mean
 from driftledger.scoring.metric import COVERAGE, Input, Metric, MetricTable
 from driftledger.scoring.number import Number, NumberName, Place
 from driftledger.scoring.score import (
-    ALARM,
     Answer,
+    Flag,
     Numbers,
     Row,
     Rows,
@@ -236,8 +236,6 @@ class Benchmark(ABC):
     settings: ClassVar[type[Section]]
     """Its section of ``params.yaml``."""
     unfair: ClassVar[tuple[Rule, ...]] = ()
-    flagged: ClassVar[Mapping[str, tuple[str, ...]]] = {}
-    """Words of a flag → the rows of the table that it concerns alone, by their keys."""
     paper_tables: ClassVar[PaperTables] = {}
     """The tables of the paper. The first one also gets a column for each metric that is shown in
     tables and that none of them names. Empty: one table with a column per metric."""
@@ -372,30 +370,25 @@ class Benchmark(ABC):
         ]
 
     def flags_of(self, score: Score, metric: str = "") -> list[str]:
-        """Return the flags of a score that concern a metric, by default one of its headlines.
-
-        Those about a component, which begin with its role, concern the numbers that it had a part
-        in.
-        """
+        """Return the flags of a score that concern a metric, by default one of its headlines."""
         metrics = [metric]
         if not metric:
             headlines = self.metrics.headlines(score)
             metrics = [number.metric for number in headlines] or [""]
         return [
-            flag
+            flag.text
             for flag in score.flags
-            if any(self._concerns(flag, score, each) for each in metrics)
+            if any(self._concerns(flag, each) for each in metrics)
         ]
 
-    def _concerns(self, flag: str, score: Score, metric: str) -> bool:
+    def _concerns(self, flag: Flag, metric: str) -> bool:
         row = self.metrics.get(metric)
-        rows = [rows for words, rows in self.flagged.items() if words in flag]
-        if rows and not flag.startswith(ALARM):
-            return row is None or row.key in rows[0]
-        others = score.components.keys() - self.roles_of(score, metric)
-        return not flag.startswith(
-            tuple(f"the {role.replace('_', ' ')}" for role in others)
-        )
+        if row is None:
+            return True
+        if flag.metrics:
+            return row.name in flag.metrics
+        part = NEEDED_FOR.get(flag.role or "")
+        return part is None or not row.needs.isdisjoint(part)
 
     def facts(self, score: Score) -> Json:
         """Return what may make two scores unfair to compare, by the names in :attr:`unfair`."""

@@ -18,7 +18,7 @@ from driftledger.core.media import Kind
 from driftledger.core.strict import Id, Name, RelativePath
 from driftledger.core.text import shortened
 from driftledger.core.types import Medium, Outcome, PromptUsage, Result, Split
-from driftledger.scoring.score import ALARM
+from driftledger.scoring.score import ALARM, Flag
 
 RECORDS = "records.jsonl"
 CARD = "components.json"
@@ -229,8 +229,8 @@ class CallFacts:
             if each.reading is not None:
                 self.readings.append(each.reading)
 
-    def alarms(self, kind: Kind) -> list[str]:
-        """Return sentences if the model's replies put the whole score in doubt.
+    def alarms(self, kind: Kind) -> list[Flag]:
+        """Return alarms if the model's replies put the whole score in doubt.
 
         Args:
             kind: what the samples are; texts are drawn before the model sees them.
@@ -244,14 +244,12 @@ class CallFacts:
         sentences = []
         if lacking > MOST_LACKING * total:
             sentences.append(
-                f"{ALARM}in {lacking} of {total} replies the model says that no {given} arrived"
+                f"in {lacking} of {total} replies the model says that no {given} arrived"
             )
         if len(texts) == 1 and len({*self._replies.values()}) >= LEAST_INPUTS:
             text = shortened(min(texts), 60)
-            sentences.append(
-                f'{ALARM}all {total} replies of the model are one text: "{text}"'
-            )
-        return sentences
+            sentences.append(f'all {total} replies of the model are one text: "{text}"')
+        return [Flag(text=f"{ALARM}{text}", alarm=True) for text in sentences]
 
     def served(self) -> dict[str, dict[str, int]]:
         """Return role → served version → how many calls it answered; local components are absent.

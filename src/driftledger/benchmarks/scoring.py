@@ -44,6 +44,7 @@ from driftledger.scoring.number import Number
 from driftledger.scoring.score import (
     ROWS,
     SCORE,
+    AnyFlag,
     Inputs,
     Row,
     Score,
@@ -202,7 +203,7 @@ class Scoring:
         counted: int,
         total: int,
         outcomes: Iterable[Outcome],
-        flags: Iterable[str] = (),
+        flags: Iterable[AnyFlag] = (),
         details: Json | None = None,
         **parser: str,
     ) -> Score:
@@ -225,7 +226,7 @@ class Scoring:
         )
 
     def origin(
-        self, scored: int, total: int, flags: Iterable[str] = (), **parser: str
+        self, scored: int, total: int, flags: Iterable[AnyFlag] = (), **parser: str
     ) -> Json:
         """Return the fields of a score that name it and say what it was computed from."""
         components = dict(self.card.components)
@@ -253,7 +254,7 @@ class Scoring:
             "inputs": inputs,
         }
 
-    def _notes(self) -> Iterator[str]:
+    def _notes(self) -> Iterator[AnyFlag]:
         """Yield what a reader must know of the calls and of the data."""
         model = self.card.components["model"]
         generator = self.card.components.get("generator")

@@ -182,6 +182,18 @@ def _columns(number: Number) -> Json:
     return number.model_dump(exclude={*Place._fields}, exclude_none=True)
 
 
+def compare_rest(stored: Score, again: Score) -> Iterator[ComparedValue]:
+    """Yield every value of two scores but their numbers; a flag is one value."""
+    before = stored.to_dict()
+    after = again.to_dict()
+    for content in (before, after):
+        del content["numbers"]
+    flags = zip_longest(before.pop("flags"), after.pop("flags"), fillvalue=_ABSENT)
+    yield from compare(before, after)
+    for at, (one, two) in enumerate(flags):
+        yield ComparedValue(("flags", str(at)), one, two)
+
+
 def compare_rows(stored: Row, again: Row) -> Iterator[ComparedValue]:
     """Yield every value of two rows of one unit."""
     for value in compare(stored.to_dict(), again.to_dict()):
@@ -293,15 +305,9 @@ def score_lines(judge: Judge, stored: Score, again: Score, path: str) -> Iterato
         status, what = judge.status(value)
         where = f"{path}/{SCORE}: {value.where}"
         yield Line(where, status, what, metric=value.metric)
-    for value in compare(_without_numbers(stored), _without_numbers(made)):
+    for value in compare_rest(stored, made):
         if value.way not in _UNCOMPARED:
             yield Line(f"{path}/{SCORE}: {value.where}", *judge.status(value))
-
-
-def _without_numbers(score: Score) -> Json:
-    content = score.to_dict()
-    del content["numbers"]
-    return content
 
 
 def row_lines(

@@ -39,7 +39,7 @@ from driftledger.scoring.frame import (
     scores_in,
 )
 from driftledger.scoring.metric import COSTS, COVERAGE, Metric
-from driftledger.scoring.score import ALARM, Score, marks_of
+from driftledger.scoring.score import Score, marks_of
 from driftledger.scoring.table import Cell, Table, markdown
 
 T = TypeVar("T")
@@ -105,7 +105,7 @@ def sections(numbers: Numbers) -> Iterator[ReportSection]:
     for part in setups:
         scores = scores_in(part)
         names = names_of(part)
-        flags = [(flag, score.model) for score in scores for flag in score.flags]
+        flags = [(flag.text, score.model) for score in scores for flag in score.flags]
         yield ReportSection(
             f"{spec.name} on {' · '.join(names)}",
             "-".join([spec.name, *names]),
@@ -209,7 +209,7 @@ def _alarms(numbers: Numbers) -> list[str]:
     """Return a line for each model and benchmark with alarms."""
     lines = []
     for score in scores_in(numbers):
-        alarms = "; ".join(flag for flag in score.flags if flag.startswith(ALARM))
+        alarms = "; ".join(flag.text for flag in score.flags if flag.alarm)
         if alarms:
             lines.append(f"{score.model}, {score.benchmark} on {score.on}: {alarms}")
     return [*dict.fromkeys(lines)]  # encoders may score the same replies
@@ -268,7 +268,9 @@ def _detailed_cell(number: Any) -> Cell:
 def remarks(scores: Sequence[Score]) -> Iterator[str]:
     """List the marks of components with the models that they apply to."""
     marked = [
-        (mark, score.model) for score in scores for mark in marks_of(score.components)
+        (mark.text, score.model)
+        for score in scores
+        for mark in marks_of(score.components)
     ]
     for mark, models in _with_models(marked, scores):
         yield f"{models}: {mark}"

@@ -20,6 +20,7 @@ from pydantic import (
     ValidationInfo,
     field_serializer,
     field_validator,
+    model_validator,
 )
 
 from driftledger.components.base import ComponentCard
@@ -51,6 +52,32 @@ class Point(NamedTuple):
 
     step: int
     value: float
+
+
+class Flag(BaseModel):
+    """What a reader of the numbers must know, and of which. A sentence alone is one of them all."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    text: str
+    role: str | None = None
+    """The component that it is about: it concerns the numbers that this one had a part in."""
+    metrics: tuple[str, ...] = ()
+    """The metrics that it concerns alone, by their names."""
+    alarm: bool = False
+    """Whether it puts the whole score in doubt."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_sentence(cls, given: Any) -> Any:
+        return {"text": given} if isinstance(given, str) else given
+
+    def __str__(self) -> str:
+        return self.text
+
+
+AnyFlag: TypeAlias = Flag | str
+"""A flag, or the sentence of one that concerns all numbers."""
 
 
 class Inputs(Record):
@@ -104,7 +131,7 @@ class Score(Record):
     served: dict[str, dict[str, int]] = Field(default_factory=dict)
     """Role → what its service said it was → how many calls that version answered; local components
     are absent."""
-    flags: list[str] = Field(default_factory=list, validate_default=True)
+    flags: list[Flag] = Field(default_factory=list, validate_default=True)
     """What a reader of the numbers must know: marks of components, which no benchmark has to name;
     versions that changed midway, descriptions that were cut off."""
     details: Json = Field(default_factory=dict)
@@ -118,7 +145,7 @@ class Score(Record):
 
     @field_validator("flags")
     @classmethod
-    def _with_marks(cls, flags: list[str], info: ValidationInfo) -> list[str]:
+    def _with_marks(cls, flags: list[Flag], info: ValidationInfo) -> list[Flag]:
         return list(dict.fromkeys([*marks_of(info.data.get("components", {})), *flags]))
 
     @field_validator("numbers")
@@ -129,6 +156,10 @@ class Score(Record):
             if count > 1:
                 raise ValueError(f"{place.name!r:.100} is there {count} times")
         return numbers
+
+    @field_serializer("flags")
+    def _without_defaults(self, flags: list[Flag]) -> list[Json]:
+        return [flag.model_dump(mode="json", exclude_defaults=True) for flag in flags]
 
     @field_serializer("numbers")
     def _without_empty_columns(self, numbers: list[Number]) -> list[Json]:
@@ -376,13 +407,14 @@ Rows: TypeAlias = Sequence[Row]
 Scores: TypeAlias = Sequence[Score]
 
 
-def marks_of(components: Mapping[str, ComponentCard]) -> list[str]:
+def marks_of(components: Mapping[str, ComponentCard]) -> list[Flag]:
     """Return the marks of a score's components, others than the model's with their role."""
     marks = []
     for role, card in components.items():
         if card.mark is not None:
             subject = "" if role == "model" else f"the {role.replace('_', ' ')}: "
-            marks.append(subject + card.mark)
+            of = None if role == "model" else role
+            marks.append(Flag(text=subject + card.mark, role=of))
     return marks
 
 

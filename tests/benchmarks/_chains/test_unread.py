@@ -19,6 +19,7 @@ from driftledger.components.base import Generator, Model
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import StoreError
 from driftledger.core.types import Medium, Outcome, Result, Sample
+from driftledger.scoring.score import Flag
 from tests.support.cases import each_case, lines
 from tests.support.chains import chains, collected
 from tests.support.fakes import LetterEncoder
@@ -177,7 +178,7 @@ def test_genception(tmp_path, case, unread):
         f"for 1 of 2 chains the model gave no description (1 {case['outcome']}): "
         "similarities count as 0 from there on"
     )
-    assert (flag in score.flags) is (case["is_worst"] and unread == "worst")
+    assert (Flag(text=flag) in score.flags) is (case["is_worst"] and unread == "worst")
 
 
 @EACH
@@ -203,7 +204,7 @@ def test_fidelity(tmp_path, case, unread):
         f"for 1 of 2 images the model gave no description (1 {case['outcome']}): "
         "similarities count as 0 from there on"
     )
-    assert (flag in score.flags) is (case["is_worst"] and unread == "worst")
+    assert (Flag(text=flag) in score.flags) is (case["is_worst"] and unread == "worst")
 
 
 @pytest.mark.parametrize("name", ["genception", "fidelity"])
@@ -231,7 +232,9 @@ def test_two_refusals_of_13_images_take_the_rank_and_not_the_score(
     replies = {("s3", 1): refusal, ("s8", 1): refusal}
     score, rows = scored(tmp_path, name, replies, samples=13, min_coverage=0.9)
     few = f"only 11 of 13 {done} (s3, step 1: refused; s8, step 1: refused)"
-    assert score.flags[0] == f"{few}, and {name}.min_coverage asks for 90%: no rank"
+    assert (
+        score.flags[0].text == f"{few}, and {name}.min_coverage asks for 90%: no rank"
+    )
     assert (
         score.unranked
         == f"11/13 (13 counted) could be scored, and {name}.min_coverage asks for 90%"

@@ -389,5 +389,5 @@ def test_a_judge_that_has_moved_or_believes_forged_answers_is_flagged(items, fla
     found = judge_flags(items)
     assert len(found) == len(flags)
     assert all(
-        each.startswith(flag) for each, flag in zip(found, flags, strict=True)
+        each.text.startswith(flag) for each, flag in zip(found, flags, strict=True)
     ), found

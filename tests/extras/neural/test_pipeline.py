@@ -150,7 +150,7 @@ def test_the_evidence_names_what_was_loaded(made):
         reading is not None and reading.tokens == reading.read <= 46
         for reading in readings
     )
-    assert not any("cut off" in flag for flag in score.flags)
+    assert not any("cut off" in flag.text for flag in score.flags)
     folder = made.root / SCORES / f"genception/arrangements/{PAINTER}/inception"
     usage = read_json(folder / USAGE, ScoreUsage)
     assert usage.samples == 12

@@ -739,7 +739,7 @@ def test_json_has_every_line(score_zip, capsys):
     [
         (True, READ_PARTLY, "not checkable"),
         (False, READ_PARTLY, "differs"),
-        (True, "alarm: all 9 replies of the model are one text", "differs"),
+        (True, {"text": "all replies are one text", "alarm": True}, "differs"),
     ],
 )
 def test_how_much_a_given_encoder_read_is_not_checked(

@@ -24,7 +24,7 @@ from driftledger.core.types import (
 from driftledger.data.records import ONE_CATEGORY
 from driftledger.metrics.repeats import mean_over_repeats
 from driftledger.scoring.metric import Value
-from driftledger.scoring.score import RepeatRow, Row, Values
+from driftledger.scoring.score import AnyFlag, Flag, RepeatRow, Row, Values
 
 Encode = Callable[[Sequence[Any]], Float32]
 """Media or texts → features, n×d."""
@@ -150,7 +150,7 @@ class Chains:
         """How many chains reached their end or count as the worst value."""
         return self.scored + self.worst.total()
 
-    def flags(self, done: str, things: str) -> list[str]:
+    def flags(self, done: str, things: str) -> list[AnyFlag]:
         """Return what a reader must know of lost chains, equal samples and cut prompts.
 
         Args:
@@ -163,7 +163,7 @@ class Chains:
         given = self.given
         total = len(self.rows)
         problems = [chain.last.problem for chain in self.lost]
-        flags = [*copies(self.samples)]
+        flags: list[AnyFlag] = [*copies(self.samples)]
         flags += given.too_little(
             self.scored, total, f"{things} {done}", problems, self.counted
         )
@@ -291,19 +291,25 @@ def _row_values(tables: Mapping[str, Float64], index: int, keeps_empty: bool) ->
     return values
 
 
-def _cut(readings: Sequence[PromptUsage]) -> Iterator[str]:
+def _cut(readings: Sequence[PromptUsage]) -> Iterator[Flag]:
     cut = [reading for reading in readings if reading.cut]
     if cut:
         unread = sum(reading.tokens - reading.read for reading in cut)
         tokens = sum(reading.tokens for reading in readings)
-        yield (
+        text = (
             f"the generator's text encoder cut off {len(cut)} of {len(readings)} descriptions: "
             f"{unread} of {tokens} tokens were not read"
         )
+        yield Flag(text=text, role="generator")
 
 
-def cut_texts(readings: Sequence[PromptUsage], reader: str) -> Iterator[str]:
-    """Yield a sentence if ``reader`` read only the beginning of some descriptions."""
+def cut_texts(
+    readings: Sequence[PromptUsage], reader: str, role: str, metrics: Sequence[str] = ()
+) -> Iterator[Flag]:
+    """Yield a flag if ``reader`` read only the beginning of some descriptions."""
     cut = sum(reading.cut for reading in readings)
     if cut:
-        yield f"{reader} read only the beginning of {cut} of {len(readings)} descriptions"
+        text = (
+            f"{reader} read only the beginning of {cut} of {len(readings)} descriptions"
+        )
+        yield Flag(text=text, role=role, metrics=(*metrics,))

@@ -34,7 +34,7 @@ from driftledger.data.question_sets.places import with_images
 from driftledger.data.records import QuestionEntry, read_questions
 from driftledger.scoring.metric import Input, Value
 from driftledger.scoring.number import Number
-from driftledger.scoring.score import Row, Rows, Score, Values
+from driftledger.scoring.score import AnyFlag, Row, Rows, Score, Values
 
 READ = frozenset({Input.ANSWERS, Input.DATA})
 """The inputs of every number of a question benchmark."""
@@ -190,7 +190,7 @@ class QuestionBenchmark(OneCall):
         answers: Sequence[ReadAnswer],
         numbers: Sequence[Number],
         *,
-        flags: Sequence[str] = (),
+        flags: Sequence[AnyFlag] = (),
         details: Json | None = None,
     ) -> Score:
         """Return the score that has these numbers of these answers.

@@ -34,6 +34,7 @@ from driftledger.metrics.exact import exact_mean
 from driftledger.metrics.structural import comparable, structural_similarity
 from driftledger.scoring.metric import Value
 from driftledger.scoring.number import Number
+from driftledger.scoring.score import Flag
 
 
 def score_redrawings(given: Scoring, spec: ChainBenchmark) -> Scored:
@@ -58,7 +59,7 @@ def score_redrawings(given: Scoring, spec: ChainBenchmark) -> Scored:
     if encoder.reads:
         cosines, readings = compare_texts(chains, originals)
         columns[of_text] = PERCENT * cosines
-        flags += cut_texts(readings, "CLIP-S's text tower")
+        flags += cut_texts(readings, "CLIP-S's text tower", "encoder", ["clip_s"])
     without_t = [distance._replace(t=None) for distance in distances]
     score = given.score(
         numbers_of(
@@ -153,17 +154,20 @@ def rated_by_people(chains: Chains) -> Rated:
     return ratings_of(ratings, given.keys["dataset"], given.keys["model"], descriptions)
 
 
-def rating_flags(rated: Rated) -> Iterator[str]:
+def rating_flags(rated: Rated) -> Iterator[Flag]:
     """Yield what a reader must know of ratings."""
+    sentences = []
     if rated.stale:
-        yield (
+        sentences.append(
             f"{rated.stale} human ratings are of other descriptions than these and do not count"
         )
     if rated.chances:
-        yield (
+        sentences.append(
             "human ratings are of samples chosen where models differ; the page on correlation "
             "has the mean of all"
         )
+    for text in sentences:
+        yield Flag(text=text, metrics=("human",))
 
 
 def reasons(given: Scoring) -> Iterator[Number]:

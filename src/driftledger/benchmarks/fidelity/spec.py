@@ -190,10 +190,6 @@ class FidelityBenchmark(ChainBenchmark):
     paper_tables: ClassVar[PaperTables] = {
         "as in the paper's Tables 1 and 2; in brackets the interval": {}
     }
-    flagged: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "CLIP-S's text tower": ("clip_s",),
-        "human ratings are of": ("human",),
-    }
     unfair = (
         ANOTHER_DESCRIPTION,
         BEGUN,

@@ -62,9 +62,9 @@ def score_chains(given: Scoring, spec: ChainBenchmark) -> Scored:
     reader = given.encoders.get("text_encoder")
     if reader:
         columns["text_similarity"], readings = compare_texts(chains, reader)
-        flags += cut_texts(readings, "the text encoder")
+        flags += cut_texts(readings, "the text encoder", "text_encoder")
     if given.kind == "text":
-        flags += cut_texts(read_all(chains), "the encoder")
+        flags += cut_texts(read_all(chains), "the encoder", "encoder")
     score = given.score(
         numbers_of(
             chains,

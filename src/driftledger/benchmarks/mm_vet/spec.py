@@ -56,6 +56,7 @@ from driftledger.metrics.exact import decimal
 from driftledger.scoring.means import Kinds, numbers, ratio
 from driftledger.scoring.metric import Metric, MetricTable
 from driftledger.scoring.number import Number, Place
+from driftledger.scoring.score import Flag
 
 CAPABILITIES = ("rec", "ocr", "know", "gen", "spat", "math")
 """In the order of the paper's tables."""
@@ -287,7 +288,7 @@ def calibrations(records: Iterable[CollectedRecord], strict: bool) -> list[Json]
     return calibration
 
 
-def judge_flags(calibration: Sequence[Mapping[str, Any]]) -> list[str]:
+def judge_flags(calibration: Sequence[Mapping[str, Any]]) -> list[Flag]:
     """Warn of a judge that has moved on the calibration, believes a forgery, or is unreadable."""
     off: list[Fraction] = []
     forged: list[Fraction] = []
@@ -301,24 +302,25 @@ def judge_flags(calibration: Sequence[Mapping[str, Any]]) -> list[str]:
                 own.append(more)
     unread = total - len(off) - len(forged)
     if total and unread == total:
-        return ["the judge graded none of the calibration answers readably"]
+        text = "the judge graded none of the calibration answers readably"
+        return [Flag(text=text, role="judge")]
     tolerance = decimal(TOLERANCE)
-    flags = []
+    sentences = []
     distance = sum(map(abs, off))
     if distance > tolerance * len(off):
-        flags.append(
+        sentences.append(
             f"the judge is off on the calibration answers by {float(distance / len(off)):.2f} on "
             f"average ({sum(map(bool, off))} of {len(off)} gradings differ from what is known)"
         )
     believed = sum(more > tolerance for more in forged)
     if believed:
-        flags.append(
+        sentences.append(
             f"the judge believes answers that ask for a grade: {believed} of {len(forged)} "
             "gradings of forged calibration answers are above what these are worth"
         )
     if unread:
-        flags.append(f"{unread} of {total} calibration gradings could not be read")
-    return flags
+        sentences.append(f"{unread} of {total} calibration gradings could not be read")
+    return [Flag(text=text, role="judge") for text in sentences]
 
 
 class MMVet(QuestionBenchmark):

@@ -33,7 +33,7 @@ from driftledger.metrics.intervals import (
 from driftledger.metrics.retrieval import class_mean, hits
 from driftledger.scoring.means import estimated
 from driftledger.scoring.number import Number
-from driftledger.scoring.score import Row
+from driftledger.scoring.score import AnyFlag, Flag, Row
 
 FEW = 100
 """Below so many support descriptions, another support set would often order two equal models
@@ -335,22 +335,24 @@ def _plain(values: Mapping[str, float | None], columns: Json) -> Iterator[Number
             yield Number(metric=name, value=value, **columns)
 
 
-def flags_of(given: Scoring, headline: Retrieval, rows: Sequence[Row]) -> Iterator[str]:
-    """Yield the sentences that a reader of the headline must know."""
+def flags_of(
+    given: Scoring, headline: Retrieval, rows: Sequence[Row]
+) -> Iterator[AnyFlag]:
+    """Yield the flags that a reader of the headline must know."""
     lost = [f"{row.unit}: {row.outcome}" for row in rows if not row.extra["scored"]]
     scored = len(rows) - len(lost)
     what = f"test samples of {given.dataset.name} can be scored"
     counted = len(headline.sets.counted)
     yield from given.too_little(scored, len(rows), what, lost, counted)
     yield from copies(tests_of(given))
-    for sentence, holds in flags_of_condition(given, headline).items():
+    for flag, holds in flags_of_condition(given, headline).items():
         if holds:
-            yield sentence
+            yield flag
     yield from given.facts.noted()
 
 
-def flags_of_condition(given: Scoring, headline: Retrieval) -> dict[str, object]:
-    """Return sentences on what was compared, each with whether it holds."""
+def flags_of_condition(given: Scoring, headline: Retrieval) -> dict[AnyFlag, object]:
+    """Return flags on what was compared, each with whether it holds."""
     sets = headline.sets
     dataset = given.dataset
     support = len(sets.support)
@@ -363,6 +365,8 @@ def flags_of_condition(given: Scoring, headline: Retrieval) -> dict[str, object]
     ties = ties_of(headline)
     unknown = headline.named["nearest"].count(None) - len(sets.misses)
     texts = support + len(sets.scored)
+    unread = f"the text encoder knows no word of {unknown} test descriptions, which count as wrong"
+    cut = f"the text encoder read only the beginning of {headline.cut} of {texts} descriptions"
     return {
         f"{len(dataset.leaks)} test {given.kind}s are in the support set too "
         f"({first_few([*dataset.leaks])}); top1_without_leaks leaves them out": dataset.leaks,
@@ -373,8 +377,6 @@ def flags_of_condition(given: Scoring, headline: Retrieval) -> dict[str, object]
         f"no support description is left of {first_few(lost)}; their test samples {what}": lost,
         f"{ties:.1f} % of the test samples are equally near to several classes: top1 is an "
         "expectation": ties > MANY_TIES,
-        f"the text encoder knows no word of {unknown} test descriptions, which count as "
-        "wrong": unknown,
-        f"the text encoder read only the beginning of {headline.cut} of {texts} "
-        "descriptions": headline.cut,
+        Flag(text=unread, role="text_encoder"): unknown,
+        Flag(text=cut, role="text_encoder"): headline.cut,
     }

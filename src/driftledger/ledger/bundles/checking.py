@@ -66,7 +66,7 @@ from driftledger.ledger.rescoring import (
 )
 from driftledger.scoring.metric import Input, Metric
 from driftledger.scoring.number import Place
-from driftledger.scoring.score import ALARM, ROWS, SCORE, Row, Score
+from driftledger.scoring.score import ROWS, SCORE, Row, Score
 
 _CHECKS = {
     "files": check_files,
@@ -450,7 +450,7 @@ class StrangersJudge(Judge):
         """Return a status, as :meth:`Judge.status` does."""
         metric = self.spec.metrics.get(value.metric)
         part = "" if value.metric else value.way[0]
-        if part == "flags" and ALARM in f"{value.stored} {value.again}":
+        if part == "flags" and _is_alarm(value):
             return super().status(value)  # it follows from the records alone
         has_text = part in _SHAPED
         if self.features.left_out and metric and _is_of_pixels(metric):
@@ -474,6 +474,11 @@ class StrangersJudge(Judge):
         elif self.features.left_out and has_text:
             return "not checkable", _LEFT_OUT
         return status, what
+
+
+def _is_alarm(flag: ComparedValue) -> bool:
+    sides = (flag.stored, flag.again)
+    return any(isinstance(side, dict) and side.get("alarm") for side in sides)
 
 
 def _is_of_pixels(metric: Metric) -> bool:
