@@ -47,10 +47,9 @@ class NumberTarget(NamedTuple):
     @property
     def names(self) -> set[str]:
         """All names that find it, with that in MLflow."""
-        alias = self.own_name
+        alias = NumberName(*self.number.place, end=self.end)
         if self.metric is not None and self.metric.alias:
-            place = self.number.place._replace(metric=self.metric.alias)
-            alias = str(NumberName(*place, end=self.end))
+            alias = alias._replace(metric=self.metric.alias)
         return {self.own_name, self.name, f"{alias}/{self.lineage.score.on}"}
 
     @property

@@ -37,7 +37,6 @@ from driftledger.reports.scores import (
 from driftledger.reports.site.build import STYLE, Context, site_files
 from driftledger.reports.tests import with_ranks
 from driftledger.scoring.frame import frame, rows_in
-from driftledger.scoring.number import Place
 from driftledger.scoring.score import Score, base_key
 from driftledger.scoring.table import markdown
 
@@ -340,23 +339,16 @@ def metrics_of(scores: Sequence[Score]) -> dict[str, dict[str, float | None]]:
     for score in scores:
         values[score.model] = {}
     for (name, data), own in list(by_data.items())[:MOST_METRICS]:
-        place = _headline(name, own)
-        shown = benchmark(name).metrics[place.metric].alias or place.metric
+        metrics = benchmark(name).metrics
+        headlines = map(metrics.headline, own)
+        known = [number.metric for number in headlines if number.value is not None]
+        metric = metrics[known[0]] if known else metrics.first
+        shown = metric.alias or metric.name
         if benchmarks.count(name) > 1:
             shown = f"{data}.{shown}"
-        first = {score.model: score for score in reversed(own)}
-        for model, named in values.items():
-            number = first[model].find(*place) if model in first else None
-            named[shown] = None if number is None else number.value
+        for named in values.values():
+            named[shown] = None
+        for score in reversed(own):
+            number = score.last(metric.name)
+            values[score.model][shown] = None if number is None else number.value
     return values
-
-
-def _headline(name: str, scores: Sequence[Score]) -> Place:
-    """Return the first headline that one of these scores of a benchmark has, at its last t."""
-    table = benchmark(name).metrics
-    for metric in table.shown("headline"):
-        numbers = filter(None, [score.last(metric.name) for score in scores])
-        places = [number.place for number in numbers]
-        if places:
-            return max(places, key=lambda place: place.t or 0)
-    return Place(table.first.name)
