@@ -4,7 +4,7 @@ A row of :data:`DISTANCES` makes the metrics of every benchmark over chains, and
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from itertools import product
 from typing import NamedTuple
 
@@ -90,29 +90,30 @@ def compare(
             own = members(chains.rows[row].category for row in rows)
             sets = own | sets if len(own) == len(chains.ends) else own
         for category, places in sets.items():
-            found = _distances(taken(before, places), taken(after, places))
-            for metric, distance in found:
-                value = Value(
-                    metric,
-                    t,
-                    category=category,
-                    sample=category,
-                    cluster=category,
-                    repeat=repeat,
-                    value=distance,
-                    n=len(places),
-                )
-                distances.append(value)
+            pair = taken(before, places), taken(after, places)
+            distances += _distances(*pair, category=category, t=t, repeat=repeat)
         del before, after  # before the next are encoded
     return table, distances
 
 
-def _distances(before: Float32, after: Float32) -> Iterator[tuple[str, float]]:
+def _distances(
+    before: Float32, after: Float32, *, category: str, t: int, repeat: int
+) -> Iterator[Value]:
     """Yield every distance between two sets of two or more, to six digits."""
-    if len(before) > 1:
-        for distance in DISTANCES:
-            between = distance.function(before, after)
-            yield distance.name, round_significant(between, _DIGITS)
+    if len(before) < 2:
+        return
+    for distance in DISTANCES:
+        between = distance.function(before, after)
+        yield Value(
+            distance.name,
+            t,
+            category=category,
+            sample=category,
+            cluster=category,
+            repeat=repeat,
+            value=round_significant(between, _DIGITS),
+            n=len(before),
+        )
 
 
 def in_every_repeat(values: Iterable[Value], repeats: int) -> Iterator[Value]:
@@ -167,7 +168,7 @@ def marked(
 def numbers_of(
     chains: Chains,
     values: Iterable[Value],
-    distances: Sequence[Value],
+    distances: Iterable[Value],
     *,
     table: MetricTable,
     kinds: Kinds,
@@ -180,7 +181,8 @@ def numbers_of(
         width: how many dimensions the encoder has.
     """
     given = chains.given
-    all_values = [*values, *distances]
+    of_sets = [*in_every_repeat(distances, chains.repeats)]
+    all_values = [*values, *of_sets]
     found = numbers(all_values, table, kinds, given.section.confidence)
     # No mean over all is made of the categories that go on when others have ended.
     least = min(chains.ends.values())
@@ -189,6 +191,6 @@ def numbers_of(
         if not number.is_whole or (number.t or 0) <= least:
             kept.append(number)
     things = f"{given.kind}s"
-    result = [*marked(kept, distances, kinds, width=width, things=things)]
+    result = [*marked(kept, of_sets, kinds, width=width, things=things)]
     known = {number.place for number in result}
     return result + [reason for reason in reasons if reason.place not in known]

@@ -13,6 +13,7 @@ import numpy as np
 from driftledger.benchmarks._chains.records import ChainRequest, ChainStep
 from driftledger.benchmarks._chains.spec import ChainBenchmark
 from driftledger.benchmarks.scoring import Scoring, clusters_of, copies
+from driftledger.core.canonical import Json
 from driftledger.core.types import (
     Float32,
     Float64,
@@ -24,7 +25,8 @@ from driftledger.core.types import (
 from driftledger.data.records import ONE_CATEGORY
 from driftledger.metrics.repeats import mean_over_repeats
 from driftledger.scoring.metric import Value
-from driftledger.scoring.score import AnyFlag, Flag, RepeatRow, Row, Values
+from driftledger.scoring.number import Number
+from driftledger.scoring.score import AnyFlag, Flag, RepeatRow, Row, Score, Values
 
 Encode = Callable[[Sequence[Any]], Float32]
 """Media or texts → features, n×d."""
@@ -174,6 +176,25 @@ class Chains:
                 f"({how}): similarities count as 0 from there on"
             )
         return [*flags, *_cut(given.facts.readings), *given.facts.noted()]
+
+    def score(
+        self,
+        numbers: Sequence[Number],
+        *,
+        of: Sequence[Chain],
+        flags: Sequence[AnyFlag],
+        details: Json,
+    ) -> Score:
+        """Return the score that has these numbers, and the outcomes ``of`` these chains."""
+        return self.given.score(
+            numbers,
+            scored=self.scored,
+            counted=self.counted,
+            total=len(self.rows),
+            outcomes=[chain.last.outcome for chain in of],
+            flags=flags,
+            details=details,
+        )
 
     def of_repeat(self, repeat: int) -> range:
         """Return the rows of a repeat."""

@@ -6,7 +6,6 @@ from functools import partial
 from driftledger.benchmarks._chains.distances import (
     DISTANCES,
     compare,
-    in_every_repeat,
     numbers_of,
 )
 from driftledger.benchmarks._chains.scoring import (
@@ -61,20 +60,17 @@ def score_redrawings(given: Scoring, spec: ChainBenchmark) -> Scored:
         columns[of_text] = PERCENT * cosines
         flags += cut_texts(readings, "CLIP-S's text tower", "encoder", ["clip_s"])
     without_t = [distance._replace(t=None) for distance in distances]
-    score = given.score(
+    score = chains.score(
         numbers_of(
             chains,
             values_of(chains, columns, rated),
-            [*in_every_repeat(without_t, chains.repeats)],
+            without_t,
             table=spec.metrics,
             kinds=chains.categories,
             width=originals.shape[1],
             reasons=reasons(given),
         ),
-        scored=chains.scored,
-        counted=chains.counted,
-        total=len(chains.rows),
-        outcomes=[chain.last.outcome for chain in chains.rows],
+        of=chains.rows,
         flags=[*flags, *rating_flags(rated)],
         details={"ratings": details_of(rated, len(chains.samples))},
     )

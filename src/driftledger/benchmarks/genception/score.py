@@ -9,7 +9,6 @@ import numpy as np
 from driftledger.benchmarks._chains.distances import (
     DISTANCES,
     compare,
-    in_every_repeat,
     numbers_of,
     whole,
 )
@@ -65,20 +64,17 @@ def score_chains(given: Scoring, spec: ChainBenchmark) -> Scored:
         flags += cut_texts(readings, "the text encoder", "text_encoder")
     if given.kind == "text":
         flags += cut_texts(read_all(chains), "the encoder", "encoder")
-    score = given.score(
+    score = chains.score(
         numbers_of(
             chains,
             values_of(chains, columns),
-            [*in_every_repeat(weighted(distances), chains.repeats)],
+            weighted(distances),
             table=spec.metrics,
             kinds=chains.categories | {"group": given.dataset.groups},
             width=originals.shape[1],
             reasons=reasons(chains, columns),
         ),
-        scored=chains.scored,
-        counted=chains.counted,
-        total=len(chains.rows),
-        outcomes=[chain.last.outcome for chain in chains.lost],
+        of=chains.lost,
         flags=flags,
         details={"groups": given.dataset.groups},
     )
