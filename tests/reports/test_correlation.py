@@ -17,6 +17,7 @@ from driftledger.reports.correlation import (
     published_columns,
 )
 from driftledger.reports.ratings import model_spreads, rating_tables
+from driftledger.reports.scores import no_rows
 from tests.reports.test_tables import control
 from tests.support.ledgers import (
     fidelity_score,
@@ -24,7 +25,7 @@ from tests.support.ledgers import (
     question_score,
     row,
 )
-from tests.support.tables import blocks_of
+from tests.support.tables import ranked
 
 TABLE_3 = {
     **{("GC@3", "MME"): 0.52, ("GC@3", "HallusionBench"): 0.93, ("GC@1", "GC@3"): 0.99},
@@ -46,7 +47,7 @@ def rows_of(found):
 @pytest.fixture(scope="module")
 def published():
     """What the shipped leaderboards give, where nothing is evaluated."""
-    return correlation(SETTINGS, [])
+    return correlation(SETTINGS, [], no_rows)
 
 
 def test_table_3_is_reproduced_from_tables_2_and_4(published):
@@ -95,7 +96,7 @@ def exams(**values):
 def test_ours_are_headlines_of_models_that_look():
     scores = exams(a=3.0, b=4.0)
     scores.append(control(question_score("mme", model="blind", metrics={"score": 0.0})))
-    columns = dict(our_columns(list(blocks_of(scores))))
+    columns = our_columns(ranked(scores))
     assert columns == {"score, mme on exam": {"a": 3.0, "b": 4.0}}
 
 
@@ -104,15 +105,15 @@ OURS = {"a": "GPT-4V", "b": "mPLUG-Owl2", "c": "LLaVA-13B", "d": "LLaVA-7B"}
 
 def test_pairs_share_four_models_that_are_not_the_same():
     """GC@3 of the four is 0.351, 0.257, 0.238 and 0.225; e has d's results."""
-    blocks = list(blocks_of(exams(a=9.0, b=2.0, c=3.0, d=1.0, e=1.0)))
+    numbers = ranked(exams(a=9.0, b=2.0, c=3.0, d=1.0, e=1.0))
     settings = SETTINGS.model_copy(update={"models": {"mmeception": OURS}})
-    row = rows_of(correlation(settings, blocks))[
+    row = rows_of(correlation(settings, numbers, no_rows))[
         "score, mme on exam", "GC@3, mmeception"
     ]
     assert row == ["4", "0.97 (0.11 to 1.00)", "0.80"], "by scipy"
     names = {"d": "LLaVA-7B", "e": "LLaVA-13B"} | {name: OURS[name] for name in "ab"}
     settings = SETTINGS.model_copy(update={"models": {"mmeception": names}})
-    rows = rows_of(correlation(settings, blocks))
+    rows = rows_of(correlation(settings, numbers, no_rows))
     assert ("score, mme on exam", "GC@3, mmeception") not in rows
 
 
@@ -143,13 +144,10 @@ def test_table_3_is_made_of_ones_own_models():
             )
         )
     others = exams(**{name: other for name, (_, other) in CHAINS.items()})
-    blocks = [
-        *blocks_of(chains),
-        *blocks_of(others),
-    ]
-    place = blocks[0].title
+    numbers = ranked([*chains, *others])
+    place = "genception on shapes · brush · eye"
     mme = "score, mme on exam"
-    rows = rows_of(correlation(SETTINGS, blocks))
+    rows = rows_of(correlation(SETTINGS, numbers, no_rows))
     assert {
         name: rows[f"{name}, {place}", mme][1].split()[0]
         for name in ("GC@1", "GC@3", "s(3)")
@@ -160,7 +158,7 @@ RATED = [1, 2, 2, 4, 5, 3, 5, 5]
 """Of eight samples; their GC@1 rises in tenths, their SSIM is the same. The ninth is refused."""
 
 
-def rated_blocks():
+def rated():
     samples = {
         f"s{place}": {"ratings": [rating], "weight": 2.0}
         for place, rating in enumerate(RATED)
@@ -185,16 +183,13 @@ def rated_blocks():
         genception_score(model=name, metrics={"gc_at_1": 0.4}) for name in ("a", "b")
     ]
     chains.append(control(genception_score(model="blind", metrics={"gc_at_1": 0.4})))
-    return [
-        *blocks_of(chains, rows),
-        *blocks_of(fidelity, rows),
-    ]
+    return ranked([*chains, *fidelity], rows), rows
 
 
 def test_ratings_say_what_metrics_are_worth():
     """r and the smallest r are those of the metric's example; SSIM, which is constant, corrects
     nothing, so its mean is that of the ratings, 27/8."""
-    [table] = rating_tables(rated_blocks())
+    [table] = rating_tables(*rated())
     gc, ssim = [[str(each) for each in line] for line in table.rows]
     assert gc[:6] == [
         *("a", "GenCeption GC@1", "8 of 8", "0.86 (0.39 to 0.97)", "0.85"),
@@ -207,8 +202,10 @@ def test_ratings_say_what_metrics_are_worth():
 
 
 def test_models_differ_by_the_first_metric_that_two_have():
-    blocks = rated_blocks()
-    spreads = model_spreads(blocks, "shapes")
+    numbers, rows = rated()
+    spreads = model_spreads(numbers, rows, "shapes")
     assert spreads == pytest.approx({f"s{t}": t / 20 for t in range(9)})
-    assert model_spreads(blocks[1:], "shapes") == dict.fromkeys(spreads, 0.0)
-    assert model_spreads(blocks, "photos") == {}
+    fidelity = [number for number in numbers if number.benchmark == "fidelity"]
+    alike = model_spreads(fidelity, rows, "shapes")
+    assert alike == dict.fromkeys(spreads, 0.0)
+    assert model_spreads(numbers, rows, "photos") == {}

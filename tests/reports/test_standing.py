@@ -19,7 +19,7 @@ from tests.support.ledgers import (
     row,
     varied,
 )
-from tests.support.tables import blocks_of, ranked, tables_of
+from tests.support.tables import ranked, tables_of
 
 SETTINGS = {"confidence": 0.95, "ssim_side": 256, "seed": 7, "ratings": None}
 HIGH = [50.0 + 0.1 * n for n in range(9)]
@@ -127,8 +127,8 @@ def test_letters_are_in_tables_and_figures():
     }
     note = "SSIM (0–100): 1 of 2 models are not shown to be better than a control."
     assert note in first.notes
-    [block] = blocks_of(scores, lambda score: rows[score.model])
-    bars, *_ = figures_of(block, series_of(scores))
+    numbers = ranked(scores, lambda score: rows[score.model])
+    bars, *_ = figures_of(numbers, series_of(scores))
     assert "models that share a letter cannot be told apart" in bars.note
 
 

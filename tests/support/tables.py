@@ -5,8 +5,7 @@ from typing import Any
 
 from markdown_it import MarkdownIt
 
-from driftledger.reports import blocks, tables
-from driftledger.reports.blocks import Block
+from driftledger.reports import tables
 from driftledger.reports.scores import RowsOf, no_rows
 from driftledger.reports.tests import with_ranks
 from driftledger.scoring.frame import frame, rows_in
@@ -19,11 +18,6 @@ HOSTILE = "=cmd()|<img src=x>[a](http://x)`\x1b[31m\n# `*"
 def ranked(scores: Sequence[Score], rows_of: RowsOf = no_rows) -> list[Any]:
     """The numbers of scores with their ranks."""
     return rows_in(with_ranks(frame(scores), rows_of))
-
-
-def blocks_of(scores: Sequence[Score], rows_of: RowsOf = no_rows) -> list[Block]:
-    """The scores of each setup."""
-    return list(blocks.blocks_of(ranked(scores, rows_of), rows_of))
 
 
 def tables_of(scores: Sequence[Score], rows_of: RowsOf = no_rows) -> Sequence[Table]:

@@ -1,7 +1,6 @@
 """``driftledger people``: sheets in which people describe images and rate descriptions."""
 
 from collections.abc import Collection
-from itertools import chain
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -137,15 +136,13 @@ def _choice(
     """
     from driftledger.benchmarks.fidelity.ratings import choose
     from driftledger.core.errors import ConfigError
-    from driftledger.reports.blocks import by_benchmark
     from driftledger.reports.ratings import model_spreads
     from driftledger.reports.scores import rows_reader, selected_scores
     from driftledger.reports.tests import with_ranks
     from driftledger.scoring.frame import frame, rows_in
 
     numbers = rows_in(with_ranks(frame(selected_scores(project))))
-    parts = by_benchmark(numbers, rows_reader(project))
-    spreads = model_spreads([*chain.from_iterable(parts.values())], dataset)
+    spreads = model_spreads(numbers, rows_reader(project), dataset)
     if not spreads:
         raise ConfigError(
             f"--choose looks where models differ, and {dataset} has scores of fewer than two; "

@@ -7,26 +7,40 @@ is imported where a figure is drawn.
 
 import io
 import logging
+import math
 import textwrap
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from importlib.metadata import version
 from inspect import getclosurevars
-from itertools import chain, product
+from itertools import cycle, product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
+from pandas import DataFrame
 
-from driftledger.benchmarks.base import Lines, Scatter, over_t
+from driftledger.benchmarks.base import Benchmark, Lines, Scatter, over_t
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.text import for_line
-from driftledger.reports.blocks import Block
-from driftledger.reports.tables import direction, title_of
+from driftledger.reports.tables import (
+    MARK,
+    Numbers,
+    cells_by_model,
+    direction,
+    in_order,
+    names_of,
+    shown_numbers,
+    spec_of,
+    title_of,
+)
+from driftledger.reports.tests import metric_of
+from driftledger.scoring.frame import as_int, place_of, scores_in
 from driftledger.scoring.metric import COSTS, Metric
-from driftledger.scoring.number import NumberName
-from driftledger.scoring.score import Score, base_key
+from driftledger.scoring.number import Place
+from driftledger.scoring.score import Score
+from driftledger.scoring.table import Cell
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -109,291 +123,282 @@ def colour_of(models: Sequence[str], controls: Collection[str] = ()) -> SeriesOf
     >>> colour_of(["a", "blind", "b"], {"blind"})["b"].colour == COLOURS[1]
     True
     """
+    looks = cycle(product(_DASHES, COLOURS))
+    markers = cycle(_MARKERS)
+    grey_dashes = cycle(_DASHES[1:])
+    grey_markers = cycle(_MARKERS)
     series = {}
-    place = 0
-    grey_place = 0
     for name in models:
         if name in controls:
-            marker = _MARKERS[grey_place % len(_MARKERS)]
-            series[name] = Series(
-                GREY, marker, _DASHES[1 + grey_place % 2], fill="white"
-            )
-            grey_place += 1
+            dash = next(grey_dashes)
+            series[name] = Series(GREY, next(grey_markers), dash=dash, fill="white")
         else:
-            colour = COLOURS[place % len(COLOURS)]
-            dash = _DASHES[place // len(COLOURS) % len(_DASHES)]
-            series[name] = Series(
-                colour, _MARKERS[place % len(_MARKERS)], dash, fill=colour
-            )
-            place += 1
+            dash, colour = next(looks)
+            series[name] = Series(colour, next(markers), dash=dash, fill=colour)
     return series
 
 
 def series_of(scores: Sequence[Score]) -> SeriesOf:
     """Return model → its series, by the order of the selection."""
-    models = dict.fromkeys(score.model for score in scores)
-    return colour_of(
-        list(models), {score.model for score in scores if score.is_control}
-    )
+    models = {score.model: score.is_control for score in scores}
+    return colour_of([*models], [name for name in models if models[name]])
 
 
-def figures_of(block: Block, series: SeriesOf) -> Iterator[Drawing]:
-    """Yield all figures of a block.
-
-    They are bars of headlines, lines over steps, shades by group, and those of the benchmark alone.
-    """
-    spec = block.spec
-    scores = block.scores
-    bars = []
-    for metric in spec.metrics.shown("bars"):
-        bars += spec.keys_of(metric, *scores)[-1:]
-    headline = list(chain.from_iterable(map(spec.headlines, scores)))[:1]
-    for key in bars or headline:
-        if barred := spec.metric(key):
-            yield _bars(block, series, barred, key)
-    curves = dict[str, None]()
-    for score in scores:
-        curves |= {
-            base_key(curve): None for curve, points in score.curves.items() if points
-        }
-    families = {curve: spec.metric(f"{curve}_at_1") for curve in curves}
-    order = [*spec.metrics, None]
-    for curve, family in sorted(
-        families.items(), key=lambda each: order.index(each[1])
-    ):
-        is_own = any(each.name == curve for each in spec.lines)
-        if family is not None and "{t}" in family.key and not is_own:
-            words = (family.match(f"{curve}_at_1") or {}) | {"t": "t"}
-            title = family.title.format(**words) + direction(family)
-            points = partial(over_t, metric=family.name)
-            yield from _lines(block, series, Lines(curve, title, "iteration t", points))
-    for own_lines in spec.lines:
-        yield from _lines(block, series, own_lines)
+def figures_of(part: Numbers, series: SeriesOf) -> Iterator[Drawing]:
+    """Yield the figures of a setup: bars, lines over t, shades by group, and its own."""
+    spec = spec_of(part)
+    headlines = _columns(part, spec.metrics.shown("headline"))[:1]
+    for numbers in _columns(part, spec.metrics.shown("bars")) or headlines:
+        yield _bars(part, numbers, series)
+    for lines in lines_of(spec):
+        yield from _lines(part, lines, series)
     for kind in spec.group_bars:
-        yield from _groups(block, kind, spec.metrics.first)
-    for scatter in chain(spec.figures(block.order()), _against_cost(block, headline)):
-        if block.values(scatter.x).keys() & block.values(scatter.y).keys():
-            yield _scatter(block, series, scatter)
+        yield from _groups(part, kind)
+    scatters = [*spec.figures(in_order(part))]
+    for numbers in headlines:
+        scatters += _against_cost(part, numbers)
+    for scatter in scatters:
+        yield from _scatter(part, scatter, series)
 
 
-def _about(
-    block: Block, *notes: str, intervals: str = "", controls: bool = True
-) -> str:
+def _columns(part: Numbers, metrics: Sequence[Metric]) -> list[Numbers]:
+    """Return the numbers of each metric that some model has, at its last t."""
+    columns = [shown_numbers(part, metric) for metric in metrics]
+    return [numbers for numbers in columns if numbers]
+
+
+def lines_of(spec: Benchmark) -> list[Lines]:
+    """Return the lines of a benchmark: of each metric over t that is shown, and its own."""
+    own = [lines.name for lines in spec.lines]
+    lines = []
+    for metric in spec.metrics:
+        if metric.over_t and metric.shown and metric.name not in own:
+            title = metric.title.format(t="t") + direction(metric)
+            points = partial(over_t, metric=metric.name)
+            lines.append(Lines(metric.name, title, "iteration t", points))
+    return [*lines, *spec.lines]
+
+
+def _about(part: Numbers, *phrases: str) -> str:
     """Say on what data and through which components, then what a reader must know."""
-    phrases = [f"On {block.on}", *filter(None, notes)]
-    confidence = block.scores[0].inputs.settings.get("confidence")
-    if intervals and confidence:
-        phrases.append(f"{intervals} are intervals of {confidence:.0%}")
-    if controls and any(score.is_control for score in block.scores):
-        phrases.append("controls are grey")
-    return "; ".join(phrases) + "."
+    texts = [f"On {' · '.join(names_of(part))}", *filter(None, phrases)]
+    if any(number.control for number in part):
+        texts.append("controls are grey")
+    return "; ".join(texts) + "."
 
 
-def _bars(block: Block, series: SeriesOf, metric: Metric, key: str) -> Drawing:
+def _intervals(part: Numbers, word: str) -> str:
+    """Say what whiskers or bands are."""
+    confidence = part[0].score.inputs.settings.get("confidence")
+    return f"{word} are intervals of {confidence:.0%}" if confidence else ""
+
+
+def _bars(part: Numbers, numbers: Numbers, series: SeriesOf) -> Drawing:
     """Draw a row per model."""
-    cells = block.cells(key)
-    intervals = {score.model: score.interval(key) for score in block.scores}
-    ends = [0.0]
-    labels = []
-    for model, cell in cells.items():
-        ends += [cell.value or 0.0, *(intervals[model] or ())]
-        labels.append(
-            f"{short(model)} ({cell.letters})" if cell.letters else short(model)
-        )
+    metric = metric_of(numbers[0])
+    place = place_of(numbers[0])
+    models = [score.model for score in scores_in(part)]
+    letters = {number.model: number.letters for number in numbers}
+    ends = {each.model: (each.worth, each.low, each.high) for each in numbers}
+    marks = DataFrame(ends).reindex(columns=models)
+    lengths, lows, highs = marks.to_numpy().tolist()
+    cells = cells_by_model(numbers)
+    texts = [cells.get(model, Cell()).text.removesuffix(MARK) for model in models]
+    labels = [short(model) for model in models]
+    for row, model in enumerate(models):
+        if letters.get(model):
+            labels[row] += f" ({letters[model]})"
+    fills = [series[model].fill for model in models]
+    edges = [series[model].colour for model in models]
 
     def draw(axis: "Axes") -> None:
-        low = min(ends)
-        high = max(ends) or 1.0
+        rows = range(len(labels))
+        low = np.nanmin([0.0, *lengths, *lows])
+        high = np.nanmax([0.0, *lengths, *highs]) or 1.0
         span = high - low
         axis.set_xlim(low - 0.02 * span if low < 0 else low, high + 0.33 * span)
         # beyond the longest bar stand its number and no values
         axis.set_xticks([tick for tick in axis.get_xticks() if low <= tick <= high])
-        style: dict[str, Any] = {"ha": "right", "va": "center", "fontsize": 8.5}
-        for row, (model, cell) in enumerate(cells.items()):
-            if cell.value is not None:
-                mark = series[model]
-                colours: dict[str, Any] = {"color": mark.fill, "edgecolor": mark.colour}
-                axis.barh(row, cell.value, 0.55, linewidth=1.2, **colours)
-            if pair := intervals[model]:
-                axis.plot(
-                    pair, [row, row], color=INK, linewidth=1.2, marker="|", markersize=5
-                )
-            axis.text(
-                1.0, row, cell.text, transform=axis.get_yaxis_transform(), **style
-            )
-        axis.set_yticks(range(len(labels)), labels)
+        axis.barh(rows, lengths, 0.55, linewidth=1.2, color=fills, edgecolor=edges)
+        axis.plot([lows, highs], [rows, rows], color=INK, lw=1.2, marker="|", ms=5)
+        right: dict[str, Any] = {"ha": "right", "va": "center", "fontsize": 8.5}
+        for row in rows:
+            axis.text(1, row, texts[row], transform=axis.get_yaxis_transform(), **right)
+        axis.set_yticks(rows, labels)
         axis.tick_params(axis="y", length=0, labelcolor=INK)
         axis.set_ylim(len(labels) - 0.4, -0.6)
         axis.grid(axis="x")
 
-    has_letters = any(cell.letters for cell in cells.values())
-    letters = "models that share a letter cannot be told apart" if has_letters else ""
-    note = _about(
-        block, letters, intervals="whiskers" if any(intervals.values()) else ""
-    )
-    title = f"{block.spec.title}: {title_of(metric, NumberName.read(key).t)}"
+    notes = []
+    if any(letters.values()):
+        notes.append("models that share a letter cannot be told apart")
+    if not np.isnan(lows).all():
+        notes.append(_intervals(part, "whiskers"))
+    title = f"{spec_of(part).title}: {title_of(metric, place.t)}"
     size = (_WIDE, 0.4 + 0.26 * len(labels))
-    return Drawing(f"bars_{key}", title, note=note, draw=draw, size=size)
+    return Drawing(
+        f"bars_{place.name}", title, note=_about(part, *notes), draw=draw, size=size
+    )
 
 
-def _lines(block: Block, series: SeriesOf, plain: Lines) -> Iterator[Drawing]:
+def _lines(part: Numbers, plain: Lines, series: SeriesOf) -> Iterator[Drawing]:
     """Draw a line per model, with a band where there are intervals; nothing without any line."""
     lines = []
     has_bands = False
-    for score in block.scores:
-        steps: dict[int, float] = {}
-        band = []
-        for step, number in sorted(plain.points(score).items()):
+    for score in scores_in(part):
+        points = []
+        for x, number in sorted(plain.points(score).items()):
             if number.value is not None:
-                steps[step] = number.value
-                if number.interval is not None:
-                    band.append((step, *number.interval))
-        has_bands = has_bands or bool(band)
-        if steps:
-            lines.append((score.model, steps, band))
-    lines.sort(key=lambda line: -list(line[1].values())[-1])
+                points.append((x, number.value, number.low, number.high))
+                has_bands = has_bands or number.interval is not None
+        if points:
+            lines.append((score.model, points))
+    if not lines:
+        return
+    lines.sort(key=lambda line: -line[1][-1][1])
+    looks = {model: series[model] for model, _ in lines}
     across = plain.across
 
     def draw(axis: "Axes") -> None:
         from matplotlib.ticker import MaxNLocator
 
-        for model, steps, band in lines:
-            mark = series[model]
+        for model, points in lines:
+            look = looks[model]
+            at, values, lows, highs = np.array(points, dtype=float).T  # NaN for None
             axis.plot(
-                list(steps),
-                list(steps.values()),
+                at,
+                values,
                 label=short(model),
-                marker=mark.marker if len(steps) <= 12 else "",
-                markerfacecolor=mark.fill,
-                color=mark.colour,
-                linestyle=mark.dash,
+                marker=look.marker if len(points) <= 12 else "",
+                markerfacecolor=look.fill,
+                color=look.colour,
+                linestyle=look.dash,
                 linewidth=1.6,
                 markersize=5,
             )
-            if band:
-                at, ends, tops = zip(*band, strict=True)
-                axis.fill_between(
-                    at, ends, tops, color=mark.colour, alpha=0.13, linewidth=0
-                )
+            axis.fill_between(at, lows, highs, color=look.colour, alpha=0.13, lw=0)
         axis.xaxis.set_major_locator(MaxNLocator(integer=True))
         axis.set_xlabel(across)
         axis.grid(axis="y")
         axis.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), borderaxespad=0)
 
-    note = _about(block, intervals="bands" if has_bands else "")
-    title = f"{block.spec.title}: {plain.title}"
-    if lines:
-        yield Drawing(plain.name, title, note=note, draw=draw, size=(_WIDE, 3.3))
+    note = _about(part, _intervals(part, "bands") if has_bands else "")
+    title = f"{spec_of(part).title}: {plain.title}"
+    yield Drawing(plain.name, title, note=note, draw=draw, size=(_WIDE, 3.3))
 
 
-def _scatter(block: Block, series: SeriesOf, plain: Scatter) -> Drawing:
-    """Draw a point per model by two numbers, shares or a cost, and lines."""
-    metric = COSTS.get(plain.x)
-    x = metric.title if metric else block.spec.titled(plain.x)
-    y = block.spec.titled(plain.y)
-    across = block.values(plain.x)
-    up = block.values(plain.y)
-    ends = {score.model: score.interval(plain.y) for score in block.scores}
-    line: Any = {"drawstyle": "steps-post"} if metric else {"linestyle": (0, (1, 3))}
+def _scatter(part: Numbers, plain: Scatter, series: SeriesOf) -> Iterator[Drawing]:
+    """Draw a point per model by two shares or by a cost, and lines; nothing without any point."""
+    spec = spec_of(part)
+    numbers = shown_numbers(part, spec.metrics[plain.y])
+    across = _worths(part, spec.metrics[plain.x])
+    points = []
+    for number in numbers:
+        model = number.model
+        if model in across and not math.isnan(number.worth):
+            ends = (number.low, number.high)
+            points.append(
+                (series[model], short(model), across[model], number.worth, ends)
+            )
+    if not points:
+        return
+    x = spec.metrics[plain.x].title
+    y = metric_of(numbers[0]).titled(as_int(numbers[0].t))
+    is_cost = plain.x in COSTS
+    line: Any = {"drawstyle": "steps-post"} if is_cost else {"linestyle": (0, (1, 3))}
+    lines = plain.lines
 
     def draw(axis: "Axes") -> None:
         from matplotlib.ticker import LogLocator
 
-        for label, points in plain.lines.items():
-            axis.plot(
-                *zip(*points, strict=True),
-                color=MUTED,
-                linewidth=0.7,
-                **line,
-            )
-            axis.text(*points[-1], f" {label}", fontsize=7.5, color=MUTED, va="center")
-        for model, pair in ends.items():
-            if model in across and model in up:
-                mark = series[model]
-                if metric and pair:
-                    axis.vlines(across[model], *pair, colors=mark.colour)
-                axis.plot(
-                    [across[model]],
-                    [up[model]],
-                    mark.marker,
-                    label=short(model),
-                    markersize=7.5,
-                    clip_on=False,
-                    color=mark.colour,
-                    markerfacecolor=mark.fill,
-                )
-        if metric is None:
-            names = {"xlabel": f"{x}, %", "ylabel": f"{y}, %"}
-            axis.set(xlim=(-2, 104), ylim=(-2, 102), aspect="equal", **names)
-        else:
-            axis.set(xlabel=x, ylabel=y)
-            axis.grid()
-            if max(across.values()) > 10 * min(across.values()) > 0:
-                axis.set_xscale("log")
-                axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-                axis.xaxis.set_major_formatter("{x:g}")
+        for label, ends in lines.items():
+            axis.plot(*np.transpose(ends), color=MUTED, linewidth=0.7, **line)
+            axis.text(*ends[-1], f" {label}", fontsize=7.5, color=MUTED, va="center")
+        for look, name, at, value, pair in points:
+            if is_cost:
+                axis.vlines(at, *pair, colors=look.colour)
+            face: dict[str, Any] = {"color": look.colour, "markerfacecolor": look.fill}
+            axis.plot(at, value, look.marker, label=name, ms=7.5, clip_on=False, **face)
         axis.legend(loc="center left", bbox_to_anchor=(1.04, 0.5), borderaxespad=0)
+        if not is_cost:
+            axis.set(xlim=(-2, 104), ylim=(-2, 102), aspect="equal")
+            axis.set(xlabel=f"{x}, %", ylabel=f"{y}, %")
+            return
+        axis.set(xlabel=x, ylabel=y)
+        axis.grid()
+        costs = [at for _, _, at, _, _ in points]
+        if max(costs) > 10 * min(costs) > 0:
+            axis.set_xscale("log")
+            axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axis.xaxis.set_major_formatter("{x:g}")
 
-    title = f"{block.spec.title}: {y} against {x}"
-    note = _about(block, plain.note, intervals="whiskers" if metric else "")
-    return Drawing(plain.name, title, note=note, draw=draw, size=(_WIDE, 4.4))
+    note = _about(part, plain.note, _intervals(part, "whiskers") if is_cost else "")
+    title = f"{spec.title}: {y} against {x}"
+    yield Drawing(plain.name, title, note=note, draw=draw, size=(_WIDE, 4.4))
 
 
-def _against_cost(block: Block, headline: Sequence[str]) -> Iterator[Scatter]:
+def _worths(part: Numbers, metric: Metric) -> dict[str, float]:
+    """Return model → its value to rank by at the last t, where there is one."""
+    worths = {number.model: number.worth for number in shown_numbers(part, metric)}
+    return {model: worth for model, worth in worths.items() if not math.isnan(worth)}
+
+
+def _against_cost(part: Numbers, numbers: Numbers) -> Iterator[Scatter]:
     """Yield a headline against the price, or what else is known of two models or more.
 
     The line is the Pareto front: each model on it is better than every cheaper one.
     """
-    for key, cost in product(headline, block.costs):
-        costs = block.values(cost.key)
+    for name, cost in COSTS.items():
+        costs = _worths(part, cost)
         if len(costs) < 2:
             continue
-        worths = block.values(key)
-        ranks = block.ranks_by_value(key)
-        best = len(ranks) + 1
-        line = []
-        for model in sorted(
-            ranks.keys() & costs.keys(), key=lambda each: (costs[each], ranks[each])
-        ):
-            if ranks[model] < best:
-                best = ranks[model]
-                line.append((costs[model], worths[model]))
+        ranked = []
+        for number in numbers:
+            rank = as_int(number.by_value)
+            if rank is not None and number.model in costs:
+                ranked.append((costs[number.model], rank, number.worth))
+        front = []
+        best = math.inf
+        for x, rank, worth in sorted(ranked):
+            if rank < best:
+                best = rank
+                front.append((x, worth))
         note = (
             "the line joins models that are better than every cheaper one; models without a known "
             "cost are left out"
         )
-        lines = {"": line} if line else {}
-        yield Scatter(f"cost_{key}", cost.key, y=key, lines=lines, note=note)
+        place = place_of(numbers[0])
+        lines = {"": front} if front else {}
+        yield Scatter(
+            f"cost_{place.name}", name, y=place.metric, lines=lines, note=note
+        )
         return
 
 
-def _groups(block: Block, kind: str, metric: Metric) -> Iterator[Drawing]:
+def _groups(part: Numbers, kind: str) -> Iterator[Drawing]:
     """Draw a row per group and a column per model; nothing for fewer than two groups."""
-    spec = block.spec
-    scores = block.order()
+    metric = spec_of(part).metrics.first
+    models = [score.model for score in in_order(part)]
     groups: dict[str, dict[str, float]] = {}
-    for score in scores:
-        groups |= score.groups.get(kind, {})
-    keys = dict.fromkeys(chain.from_iterable(groups.values()))
-    own = [key for key in keys if base_key(key) == key and spec.metric(key) is metric]
-    last = max(own, key=lambda key: (len(key), key), default="")
-    names = [name for name, values in groups.items() if last in values]
-    if len(names) < 2:
+    t = None
+    for number in part:
+        is_own = number.group_kind == kind and number.metric == metric.name
+        if is_own and number.last and not math.isnan(number.value):
+            groups.setdefault(number.group, {})[number.model] = number.value
+            t = as_int(number.t)
+    if len(groups) < 2:
         return
     values = []
-    most = 0.0
-    for name in names:
-        row = [spec.value_of(score, f"{kind}/{name}/{last}") for score in scores]
-        values.append(row)
-        most = max(most, *(abs(value) for value in row if value is not None))
+    for by_model in groups.values():
+        values.append([by_model.get(model, math.nan) for model in models])
     yield matrix(
-        f"{kind}_{last}",
-        f"{spec.title}: {title_of(metric, NumberName.read(last).t)} by {kind}",
-        rows=names,
-        columns=[score.model for score in scores],
+        f"{kind}_{Place(metric.name, t).name}",
+        f"{spec_of(part).title}: {title_of(metric, t)} by {kind}",
+        rows=[*groups],
+        columns=models,
         values=values,
-        note=_about(block, controls=False),
-        most=most or 1.0,
+        note=f"On {' · '.join(names_of(part))}.",
+        most=float(np.nanmax(np.abs(values))) or 1.0,
         digits=metric.digits,
     )
 
@@ -403,7 +408,7 @@ def matrix(
     title: str,
     rows: Sequence[str],
     columns: Sequence[str],
-    values: Sequence[Sequence[float | None]],
+    values: Sequence[Sequence[float]],
     note: str,
     most: float,
     digits: int,
@@ -411,61 +416,45 @@ def matrix(
     """Draw numbers as shades: blue above zero, red below, empty without a number.
 
     Args:
+        values: NaN without a number.
         most: the value with the darkest shade.
     """
     rows = [short(name, 60) for name in rows]
     columns = [short(name) for name in columns]
     wide = max(map(len, rows), default=0)
     high = max(map(len, columns), default=0)
-    turned: dict[str, Any] = {}
-    if high > 4:
-        turned = {"rotation": 40, "ha": "left"}
-    else:
+    turned: dict[str, Any] = {"rotation": 40, "ha": "left"}
+    if high <= 4:
         high = 0
+        turned = {}
 
     def draw(axis: "Axes") -> None:
         from matplotlib.colors import LinearSegmentedColormap
 
         axis.set_facecolor("#f3f4f6")
-        shades = LinearSegmentedColormap.from_list(
-            "shades", ["#b02a1e", "#ffffff", "#005a8c"]
-        )
+        colours = ["#b02a1e", "#ffffff", "#005a8c"]
+        shades = LinearSegmentedColormap.from_list("shades", colours)
         if values:
-            cells = np.array(values, dtype=float)  # None becomes NaN
-            axis.pcolormesh(
-                cells,
-                cmap=shades,
-                vmin=-most,
-                vmax=most,
-                edgecolors="white",
-                linewidth=1,
-            )
+            look: dict[str, Any] = {"edgecolors": "white", "linewidth": 1}
+            axis.pcolormesh(values, cmap=shades, vmin=-most, vmax=most, **look)
         style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 7.5}
-        for y, row in enumerate(values):
-            for x, value in enumerate(row):
-                if value is None:
-                    continue
-                text = f"{value:.{digits}f}".replace("-", "−")
-                if most == 1:
-                    text = text.replace("0.", ".", 1)
-                colour = "white" if abs(value) > 0.6 * most else INK
-                axis.text(x + 0.5, y + 0.5, text, color=colour, **style)
+        for (y, x), value in np.ndenumerate(values):
+            if math.isnan(value):
+                continue
+            text = f"{value:.{digits}f}".replace("-", "−")
+            if most == 1:
+                text = text.replace("0.", ".", 1)
+            colour = "white" if abs(value) > 0.6 * most else INK
+            axis.text(x + 0.5, y + 0.5, text, color=colour, **style)
         axis.invert_yaxis()
         axis.set_xticks(np.arange(len(columns)) + 0.5, columns, **turned)
         axis.set_yticks(np.arange(len(rows)) + 0.5, rows)
-        axis.tick_params(
-            length=0,
-            labelcolor=INK,
-            top=True,
-            labeltop=True,
-            bottom=False,
-            labelbottom=False,
-        )
+        axis.tick_params(length=0, labelcolor=INK)
+        axis.tick_params(top=True, labeltop=True, bottom=False, labelbottom=False)
         axis.spines[:].set_visible(False)
 
-    across = (
-        0.3 + 0.077 * wide + 0.42 * len(columns) + 0.06 * high
-    )  # by letters' widths
+    # by letters' widths
+    across = 0.3 + 0.077 * wide + 0.42 * len(columns) + 0.06 * high
     down = 0.4 + max(0.28 * len(rows), 0.3) + 0.05 * high
     return Drawing(name, title, note=note, draw=draw, size=(max(5.5, across), down))
 
@@ -487,30 +476,24 @@ def drawn(drawing: Drawing) -> bytes:
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     wide, high = drawing.size
-    title = textwrap.wrap(short(drawing.title, 300), int(wide * 10.5))
+    name = short(drawing.title, 300)
+    title = textwrap.wrap(name, int(wide * 10.5))
     note = textwrap.wrap(short(drawing.note, 1000), int(wide * 14.5))
-    whole = high + 0.24 * len(title) + 0.17 * len(note) + 0.12
-    y = 0.1
+    top = 0.1 + 0.24 * len(title)
+    whole = high + top + 0.17 * len(note) + 0.02
     # Verdana is named for readers of the file
     logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
     with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # readers' fonts have letters that DejaVu lacks
-        figure = Figure(
-            (wide, whole), layout=ConstrainedLayoutEngine(rect=(0, 0, 1, high / whole))
-        )
+        layout = ConstrainedLayoutEngine(rect=(0, 0, 1, high / whole))
+        figure = Figure((wide, whole), layout=layout)
         drawing.draw(figure.add_subplot())
-        looks: list[tuple[list[str], float, dict[str, Any]]] = [
-            (title, 0.24, {"fontsize": 11.5, "weight": "bold", "color": INK}),
-            (note, 0.17, {"fontsize": 8.5, "weight": "normal", "color": MUTED}),
-        ]
-        for lines, height, look in looks:
-            for line in lines:
-                figure.text(0.1 / wide, 1 - y / whole, line, va="top", **look)
-                y += height
+        bold: dict[str, Any] = {"fontsize": 11.5, "weight": "bold", "linespacing": 1.5}
+        soft: dict[str, Any] = {"fontsize": 8.5, "color": MUTED, "linespacing": 1.44}
+        left = 0.1 / wide
+        figure.text(left, 1 - 0.1 / whole, "\n".join(title), va="top", **bold)
+        figure.text(left, 1 - top / whole, "\n".join(note), va="top", **soft)
         file = io.BytesIO()
-        figure.savefig(
-            file,
-            format="svg",
-            metadata={"Date": None, "Title": short(drawing.title, 300)},
-        )
+        metadata = {"Date": None, "Title": name}
+        figure.savefig(file, format="svg", metadata=metadata)
     return file.getvalue()

@@ -14,9 +14,11 @@ from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.metrics.correlation import FEWEST, fisher_interval
 from driftledger.project.catalogue import CorrelationSettings
 from driftledger.project.presets import OWN
-from driftledger.reports.blocks import Block
 from driftledger.reports.charts import Drawing, matrix, short
 from driftledger.reports.ratings import estimated, rating_tables
+from driftledger.reports.scores import RowsOf
+from driftledger.reports.tables import Numbers, by_t, names_of, spec_of
+from driftledger.scoring.frame import by_setup
 from driftledger.scoring.table import Cells, Table
 
 if TYPE_CHECKING:
@@ -35,15 +37,20 @@ class Correlation(NamedTuple):
     picture: Drawing
 
 
-def correlation(settings: CorrelationSettings, blocks: Sequence[Block]) -> Correlation:
+def correlation(
+    settings: CorrelationSettings, numbers: Numbers, rows_of: RowsOf
+) -> Correlation:
     """Correlate our headlines with each other and with published leaderboards.
+
+    Args:
+        numbers: of all scores, with ranks.
 
     Raises:
         ConfigError: the settings name a leaderboard or a model that does not exist.
     """
     import pandas as pd
 
-    ours = pd.DataFrame(dict(our_columns(blocks)))
+    ours = pd.DataFrame(our_columns(numbers))
     published = pd.DataFrame(dict(published_columns(settings.models)))
     values = pd.concat([ours[~ours.duplicated()], published], axis=1)
     lead = (
@@ -64,25 +71,33 @@ def correlation(settings: CorrelationSettings, blocks: Sequence[Block]) -> Corre
         name="pairs",
         detail=len(rows) > MOST,
     )
-    return Correlation(lead, [table, *rating_tables(blocks)], _picture(values))
+    return Correlation(
+        lead, [table, *rating_tables(numbers, rows_of)], _picture(values)
+    )
 
 
-def our_columns(blocks: Sequence[Block]) -> Iterator[tuple[str, dict[str, float]]]:
-    """Yield every headline with the values by which the leaderboard ranks models.
+def our_columns(numbers: Numbers) -> dict[str, dict[str, float]]:
+    """Return every headline with the values by which the leaderboard ranks models.
 
-    Of GC@t those at t = 1 and T, as in Table 3 of the GenCeption paper; of other families over t
+    Of GC@t those at t = 1 and T, as in Table 3 of the GenCeption paper; of other metrics over t
     that at T.
     """
-    for block in blocks:
-        for metric in block.spec.metrics:
-            if not metric.headline:
-                continue
-            keys = block.spec.keys_of(metric, *block.scores)
-            first = keys[:1] if metric is block.spec.metrics.first else []
-            for key in dict.fromkeys([*first, *keys[-1:]]):
-                values = block.values(key)
-                ranked = {model: values[model] for model in block.ranked(key)}
-                yield f"{metric.named(key)}, {block.title}", ranked
+    columns = {}
+    for part in by_setup(numbers):
+        metrics = spec_of(part).metrics
+        place = f"{part[0].benchmark} on {' · '.join(names_of(part))}"
+        for metric in metrics.shown("headline"):
+            steps = by_t(part, metric)
+            chosen = [*steps][-1:]
+            if metric is metrics.first:
+                chosen = [*steps][:1] + chosen
+            for t in chosen:
+                values = {}
+                for number in steps[t]:
+                    if not number.control and not number.apart:
+                        values[number.model] = number.worth
+                columns[f"{metric.titled(t)}, {place}"] = values
+    return columns
 
 
 def published_columns(
@@ -135,17 +150,13 @@ def _picture(values: "DataFrame") -> Drawing:
     """Draw the columns that correlate with any other."""
     pearson = values.corr(min_periods=FEWEST).round(6)
     drawn = pearson.columns[pearson.count() > 1][:MOST]
-    shown = pearson.loc[drawn, drawn].astype(object)
-    places = [str(place) for place in range(1, len(drawn) + 1)]
+    names = [short(str(name), 44) for name in drawn]
     return matrix(
         "pearson",
         "Pearson's r between headlines",
-        rows=[
-            f"{short(str(name), 44)} · {place}"
-            for name, place in zip(drawn, places, strict=True)
-        ],
-        columns=places,
-        values=shown.where(shown.notna(), None).values.tolist(),
+        rows=[f"{name} · {place}" for place, name in enumerate(names, 1)],
+        columns=[str(place) for place in range(1, len(names) + 1)],
+        values=pearson.loc[drawn, drawn].to_numpy().tolist(),
         note="Over the models that two columns share; grey where these are fewer than four.",
         most=1.0,
         digits=2,

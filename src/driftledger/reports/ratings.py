@@ -1,15 +1,26 @@
 """Ratings by people beside metrics of the same samples: do the metrics mean anything on this data,
 and what would people say of all samples?"""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
+from pandas import DataFrame
 
+from driftledger.core.grouping import grouped
 from driftledger.metrics.intervals import ConfidenceInterval
 from driftledger.metrics.ratings import agreement, corrected_mean, rated_correlation
-from driftledger.reports.blocks import Block
-from driftledger.reports.tables import name_cell
+from driftledger.reports.scores import RowsOf
+from driftledger.reports.tables import (
+    Numbers,
+    name_cell,
+    names_of,
+    shown_numbers,
+    spec_of,
+)
+from driftledger.reports.tests import units_in
+from driftledger.scoring.frame import as_int, by_setup, scores_in
 from driftledger.scoring.metric import Input
 from driftledger.scoring.score import Score
 from driftledger.scoring.table import Cell, Cells, Table, number_cell
@@ -17,72 +28,73 @@ from driftledger.scoring.table import Cell, Cells, Table, number_cell
 _HEAD = ("", "metric", "rated", "r with ratings", "smallest r", "the metric", "mean")
 
 
-def rating_tables(blocks: Sequence[Block]) -> Iterator[Table]:
-    """Yield a table per block whose descriptions people have rated: a row per model and metric of
+def rating_tables(numbers: Numbers, rows_of: RowsOf) -> Iterator[Table]:
+    """Yield a table per setup whose descriptions people have rated: a row per model and metric of
     the same data through the same components."""
-    for block in blocks:
-        rows = []
-        texts: dict[str, list[Sequence[float]]] = {}
-        alike = [other for other in blocks if other.names == block.names]
-        for score in block.scores:
-            samples = score.details.get("ratings", {}).get("samples", {})
-            if not samples:
-                continue
-            for sample, rated in samples.items():
-                texts.setdefault(sample, []).append(rated["ratings"])
-            described = {
-                row.unit for row in block.rows_of(score) if row.outcome.goes_on
-            }
-            for title, other, values in _values(alike):
-                if other.model == score.model:
-                    every = {key: values[key] for key in values if key in described}
-                    cells = _cells(samples, every, score.confidence)
-                    rows.append([name_cell(score), title, *cells])
-        if rows:
-            title = f"Do metrics follow people's ratings? {block.on}"
-            notes = _notes([*texts.values()], block.scores[0].confidence)
-            yield Table(
-                title, _HEAD, rows=rows, notes=[*notes], name=f"ratings-{block.name}"
-            )
+    alike = grouped(by_setup(numbers), lambda part: tuple(names_of(part)))
+    for names, parts in alike.items():
+        values = [*_values(chain.from_iterable(parts), rows_of)]
+        for part in parts:
+            rated = [score for score in scores_in(part) if _rated_samples(score)]
+            rows = []
+            for score in rated:
+                described = set()
+                for row in rows_of(score):
+                    if row.outcome.goes_on:
+                        described.add(row.unit)
+                for title, other, worths in values:
+                    if other.model == score.model:
+                        every = {key: worths[key] for key in worths if key in described}
+                        cells = _cells(_rated_samples(score), every, score.confidence)
+                        rows.append([name_cell(score), title, *cells])
+            if rows:
+                yield Table(
+                    f"Do metrics follow people's ratings? {' · '.join(names)}",
+                    _HEAD,
+                    rows=rows,
+                    notes=[*_notes(rated)],
+                    name="-".join(["ratings", part[0].benchmark, *names]),
+                )
 
 
-def model_spreads(blocks: Sequence[Block], dataset: str) -> dict[str, float]:
+def _rated_samples(score: Score) -> Mapping[str, Any]:
+    """Return sample → its ratings and its weight."""
+    samples: Mapping[str, Any] = score.details.get("ratings", {}).get("samples", {})
+    return samples
+
+
+def model_spreads(numbers: Numbers, rows_of: RowsOf, dataset: str) -> dict[str, float]:
     """Return sample → how far apart models are, by the first metric that two of them have.
 
     Controls do not count. The result is empty without such a metric.
     """
-    columns: dict[str, dict[str, dict[str, float]]] = {}
-    for title, score, values in _values(blocks):
+    columns: dict[str, dict[str, Mapping[str, float]]] = {}
+    for title, score, worths in _values(numbers, rows_of):
         if score.on == dataset and not score.is_control:
-            columns.setdefault(title, {}).setdefault(score.model, values)
+            columns.setdefault(title, {}).setdefault(score.model, worths)
     for by_model in columns.values():
         if len(by_model) > 1:
-            return _spreads([*by_model.values()])
+            samples = DataFrame(by_model)
+            spreads = samples.max(axis=1) - samples.min(axis=1)
+            return {str(sample): spread for sample, spread in spreads.items()}
     return {}
 
 
-def _spreads(models: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Return sample → the largest less the smallest value that models have for it."""
-    by_sample: dict[str, list[float]] = {}
-    for values in models:
-        for sample, value in values.items():
-            by_sample.setdefault(sample, []).append(value)
-    return {sample: max(values) - min(values) for sample, values in by_sample.items()}
-
-
-def _values(blocks: Sequence[Block]) -> Iterator[tuple[str, Score, dict[str, float]]]:
+def _values(
+    numbers: Iterable[Any], rows_of: RowsOf
+) -> Iterator[tuple[str, Score, dict[str, float]]]:
     """Yield each headline about redrawings or seen by an encoder, with a score's values by sample;
-    of a family over t the last."""
-    for block in blocks:
-        for metric in block.spec.metrics:
+    of a metric over t the last."""
+    for part in by_setup(numbers):
+        spec = spec_of(part)
+        for metric in spec.metrics.shown("headline"):
             is_seen = metric.needs & {Input.DRAWN, Input.ENCODER}
-            if not (metric.headline and metric.row and metric.is_higher and is_seen):
-                continue
-            for key in block.spec.keys_of(metric, *block.scores)[-1:]:
-                for score in block.scores:
-                    units = block.units(metric, score, key)
-                    values = {unit: worth for unit, (worth, *_) in units.items()}
-                    yield f"{block.spec.title} {metric.named(key)}", score, values
+            if metric.in_rows and metric.is_higher and is_seen:
+                for number in shown_numbers(part, metric):
+                    title = f"{spec.title} {metric.titled(as_int(number.t))}"
+                    units = units_in(number, rows_of)
+                    worths = {unit: worth for unit, (worth, *_) in units.items()}
+                    yield title, number.score, worths
 
 
 def _cells(
@@ -121,11 +133,14 @@ def estimated(value: float, ends: ConfidenceInterval | None) -> Cell:
     return number_cell(None if np.isnan(value) else value, more=more)
 
 
-def _notes(
-    samples: Sequence[Sequence[Sequence[float]]], confidence: float
-) -> Iterator[str]:
+def _notes(scores: Sequence[Score]) -> Iterator[str]:
     """Say how far raters agree, and how to read the table."""
-    found = agreement(samples, confidence)
+    confidence = scores[0].confidence
+    texts: dict[str, list[Sequence[float]]] = {}
+    for score in scores:
+        for sample, rated in _rated_samples(score).items():
+            texts.setdefault(sample, []).append(rated["ratings"])
+    found = agreement([*texts.values()], confidence)
     alpha = estimated(found.value, found.interval)
     yield (
         f"Agreement of raters, Krippendorff's alpha: {alpha}. 1 is perfect, 0 is chance; it needs "

@@ -25,19 +25,19 @@ from driftledger.ledger.objects.files import listing_md5
 from driftledger.project.presets import OWN
 from driftledger.project.project import LOCK, Project
 from driftledger.project.resolve import REPORT_VERSION
-from driftledger.reports.blocks import by_benchmark
-from driftledger.reports.charts import drawn, figures_of, series_of
+from driftledger.reports.charts import drawn, figures_of, lines_of, series_of
 from driftledger.reports.correlation import correlation
-from driftledger.reports.leaderboard import leaderboard_files
+from driftledger.reports.leaderboard import by_benchmark, leaderboard_files
 from driftledger.reports.scores import (
     rows_reader,
     selected_scores,
     what_is_lacking,
 )
 from driftledger.reports.site.build import STYLE, Context, site_files
+from driftledger.reports.tables import names_of
 from driftledger.reports.tests import with_ranks
-from driftledger.scoring.frame import frame, rows_in
-from driftledger.scoring.score import Score, base_key
+from driftledger.scoring.frame import by_setup, frame, rows_in
+from driftledger.scoring.score import Score
 from driftledger.scoring.table import markdown
 
 SITE = "reports/site"
@@ -86,24 +86,23 @@ def write_report(
 def content(project: Project, scores: Sequence[Score]) -> Context:
     """Set scores side by side and draw them; errors as of :func:`report_files`."""
     rows_of = rows_reader(project)
-    numbers = with_ranks(frame(scores), rows_of)
-    parts = by_benchmark(rows_in(numbers), rows_of)
-    blocks = list(chain.from_iterable(parts.values()))
-    correlated = correlation(project.settings.correlation, blocks)
-    figures = {}
+    ranked = with_ranks(frame(scores), rows_of)
+    numbers = [*chain.from_iterable(by_benchmark(rows_in(ranked)))]
     series = series_of(scores)
-    for block in blocks:
-        drawings = figures_of(block, series)
-        figures[block.name] = {
-            f"figures/{block.name}-{each.name}.svg": each for each in drawings
-        }
+    figures = {}
+    for part in by_setup(numbers):
+        name = "-".join([part[0].benchmark, *names_of(part)])
+        drawings = figures_of(part, series)
+        figures[name] = {f"figures/{name}-{each.name}.svg": each for each in drawings}
+    correlated = correlation(project.settings.correlation, numbers, rows_of)
     picture = correlated.picture
     figures["correlation"] = {f"figures/correlation-{picture.name}.svg": picture}
     return Context(
         project,
         scores,
+        ranked=ranked,
         numbers=numbers,
-        parts=parts,
+        rows_of=rows_of,
         correlation=correlated,
         figures=figures,
     )
@@ -165,7 +164,7 @@ def report_files(
     for table in report.correlation.tables:
         page += markdown(table)
     files: dict[str, bytes | None] = {
-        **leaderboard_files(report.numbers),
+        **leaderboard_files(report.ranked),
         "correlation.md": "\n".join(page).encode(),
     }
     for model, values in metrics_of(scores).items():
@@ -287,7 +286,7 @@ def _first_difference(stored: str, made: str) -> str:
 
 
 def plots_of(scores: Sequence[Score]) -> Iterator[tuple[str, bytes]]:
-    """Yield ``plots/<benchmark>/<curve>.json``, a row per score and step, and ``scores.json``
+    """Yield ``plots/<benchmark>/<lines>.json``, a row per score and step, and ``scores.json``
     beside it, a row per score, which ``dvc plots`` draws by the templates that ``dvc.yaml`` names;
     each with its bytes.
 
@@ -296,32 +295,31 @@ def plots_of(scores: Sequence[Score]) -> Iterator[tuple[str, bytes]]:
     """
     for name, own in grouped(scores, lambda score: score.benchmark).items():
         spec = benchmark(name)
-        keys = [key for key in spec.scores.keys if key != "model"]
-        curves: dict[str, list[Json]] = {}
-        metrics = dict[str, None]()
-        for score in own:
-            for curve in score.curves:
-                curves[base_key(curve)] = []
-            for key in score.metrics:
-                metrics[base_key(key)] = None
+        values = [_values(score) for score in own]
+        without: Json = dict.fromkeys(chain.from_iterable(values))
         table = []
-        for score in own:
-            data = [score.keys[key] for key in keys]
-            row: Json = {"of": " · ".join(data), "model": score.model}
-            numbers = {key: score.metrics.get(key) for key in metrics}
-            table.append(row | numbers)
-            for curve, rows in curves.items():
-                for point in score.curves.get(curve, ()):
-                    rows.append(row | {"step": point.step, "value": point.value})
-            for lines in spec.lines:
-                if lines.name not in score.curves:
-                    for step, number in lines.points(score).items():
-                        own_point = {"step": step, "value": number.value}
-                        curves.setdefault(lines.name, []).append(row | own_point)
+        curves: dict[str, list[Json]] = {}
+        for score, numbers in zip(own, values, strict=True):
+            on = [score.keys[key] for key in spec.scores.keys if key != "model"]
+            row: Json = {"of": " · ".join(on), "model": score.model}
+            table.append(row | without | numbers)
+            for lines in lines_of(spec):
+                points = lines.points(score).items()
+                for step, number in points:
+                    point = {"step": step, "value": number.value}
+                    curves.setdefault(lines.name, []).append(row | point)
         for curve, rows in curves.items():
-            path = f"plots/{name}/{curve.replace('/', '_')}.json"
-            yield path, pretty_json(rows).encode()
+            yield f"plots/{name}/{curve}.json", pretty_json(rows).encode()
         yield f"plots/{name}/scores.json", pretty_json(table).encode()
+
+
+def _values(score: Score) -> dict[str, float]:
+    """Return name → value of the numbers of all samples."""
+    values = {}
+    for number in score.numbers:
+        if number.is_whole and number.value is not None:
+            values[number.name] = number.value
+    return values
 
 
 def metrics_of(scores: Sequence[Score]) -> dict[str, dict[str, float | None]]:

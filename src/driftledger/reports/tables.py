@@ -270,16 +270,21 @@ def _at_every_t(part: Numbers) -> Columns:
     """Return the headlines that have several t, each t a column."""
     columns = {}
     for metric in spec_of(part).metrics.shown("headline"):
-        by_t = _by_t(part, metric)
-        if metric.over_t and len(by_t) > 1:
-            for t in sorted(by_t, key=lambda t: t or 0):
-                columns[title_of(metric, t)] = by_t[t]
+        steps = by_t(part, metric)
+        if metric.over_t and len(steps) > 1:
+            for t, numbers in steps.items():
+                columns[title_of(metric, t)] = numbers
     return columns
 
 
-def _by_t(part: Numbers, metric: Metric) -> dict[int | None, list[Any]]:
-    """Return t → the numbers of a metric over all samples."""
-    own = [n for n in part if n.metric == metric.name and not n.group_kind]
+def by_t(part: Numbers, metric: Metric) -> dict[int | None, list[Any]]:
+    """Return t → the numbers of a metric over all samples that have a value, t by t."""
+    own = []
+    for number in part:
+        is_whole = number.metric == metric.name and not number.group_kind
+        if is_whole and not math.isnan(number.value):
+            own.append(number)
+    own.sort(key=lambda number: as_int(number.t) or 0)
     return grouped(own, lambda number: as_int(number.t))
 
 

@@ -3,10 +3,8 @@ gallery."""
 
 import math
 import shlex
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,7 +25,6 @@ from driftledger.ledger.lineage import (
 from driftledger.ledger.lock import locked_now
 from driftledger.ledger.objects.git import Git
 from driftledger.project.project import Project
-from driftledger.reports.blocks import Block, Parts
 from driftledger.reports.charts import Drawing, series_of
 from driftledger.reports.correlation import Correlation
 from driftledger.reports.leaderboard import (
@@ -40,11 +37,13 @@ from driftledger.reports.leaderboard import (
     sections,
     side_by_side,
 )
+from driftledger.reports.scores import RowsOf
 from driftledger.reports.site.templating import environment, path_of, section_of
 from driftledger.reports.site.units import files_of, number_of
-from driftledger.reports.tables import spec_of
-from driftledger.scoring.frame import rows_in
-from driftledger.scoring.metric import COVERAGE, Metric
+from driftledger.reports.tables import Numbers, spec_of
+from driftledger.scoring.frame import by_setup, scores_in
+from driftledger.scoring.metric import COVERAGE
+from driftledger.scoring.number import Number
 from driftledger.scoring.score import SCORE, Score
 from driftledger.scoring.table import Table
 
@@ -108,9 +107,11 @@ class Context:
     project: Project
     scores: Sequence[Score]
     """In the order of the selection."""
-    numbers: DataFrame
+    ranked: DataFrame
     """The frame of these scores, with ranks."""
-    parts: Parts
+    numbers: Numbers
+    """Its rows, in the order of the benchmarks."""
+    rows_of: RowsOf
     correlation: Correlation
     figures: Figures
 
@@ -137,8 +138,8 @@ def site_files(
     Errors as in :func:`~driftledger.data.thumbnails.thumbnail`.
     """
     root = report.project.root
-    pairs = list(_apart(report.parts))
-    chains, missing = _read_chains(root, report.parts, pairs, only)
+    pairs = list(_apart(report))
+    chains, missing = _read_chains(report, pairs, only)
     pictures: Mapping[Path, ShownImage] = {}
     thumbnails: Files = {}
     if images:
@@ -147,7 +148,8 @@ def site_files(
             for trace in unit_traces.traces.values():
                 media += files_of(trace)
         pictures, thumbnails = thumbnails_of(media, folder)
-    templates = environment(report.parts)
+    specs = [spec_of(own) for own in by_benchmark(report.numbers)]
+    templates = environment(specs)
     templates.globals |= {
         "locks": locked_now(root),
         "series": series_of(report.scores),
@@ -188,7 +190,7 @@ def _model_pages(
 
 
 def _index(report: Context, chains: Sequence[UnitTraces]) -> Page:
-    table = overview(rows_in(report.numbers))
+    table = overview(report.numbers)
     values = {
         "table": table and table._replace(notes=[LEGEND, *table.notes[1:]]),
         "scores": report.scores,
@@ -206,7 +208,7 @@ def _table_pages(report: Context) -> Iterator[Page]:
         values = {"lead": lead, "sections": shown}
         return Page(f"{name}.html", "benchmark.html.j2", title=title, values=values)
 
-    for numbers in by_benchmark(rows_in(report.numbers)):
+    for numbers in by_benchmark(report.numbers):
         spec = spec_of(numbers)
         yield page(spec.name, spec.title, lead="", shown=list(sections(numbers)))
     headlines = ReportSection("Headlines", "correlation", report.correlation.tables)
@@ -218,7 +220,7 @@ def _comparison(
     report: Context, chains: Sequence[UnitTraces], pairs: Sequence[ApartPair]
 ) -> Page:
     across = list[Table]()
-    for numbers in by_benchmark(rows_in(report.numbers)):
+    for numbers in by_benchmark(report.numbers):
         across += side_by_side(numbers)
     values = {
         "letters": LETTERS,
@@ -243,30 +245,30 @@ def _shown_apart(
             }
 
 
-def _apart(parts: Parts) -> Iterator[ApartPair]:
-    """Yield the first models of each benchmark in pairs, with the units furthest apart."""
-    for spec, blocks in parts.items():
-        for block in blocks:
-            models = [score for score in block.scores if not score.is_control]
-            if not models:
-                continue
-            title = spec.titled(spec.headline(models[0])[0])
-            worth = [_worth(block, score, title) for score in models[: PAIRS + 1]]
-            for other, values in zip(models[1:], worth[1:], strict=False):
-                ranked = []
-                for unit, value in values.items():
-                    difference = abs(value - worth[0].get(unit, value))
-                    if difference:
-                        ranked.append((-difference, unit))
-                units = [unit for _, unit in sorted(ranked)[:APART]]
-                yield ApartPair(title, (models[0], other), units)
+def _apart(report: Context) -> Iterator[ApartPair]:
+    """Yield the first models of each setup in pairs, with the units furthest apart."""
+    for part in by_setup(report.numbers):
+        models = [score for score in scores_in(part) if not score.is_control]
+        if not models:
+            continue
+        metrics = spec_of(part).metrics
+        title = metrics.title(metrics.headline(models[0]))
+        first, *others = [_worth(report, score, title) for score in models[: PAIRS + 1]]
+        for other, values in zip(models[1:], others, strict=False):
+            ranked = []
+            for unit, value in values.items():
+                difference = abs(value - first.get(unit, value))
+                if difference:
+                    ranked.append((-difference, unit))
+            units = [unit for _, unit in sorted(ranked)[:APART]]
+            yield ApartPair(title, (models[0], other), units)
 
 
-def _worth(block: Block, score: Score, title: str) -> dict[str, float]:
+def _worth(report: Context, score: Score, title: str) -> dict[str, float]:
     """Return unit → what it is worth in the headline."""
-    values = values_of(block.spec, score)
+    values = values_of(benchmark(score.benchmark), score)
     worth = {}
-    for row in block.rows_of(score):
+    for row in report.rows_of(score):
         value = values(row).get(title)
         if value is not None:
             worth[row.unit] = value
@@ -274,7 +276,7 @@ def _worth(block: Block, score: Score, title: str) -> dict[str, float]:
 
 
 def _read_chains(
-    root: Path, parts: Parts, pairs: Sequence[ApartPair], only: str | None
+    report: Context, pairs: Sequence[ApartPair], only: str | None
 ) -> tuple[list[UnitTraces], list[str]]:
     """Read the traces of all models, or one, and list the data without records.
 
@@ -287,31 +289,24 @@ def _read_chains(
     for pair in pairs:
         for score in pair.scores:
             apart.setdefault(id(score), set()).update(pair.units)
-    for spec, blocks in parts.items():
-        for block in blocks:
-            for score in block.scores:
-                if only not in (None, score.model):
-                    continue
-                folders = {
-                    stage.name: root / stage.at(score.keys) for stage in spec.stages
-                }
-                *sources, _ = folders.values()
-                if not all(folder.is_dir() for folder in sources):
-                    missing[f"{spec.title} on {score.on}"] = None
-                elif tuple(sources) not in done:
-                    done.add(tuple(sources))
-                    rows = block.rows_of(score)
-                    chosen = worth_showing(spec, score, rows, SHOWN)
-                    shown = {row.unit for row in chosen}
-                    wanted = apart.get(id(score), set()) - shown
-                    chosen += [row for row in rows if row.unit in wanted]
-                    traces = {}
-                    if chosen:
-                        traces = {
-                            trace.unit: trace
-                            for trace in spec.traces(folders, score, chosen)
-                        }
-                    chains.append(UnitTraces(score, traces, len(rows)))
+    for score in scores_in(report.numbers):
+        if only not in (None, score.model):
+            continue
+        spec = benchmark(score.benchmark)
+        root = report.project.root
+        folders = {stage.name: root / stage.at(score.keys) for stage in spec.stages}
+        *sources, _ = folders.values()
+        if not all(folder.is_dir() for folder in sources):
+            missing[f"{spec.title} on {score.on}"] = None
+        elif tuple(sources) not in done:
+            done.add(tuple(sources))
+            rows = report.rows_of(score)
+            chosen = worth_showing(spec, score, rows, SHOWN)
+            wanted = apart.get(id(score), set()) - {row.unit for row in chosen}
+            chosen += [row for row in rows if row.unit in wanted]
+            traces = spec.traces(folders, score, chosen) if chosen else ()
+            by_unit = {trace.unit: trace for trace in traces}
+            chains.append(UnitTraces(score, by_unit, len(rows)))
     return chains, list(missing)
 
 
@@ -401,27 +396,25 @@ def _score_view(
 
 def _numbers(
     score: Score, run: str | None, others: Sequence[Score]
-) -> Iterator[tuple[Metric, str, float, str]]:
-    """Yield metric, key and value of a score's numbers with the command that audits them.
+) -> Iterator[tuple[Number, str]]:
+    """Yield the numbers of all samples, each with the command that audits it.
 
     The headline is first, the coverage last.
     """
     spec = benchmark(score.benchmark)
     target = run or f"{spec.scores.at(score.keys)}/{SCORE}"
-    first, _ = spec.headline(score)
-    headline = list[tuple[Metric, str]]()
-    further = list[tuple[Metric, str]]()
-    for metric in spec.metrics:
-        for key in spec.keys_of(metric, score):
-            (headline if key == first else further).append((metric, key))
-    numbers = [*headline, *further, (COVERAGE, COVERAGE.key)]
-    counts = Counter(chain.from_iterable(other.metrics for other in others))
-    for metric, key in numbers:
-        name = key
-        if run and counts[key] != 1:
-            name = f"{place_of(spec, score.keys)}/{key}"
-        command = f"driftledger audit {shlex.quote(f'{target}:{name}')}"
-        yield metric, key, score.metrics.get(key, score.coverage), command
+    first = spec.metrics.headline(score).place
+    numbers = []
+    for metric in (*spec.metrics, COVERAGE):
+        numbers += score.over_t(metric.name)
+    numbers.sort(key=lambda number: number.place != first)
+    for number in numbers:
+        if number.value is None:
+            continue
+        name = number.name
+        if run and sum(1 for other in others if other.find(*number.place)) > 1:
+            name = f"{place_of(spec, score.keys)}/{name}"
+        yield number, f"driftledger audit {shlex.quote(f'{target}:{name}')}"
 
 
 def _shelves(chains: Sequence[UnitTraces]) -> Iterator[Mapping[str, Any]]:
@@ -433,39 +426,44 @@ def _shelves(chains: Sequence[UnitTraces]) -> Iterator[Mapping[str, Any]]:
         models = [own for own in members if not own.score.is_control] or members
         first = models[0].score
         spec = benchmark(first.benchmark)
-        key, _ = spec.headline(first)
-        metric = spec.metric(key)
-        title = spec.titled(key)
-        sign = -1 if metric and not metric.is_higher else 1
-
-        def badness(value: float | None, sign: int = sign) -> float:
-            return -math.inf if value is None else sign * value
-
+        headline = spec.metrics.headline(first)
         cards = []
         for unit in dict.fromkeys(unit for own in models for unit in own.traces):
-            tried = [own for own in models if unit in own.traces]
-            values = [own.traces[unit].values.get(title) for own in tried]
-            order = [badness(value) for value in values]
-            worst = tried[order.index(min(order))]
-            trace = worst.traces[unit]
-            files = list(dict.fromkeys(files_of(trace)))
-            known = [value for value in values if value is not None]
-            mean = sum(known) / len(known) if known else None
-            card = {
-                "name": unit,
-                "href": worst.href(unit),
-                "model": worst.score.model,
-                "number": None if mean is None else number_of(spec, title, mean),
-                "files": [*files[:1], *(files[1:][-1:] if trace.start else [])],
-            }
-            cards.append((badness(mean), card))
+            cards.append(_card(unit, models, headline))
         cards.sort(key=lambda ranked: ranked[0])
         if cards:
             yield {
                 "id": name,
                 "title": f"{spec.title} on {first.on}",
-                "headline": title,
+                "headline": spec.metrics.title(headline),
                 "total": len(cards),
                 "models": len({own.score.model for own in models}),
                 "cards": [card for _, card in cards[:SHOWN]],
             }
+
+
+def _card(
+    unit: str, models: Sequence[UnitTraces], headline: Number
+) -> tuple[float, Mapping[str, Any]]:
+    """Return the mean of a unit over models, the lowest is the worst, and the card of the unit."""
+    spec = benchmark(models[0].score.benchmark)
+    title = spec.metrics.title(headline)
+    sign = 1 if spec.metrics[headline.metric].is_higher else -1
+    tried = []
+    for own in models:
+        if unit in own.traces:
+            value = own.traces[unit].values.get(title)
+            tried.append((-math.inf if value is None else sign * value, own))
+    _, worst = min(tried, key=lambda each: each[0])
+    known = [worth for worth, _ in tried if worth > -math.inf]
+    mean = sum(known) / len(known) if known else -math.inf
+    trace = worst.traces[unit]
+    files = list(dict.fromkeys(files_of(trace)))
+    card = {
+        "name": unit,
+        "href": worst.href(unit),
+        "model": worst.score.model,
+        "number": number_of(spec, title, sign * mean) if known else None,
+        "files": [*files[:1], *(files[1:][-1:] if trace.start else [])],
+    }
+    return mean, card

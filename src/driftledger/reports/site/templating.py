@@ -1,14 +1,15 @@
 """The environment of the site's templates: their filters, and what all pages use."""
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.registry import benchmark
 from driftledger.core.text import for_terminal
-from driftledger.reports.blocks import Parts
 from driftledger.reports.site.units import (
     changed_words,
     files_of,
@@ -17,9 +18,7 @@ from driftledger.reports.site.units import (
     strips_of,
     texts_of,
 )
-from driftledger.reports.tables import title_of as title_at
-from driftledger.scoring.metric import Metric
-from driftledger.scoring.number import NumberName
+from driftledger.reports.tables import title_of
 from driftledger.scoring.score import Score
 from driftledger.scoring.table import CONTROLS, NOT_RANKED, Cell
 
@@ -28,17 +27,6 @@ KINDS = {
     NOT_RANKED: "Not ranked with the others",
     CONTROLS: "Controls, which ignore the sample",
 }
-
-
-def title_of(metric: Metric, key: str) -> str:
-    """Return the title of a number by its name."""
-    return title_at(metric, NumberName.read(key).t)
-
-
-def interval(score: Score, key: str, digits: int) -> str:
-    """Write a number's interval; empty without one."""
-    ends = score.interval(key)
-    return f"{ends.low:.{digits}f}–{ends.high:.{digits}f}" if ends else ""
 
 
 def path_of(score: Score) -> str:
@@ -64,7 +52,7 @@ def href(cell: Cell) -> str:
     section = section_of(cell.score)
     place = cell.place
     if place is not None and place.group is None:
-        section += f"-{NumberName(place.metric, place.t)}"
+        section += f"-{place.name}"
     return f"{path_of(cell.score)}#{section}"
 
 
@@ -77,7 +65,7 @@ def unbroken(text: str) -> Markup:
     )
 
 
-def environment(parts: Parts) -> Environment:
+def environment(specs: Sequence[Benchmark]) -> Environment:
     """Return the templates of a site."""
 
     templates = Environment(
@@ -91,7 +79,7 @@ def environment(parts: Parts) -> Environment:
     templates.globals |= {
         "nav": [
             ("Leaderboard", "index.html"),
-            *((spec.title, f"{spec.name}.html") for spec in parts),
+            *((spec.title, f"{spec.name}.html") for spec in specs),
             ("Comparison", "comparison.html"),
             ("Correlation", "correlation.html"),
             ("Gallery", "gallery.html"),
@@ -104,7 +92,6 @@ def environment(parts: Parts) -> Environment:
         files_of,
         first_difference,
         href,
-        interval,
         number_of,
         strips_of,
         texts_of,

@@ -78,7 +78,7 @@ def number_of(spec: Benchmark, title: str, value: float) -> UnitNumber:
         text += " %"
         most = 100.0
     share = None
-    if metric.higher_is_better and (metric.unit == "%" or metric.digits == 3):
+    if metric.direction == "higher" and (metric.unit == "%" or metric.digits == 3):
         share = min(max(value / most, 0.0), 1.0)
     return UnitNumber(title, text, value=value, share=share)
 
