@@ -76,7 +76,7 @@ class OneCallPerSample(OneCall):
         keys = ("dataset", "model")
         path = f"{RECORDS_OF}/{cls.name}/{{dataset}}"
         cls.collects = Stage("answer", keys, path, settings=cls.asked)
-        cls.scores = score_stage(cls.name, keys, version=2)
+        cls.scores = score_stage(cls.name, keys, version=3)
 
     @abstractmethod
     def ask(self, sample: Sample, settings: Mapping[str, Any]) -> str:

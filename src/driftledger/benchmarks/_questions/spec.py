@@ -338,7 +338,7 @@ def question_stages(
     scored: tuple[str, ...] = (),
     judged: bool = False,
     asking: int = 3,
-    version: int = 6,
+    version: int = 7,
 ) -> tuple[Stage, Stage]:
     """Return the stage that asks the model, and the judge if there is one, and the one that scores.
 

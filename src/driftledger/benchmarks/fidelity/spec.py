@@ -116,7 +116,7 @@ class FidelityBenchmark(ChainBenchmark):
     title = "fidelity"
     collects = chain_stage("redraw", name, "description", "repeats", "generate_prompt")
     scores = score_stage(
-        "fidelity", (*KEYS, "encoder"), "ssim_side", beside=("ratings",), version=8
+        "fidelity", (*KEYS, "encoder"), "ssim_side", beside=("ratings",), version=9
     )
     metrics = MetricTable(
         _percent(

@@ -132,7 +132,7 @@ class GenCeption(ChainBenchmark):
         "iterations",
         "iterations_by_group",
         "text_encoder",
-        version=5,
+        version=6,
     )
     metrics = MetricTable(
         _seen(

@@ -338,7 +338,7 @@ class MMVet(QuestionBenchmark):
         scored=("grades",),
         judged=True,
         asking=4,
-        version=7,
+        version=8,
     )
     metrics = MetricTable(
         Metric(

@@ -86,7 +86,7 @@ class Trac(Benchmark):
         4,
         holds=("split",),
     )
-    scores = score_stage("trac", (*_KEYS, "text_encoder"), "sampled_classes", version=6)
+    scores = score_stage("trac", (*_KEYS, "text_encoder"), "sampled_classes", version=7)
     metrics = MetricTable(
         _accuracy(
             "top1",
