@@ -28,12 +28,10 @@ from driftledger.reports.tables import (
     MARK,
     Numbers,
     cells_by_model,
-    direction,
     in_order,
     names_of,
     shown_numbers,
     spec_of,
-    title_of,
 )
 from driftledger.reports.tests import metric_of
 from driftledger.scoring.frame import as_int, place_of, scores_in
@@ -173,7 +171,7 @@ def lines_of(spec: Benchmark) -> list[Lines]:
     lines = []
     for metric in spec.metrics:
         if metric.over_t and metric.shown and metric.name not in own:
-            title = metric.title.format(t="t") + direction(metric)
+            title = metric.title.format(t="t") + metric.remark
             points = partial(over_t, metric=metric.name)
             lines.append(Lines(metric.name, title, "iteration t", points))
     return [*lines, *spec.lines]
@@ -234,7 +232,7 @@ def _bars(part: Numbers, numbers: Numbers, series: SeriesOf) -> Drawing:
         notes.append("models that share a letter cannot be told apart")
     if not np.isnan(lows).all():
         notes.append(_intervals(part, "whiskers"))
-    title = f"{spec_of(part).title}: {title_of(metric, place.t)}"
+    title = f"{spec_of(part).title}: {metric.headed(place.t)}"
     size = (_WIDE, 0.4 + 0.26 * len(labels))
     return Drawing(
         f"bars_{place.name}", title, note=_about(part, *notes), draw=draw, size=size
@@ -393,7 +391,7 @@ def _groups(part: Numbers, kind: str) -> Iterator[Drawing]:
         values.append([by_model.get(model, math.nan) for model in models])
     yield matrix(
         f"{kind}_{Place(metric.name, t).name}",
-        f"{spec_of(part).title}: {title_of(metric, t)} by {kind}",
+        f"{spec_of(part).title}: {metric.headed(t)} by {kind}",
         rows=[*groups],
         columns=models,
         values=values,

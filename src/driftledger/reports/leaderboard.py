@@ -7,7 +7,6 @@ from typing import Any, NamedTuple, TypeVar
 
 from pandas import DataFrame
 
-from driftledger.benchmarks.registry import benchmarks
 from driftledger.core.grouping import grouped
 from driftledger.core.text import for_cell
 from driftledger.reports.tables import (
@@ -16,15 +15,13 @@ from driftledger.reports.tables import (
     best_first,
     bounds,
     cell_of,
-    columns_of,
     generators_tables,
     interval,
-    misplaced,
     models_table,
     names_of,
     notes_on_costs,
-    notes_on_marks,
     reasons_in,
+    shown_numbers,
     spec_of,
     tables_of,
 )
@@ -72,24 +69,17 @@ class ReportSection(NamedTuple):
     tables: Sequence[Table]
     scores: Sequence[Score] = ()
     """Those of its setup; none where several setups are side by side."""
+    scored: str = ""
+    """How much of each was scored."""
     absent: Sequence[str] = ()
     """What has no value or no rank, and why, with the models that this is true of."""
     flags: Sequence[str] = ()
     """What a reader must know about the numbers, with the models that this is true of."""
 
-    @property
-    def scored(self) -> str:
-        """How much of each score was scored."""
-        counts = ", ".join(f"{score.model} {score.how_many}" for score in self.scores)
-        return f"Scored: {counts}."
 
-
-def by_benchmark(numbers: Numbers) -> Iterator[Numbers]:
-    """Yield the numbers of each benchmark that has some, in the order of the benchmarks."""
-    for spec in benchmarks():
-        own = [number for number in numbers if number.benchmark == spec.name]
-        if own:
-            yield own
+def by_benchmark(numbers: Numbers) -> list[list[Any]]:
+    """Return the numbers of each benchmark."""
+    return [*grouped(numbers, lambda number: str(number.benchmark)).values()]
 
 
 def sections(numbers: Numbers) -> Iterator[ReportSection]:
@@ -105,12 +95,14 @@ def sections(numbers: Numbers) -> Iterator[ReportSection]:
     for part in setups:
         scores = scores_in(part)
         names = names_of(part)
+        counts = [f"{score.model} {score.how_many}" for score in scores]
         flags = [(flag.text, score.model) for score in scores for flag in score.flags]
         yield ReportSection(
             f"{spec.name} on {' · '.join(names)}",
             "-".join([spec.name, *names]),
             tables=tables_of(part),
             scores=scores,
+            scored=f"Scored: {', '.join(counts)}.",
             absent=[*_absent(part)],
             flags=[f"{models}: {flag}" for flag, models in _with_models(flags, scores)],
         )
@@ -120,12 +112,11 @@ def _absent(part: Numbers) -> Iterator[str]:
     """Say which numbers have no value and which models no rank, and why."""
     reasons = []
     for number in part:
-        if not math.isnan(number.value):
-            continue
-        title = metric_of(number).titled(as_int(number.t))
-        if number.group:
-            title += f" of {number.group}"
-        reasons.append(((title, number.why), number.model))
+        if math.isnan(number.value):
+            title = metric_of(number).titled(as_int(number.t))
+            if number.group:
+                title += f" of {number.group}"
+            reasons.append(((title, number.why), number.model))
     for (title, why), models in _with_models(reasons, scores_in(part)):
         yield f"No {title} ({models}): {why}."
     for model, why in reasons_in(part).items():
@@ -142,34 +133,32 @@ def _with_models(
         yield thing, "all models" if len(members) == count > 1 else models
 
 
+def _by_setup(numbers: Numbers, metric: Metric) -> list[list[Any]]:
+    """Return the shown numbers of a metric for each setup in which some model has it."""
+    own = shown_numbers(numbers, metric)
+    return by_setup(number for number in own if not math.isnan(number.worth))
+
+
 def at_a_glance(numbers: Numbers, *, every: bool = False) -> Columns:
     """Return the first headlines of each benchmark, on all data and through all components.
 
     Unless ``every``, they are on those alone that come first.
     """
-    glanced = {}
+    columns = {}
     for own in by_benchmark(numbers):
         spec = spec_of(own)
         for metric in spec.metrics.glanced:
-            columns = [*_by_setup(own, metric)]
+            setups = _by_setup(own, metric)
             if not every:
-                columns = columns[:1]
-            names: list[str] = []
-            for _, column in columns:
-                names += set(names_of(column))
-            for head, column in columns:
-                apart = [n for n in names_of(column) if names.count(n) < len(columns)]
-                title = f"{spec.title} {head}"
+                setups = setups[:1]
+            names = [name for part in setups for name in set(names_of(part))]
+            for part in setups:
+                head = f"{spec.title} {part[0].title}"
+                apart = [n for n in names_of(part) if names.count(n) < len(setups)]
                 if apart:
-                    title += f" ({' · '.join(apart)})"
-                glanced[title] = column
-    return glanced
-
-
-def _by_setup(numbers: Numbers, metric: Metric) -> Iterator[tuple[str, list[Any]]]:
-    """Yield head and numbers of a metric for each setup in which some model has it."""
-    for part in by_setup(numbers):
-        yield from columns_of(part, [metric]).items()
+                    head += f" ({' · '.join(apart)})"
+                columns[head] = part
+    return columns
 
 
 def overview(numbers: Numbers, *, every: bool = False) -> Table | None:
@@ -177,32 +166,23 @@ def overview(numbers: Numbers, *, every: bool = False) -> Table | None:
     columns = at_a_glance(numbers, every=every)
     if not columns:
         return None
-    data = "; ".join(
-        f"{head}: {' · '.join(names_of(own))}" for head, own in columns.items()
-    )
+    data = [f"{head}: {' · '.join(names_of(part))}" for head, part in columns.items()]
     note = (
         f"Higher is better unless a column says otherwise; in brackets {BRACKETS}. {LETTERS} "
-        f"{data}."
+        f"{'; '.join(data)}."
     )
-    notes = []
-    for own in columns.values():
-        notes = notes_on_costs(scores_in(own))
-        if notes:  # more than the costs of one benchmark would not fit a screen
-            columns = columns | _costs(numbers, own)
+    costs: list[str] = []
+    for part in by_setup(numbers):
+        costs = costs or notes_on_costs(scores_in(part))
+        if costs:  # more than the costs of one benchmark would not fit a screen
+            for number in part:
+                if number.metric in COSTS:
+                    head = f"{spec_of(part).title} {number.title}"
+                    columns.setdefault(head, []).append(number)
             break
     table = _detailed("At a glance", columns, note)
-    notes = [*table.notes, *_alarms(numbers), *notes]
+    notes = [*table.notes, *_alarms(numbers), *costs]
     return table._replace(name="overview", notes=notes)
-
-
-def _costs(numbers: Numbers, own: Numbers) -> Columns:
-    """Return the costs of the setup of some numbers."""
-    costs = {}
-    for part in by_setup(numbers):
-        if part[0].benchmark == own[0].benchmark and names_of(part) == names_of(own):
-            for head, column in columns_of(part, [*COSTS.values()]).items():
-                costs[f"{spec_of(own).title} {head}"] = column
-    return costs
 
 
 def _alarms(numbers: Numbers) -> list[str]:
@@ -220,8 +200,8 @@ def side_by_side(numbers: Numbers) -> Iterator[Table]:
     spec = spec_of(numbers)
     columns = {}
     for metric in spec.metrics.shown("across") or spec.metrics.glanced:
-        for head, own in _by_setup(numbers, metric):
-            columns[f"{head} on {' · '.join(names_of(own))}"] = own
+        for part in _by_setup(numbers, metric):
+            columns[f"{part[0].title} on {' · '.join(names_of(part))}"] = part
     if columns:
         title = f"{spec.title} on all data, through all components"
         note = f"Each column has its own ranks; in brackets {BRACKETS}."
@@ -233,30 +213,21 @@ def _detailed(title: str, columns: Columns, note: str) -> Table:
 
     Values have their intervals, coverages below 1 and bounds.
     """
-    cells = {}
-    notes = [note]
-    apart = {}
-    marked = []
-    for head, numbers in columns.items():
-        cells[head] = {number.model: _detailed_cell(number) for number in numbers}
-        notes += misplaced(numbers, head)
-        marked += [(head, number) for number in numbers]
-        for model, why in reasons_in(numbers).items():
-            if numbers[0].metric not in COSTS:
-                apart[f"{head} of {model} has no rank: {why}."] = model
-    notes += [*notes_on_marks(marked), *apart]
-    first, *_ = columns.values()
     scores = dict[str, Score]()
-    for numbers in columns.values():
-        for score in scores_in(numbers):
-            scores.setdefault(score.model, score)
-    order = best_first([*scores.values()], first)
-    return models_table(title, cells, order, {*apart.values()})._replace(notes=notes)
+    apart = []
+    for head, numbers in columns.items():
+        for number in numbers:
+            scores.setdefault(number.model, number.score)
+            if number.apart and number.metric not in COSTS:
+                apart.append(f"{head} of {number.model} has no rank: {number.apart}.")
+    order = best_first([*scores.values()], next(iter(columns.values())))
+    table = models_table(title, columns, order, write=_detailed_cell)
+    return table._replace(notes=[note, *table.notes, *apart])
 
 
 def _detailed_cell(number: Any) -> Cell:
     cell = cell_of(number)
-    if cell.value is None or number.metric in COSTS:
+    if cell.score is None:
         return cell
     details = [interval(number)]
     if number.coverage != 1:
@@ -310,7 +281,7 @@ def markdown_section(section: ReportSection) -> list[str]:
             lines += markdown(table)
     if section.absent:
         lines += [*(f"- {for_cell(line)}" for line in section.absent), ""]
-    if section.scores:
+    if section.scored:
         lines += [section.scored, ""]
     if section.flags:
         lines += ["To know about these numbers:", ""]

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 from pandas import DataFrame
 
-from driftledger.benchmarks.registry import benchmark
+from driftledger.benchmarks.registry import benchmark, benchmarks
 from driftledger.core.grouping import grouped
 from driftledger.ledger.compare import (
     Units,
@@ -34,7 +34,7 @@ from driftledger.scoring.frame import (
     rows_in,
     scores_in,
 )
-from driftledger.scoring.metric import Metric
+from driftledger.scoring.metric import Metric, MetricTable
 from driftledger.scoring.score import Row, Score
 
 _CLOSE = 1e-6
@@ -66,18 +66,29 @@ def with_ranks(numbers: DataFrame, rows_of: RowsOf = no_rows) -> DataFrame:
     ``apart`` says why a model has no rank: its coverage is below ``min_coverage``, or too much more
     is left out of its score than of the best covered model's. ``worth`` is the value to show and to
     rank by; NaN for a mean of which a part is missing. ``least`` and ``most`` are :func:`bounds`.
-    ``last`` is True without a t, and at the last t that some model is ranked by.
+    ``last`` is True without a t, and at the last t that some model is ranked by. ``title`` and
+    ``digits`` are those of the metric.
+
+    Rows are in the order of the benchmarks, their metrics, and t.
     """
-    parts = numbers.groupby(SETUP, sort=False)
-    return pd.concat([_with_ranks(part, rows_of) for _, part in parts])
+    parts = []
+    for spec in benchmarks():
+        own = numbers[numbers["benchmark"] == spec.name]
+        for _, part in own.groupby(SETUP, sort=False):
+            parts.append(_with_ranks(part, spec.metrics, rows_of))
+    return pd.concat(parts)
 
 
-def _with_ranks(part: DataFrame, rows_of: RowsOf) -> DataFrame:
+def _with_ranks(part: DataFrame, table: MetricTable, rows_of: RowsOf) -> DataFrame:
+    order = part["metric"].map([*table.by_name].index)
+    part = part.assign(order=order).sort_values(["order", "t"])
     rows = rows_in(part)
     reasons = reasons_apart(scores_in(rows))
     part = part.assign(
         apart=[reasons.get(number.model, "") for number in rows],
         worth=[_worth(number) for number in rows],
+        title=[metric_of(number).headed(as_int(number.t)) for number in rows],
+        digits=[metric_of(number).digits for number in rows],
     )
     ends = [bounds(number, rows_of) or (math.nan, math.nan) for number in rows]
     part[["least", "most"]] = ends

@@ -128,6 +128,16 @@ class Metric:
         """Return the title at an iteration: ``GC@5``."""
         return self.title.format(t=t)
 
+    def headed(self, t: int | None) -> str:
+        """Return the title with its unit, and its direction where a reader could be mistaken."""
+        unit = f" ({self.unit})" if self.unit else ""
+        return self.titled(t) + unit + self.remark
+
+    @property
+    def remark(self) -> str:
+        """A remark where lower is better."""
+        return " (lower is better)" if self.direction == "lower" else ""
+
     # --- What follows is for readers that still go by names. ---
 
     @property
@@ -184,9 +194,7 @@ COVERAGE = Metric(
     shown=frozenset(),
 )
 """The metric that every score has."""
-_of_cost = partial(
-    Metric, source="", needs=frozenset(), direction="neither", shown=frozenset()
-)
+_of_cost = partial(Metric, source="", needs=frozenset(), direction="neither")
 COSTS: Mapping[str, Metric] = {
     "usd_per_1000": _of_cost("usd_per_1000", "$ / 1,000 samples", "price", digits=3),
     "seconds_per_sample": _of_cost("seconds_per_sample", "s / sample", "seconds"),

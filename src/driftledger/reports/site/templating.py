@@ -18,7 +18,6 @@ from driftledger.reports.site.units import (
     strips_of,
     texts_of,
 )
-from driftledger.reports.tables import title_of
 from driftledger.scoring.score import Score
 from driftledger.scoring.table import CONTROLS, NOT_RANKED, Cell
 
@@ -95,7 +94,6 @@ def environment(specs: Sequence[Benchmark]) -> Environment:
         number_of,
         strips_of,
         texts_of,
-        title_of,
         unbroken,
     ):
         templates.globals[function.__name__] = function
