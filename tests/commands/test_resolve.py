@@ -4,14 +4,17 @@ and nowhere else."""
 import json
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
 
+from driftledger.benchmarks.registry import benchmark
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError
 from driftledger.project.resolve import resolve
+from driftledger.scoring.metric import MetricTable
 from tests.conftest import REPOSITORY, draw
 from tests.support.small import Params, changed, make_small
 
@@ -133,6 +136,19 @@ def test_a_change_is_noted_where_it_belongs(what, resolved):
     places = [*differing(before, resolved(change))]
     assert bool(places) == bool(expected)
     assert [place for place in places if not re.fullmatch(expected, place)] == []
+
+
+def test_a_further_metric_is_computed_everywhere_and_nothing_else_is(
+    resolved, monkeypatch
+):
+    before = resolved(nothing)
+    spec = type(benchmark("genception"))
+    further = replace(spec.metrics.first, name="further")
+    monkeypatch.setattr(spec, "metrics", MetricTable(*spec.metrics, further))
+    found = [*differing(before, resolved(nothing))]
+    assert found and all(
+        place.startswith("score.") and ".genception/" in place for place in found
+    ), found
 
 
 def test_a_benchmark_that_goes_over_nothing_is_left_out(resolved):

@@ -220,6 +220,7 @@ def _shaped_by(
             inputs[setting] = {name: noted[entry.section][name] for name in names}
     if stage.judged:
         inputs["judge"] = noted["judge"]
-    if stage is spec.scores:
+    if stage is spec.scores:  # a further metric is computed everywhere
+        inputs["metrics"] = [metric.name for metric in spec.metrics]
         inputs |= noted["beside"].get(spec.name, {})
     return inputs
