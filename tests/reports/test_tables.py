@@ -186,7 +186,7 @@ def test_a_model_without_a_category_has_no_overall_value_and_rank():
 
 
 def test_generators_stand_side_by_side_by_category_each_ranked_by_itself():
-    """Table 4; what compare does not rank has no rank, and a note says why."""
+    """Table 4; what compare does not rank has no rank."""
     less = {"scored": 9, "total": 10, "coverage": 0.9}
     scores = [
         *(
@@ -205,7 +205,6 @@ def test_generators_stand_side_by_side_by_category_each_ranked_by_itself():
     assert living == ["living", "0.900", "0.200", "0.100", "0.300", "0.900"]
     assert rank == ["overall rank by value", "1", "2", "2", "1", "–"]
     assert coverage == ["coverage", "1.000", "1.000", "1.000", "1.000", "0.900"]
-    assert "90.0%" in table.notes[0]
     assert list(tables.generators_tables(ranked(scores[:2]))) == []
 
 

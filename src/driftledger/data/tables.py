@@ -25,7 +25,7 @@ Placed: TypeAlias = tuple[str, Any]
 """A row with its place in the file."""
 
 
-class Table(NamedTuple):
+class TableFile(NamedTuple):
     """A table: its name, its columns, and each row with its place."""
 
     name: str
@@ -56,7 +56,7 @@ class TableRow(NamedTuple):
         return source
 
 
-def read_table(file: Path) -> Table:
+def read_table(file: Path) -> TableFile:
     """Read a table of UTF-8, or an Excel sheet; its suffix says which kind it is.
 
     JSON holds a list of objects, or an object of objects or of single values: its keys become the
@@ -103,7 +103,7 @@ def read_table(file: Path) -> Table:
         if not isinstance(cells, dict):
             raise DataError(f"{place} is not a JSON object; write one per row")
         columns |= dict.fromkeys(cells)
-    return Table(name, list(columns), rows)
+    return TableFile(name, list(columns), rows)
 
 
 def _json(data: bytes) -> Iterator[Placed]:

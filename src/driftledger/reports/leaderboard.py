@@ -133,12 +133,6 @@ def _with_models(
         yield thing, "all models" if len(members) == count > 1 else models
 
 
-def _by_setup(numbers: Numbers, metric: Metric) -> list[list[Any]]:
-    """Return the shown numbers of a metric for each setup in which some model has it."""
-    own = shown_numbers(numbers, metric)
-    return by_setup(number for number in own if not math.isnan(number.worth))
-
-
 def at_a_glance(numbers: Numbers, *, every: bool = False) -> Columns:
     """Return the first headlines of each benchmark, on all data and through all components.
 
@@ -147,17 +141,24 @@ def at_a_glance(numbers: Numbers, *, every: bool = False) -> Columns:
     columns = {}
     for own in by_benchmark(numbers):
         spec = spec_of(own)
-        for metric in spec.metrics.glanced:
-            setups = _by_setup(own, metric)
-            if not every:
-                setups = setups[:1]
-            names = [name for part in setups for name in set(names_of(part))]
-            for part in setups:
-                head = f"{spec.title} {part[0].title}"
-                apart = [n for n in names_of(part) if names.count(n) < len(setups)]
-                if apart:
-                    head += f" ({' · '.join(apart)})"
-                columns[head] = part
+        for head, part in _across(own, spec.metrics.glanced, every).items():
+            columns[f"{spec.title} {head}"] = part
+    return columns
+
+
+def _across(numbers: Numbers, metrics: Sequence[Metric], every: bool) -> Columns:
+    """Return a column for each metric and setup, named by what sets it apart, or for the first."""
+    columns = {}
+    for metric in metrics:
+        shown = shown_numbers(numbers, metric)
+        setups = by_setup(number for number in shown if not math.isnan(number.worth))
+        if not every:
+            setups = setups[:1]
+        names = [name for part in setups for name in set(names_of(part))]
+        for part in setups:
+            apart = [n for n in names_of(part) if names.count(n) < len(setups)]
+            head = str(part[0].title)
+            columns[f"{head} ({' · '.join(apart)})" if apart else head] = part
     return columns
 
 
@@ -198,10 +199,8 @@ def _alarms(numbers: Numbers) -> list[str]:
 def side_by_side(numbers: Numbers) -> Iterator[Table]:
     """Yield a table of a benchmark's metrics on all data and through all components, if any."""
     spec = spec_of(numbers)
-    columns = {}
-    for metric in spec.metrics.shown("across") or spec.metrics.glanced:
-        for part in _by_setup(numbers, metric):
-            columns[f"{part[0].title} on {' · '.join(names_of(part))}"] = part
+    metrics = spec.metrics.shown("across") or spec.metrics.glanced
+    columns = _across(numbers, metrics, every=True)
     if columns:
         title = f"{spec.title} on all data, through all components"
         note = f"Each column has its own ranks; in brackets {BRACKETS}."

@@ -344,51 +344,43 @@ def _group_table(
     Args:
         heads: model and generator → the head of a column.
     """
-    places = {}
-    groups = {}
-    marked = []
-    for number in numbers:
-        own = place_of(number)
-        places[own, number.model, number.generator] = number
-        if own[:2] == place[:2]:
-            marked.append((own.group or "overall", number))
-            if own.group_kind == kind:
-                groups[number.group] = True
+    found = {(place_of(n), n.model, n.generator): n for n in numbers}
+    own = [n for n in numbers if place_of(n)[:2] == place[:2]]
     rows: list[Cells] = []
 
-    def add(title: str, own: Place, write: Callable[[Any], Cell], bold: bool) -> None:
+    def add(title: str, own: Place, *, bold: bool = False, ranks: bool = False) -> None:
         row = [Cell(title, bold=bold)]
         for head in heads:
-            number = places.get((own, *head))
-            row.append(write(number) if number else Cell())
+            number = found.get((own, *head))
+            row.append(_in_group(number, ranks) if number else Cell())
         rows.append(row)
 
-    def add_groups(names: Iterable[str]) -> None:
-        for name in names:
-            group = place._replace(group_kind=kind, group=name)
-            add(name, group, _in_group, bold=False)
-
     def add_mean(name: str, own: Place) -> None:
-        add(f"{name} mean", own, _in_group, bold=True)
-        add(f"{name} {BY_VALUE}", own, lambda n: rank_cell(n, n.by_value), bold=True)
+        add(f"{name} mean", own, bold=True)
+        add(f"{name} {BY_VALUE}", own, bold=True, ranks=True)
 
-    means = spec_of(numbers).means_of_groups
     nested = nested_groups(numbers)
+    rest = dict.fromkeys(number.group for number in own if number.group_kind == kind)
     for group, names in nested.items():
-        add_groups(names)
+        for name in names:
+            rest.pop(name, None)
+            add(name, place._replace(group_kind=kind, group=name))
+        means = spec_of(numbers).means_of_groups
         add_mean(group, place._replace(group_kind=means, group=group))
-    members = {*chain.from_iterable(nested.values())}
-    add_groups(name for name in groups if name not in members)
+    for name in rest:
+        add(name, place._replace(group_kind=kind, group=name))
     if nested:
         add_mean("overall", place)
     else:
-        add("overall", place, _in_group, bold=True)
-    add(COVERAGE.title, Place(COVERAGE.name), _in_group, bold=False)
-    notes = notes_on_marks(marked)
+        add("overall", place, bold=True)
+    add(COVERAGE.title, Place(COVERAGE.name))
+    notes = notes_on_marks((number.group or "overall", number) for number in own)
     return Table("", ["", *heads.values()], rows=rows, notes=notes, across=True)
 
 
-def _in_group(number: Any) -> Cell:
+def _in_group(number: Any, ranks: bool) -> Cell:
+    if ranks:
+        return rank_cell(number, number.by_value)
     cell = cell_of(number)._replace(more="")
     return cell if number.differ else cell._replace(letters="")
 
@@ -416,30 +408,21 @@ def generators_tables(numbers: Numbers) -> Iterator[Table]:
     for names, setups in alike.items():
         if len(setups) < 2:
             continue
-        scores = [*chain.from_iterable(map(in_order, setups))]
+        scores = chain.from_iterable(map(in_order, setups))
         heads = {}
         for own in grouped(scores, lambda score: score.model).values():
             for score in own:
                 generator = score.keys["generator"]
                 heads[score.model, generator] = f"{name_cell(score)} · {generator}"
-        notes = []
-        for part in setups:
-            on = " · ".join(names_of(part))
-            for model, why in reasons_in(part).items():
-                notes.append(f"{model} on {on} has no rank: {why}.")
         kind = next(iter(spec.group_tables))
         every = [*chain.from_iterable(setups)]
         place = _places(every, kind)[0]
-        table = _group_table(every, heads, kind, place)
         title = (
             f"{spec.metrics.first.titled(place.t)} by {kind} under several generators on "
             f"{' · '.join(names)}, each ranked by itself, as in Table 4"
         )
-        yield table._replace(
-            title=title,
-            notes=[*notes, *table.notes],
-            name="-".join(("generators", *names)),
-        )
+        table = _group_table(every, heads, kind, place)
+        yield table._replace(title=title, name="-".join(("generators", *names)))
 
 
 def reasons_in(part: Numbers) -> dict[str, str]:
@@ -452,34 +435,43 @@ def _ranks_over_groups(part: Numbers, order: Sequence[Score]) -> Iterator[Table]
 
     It is the mean over t of the ranks in each group, weighted by the group's share of categories.
     """
-    first = spec_of(part).metrics.first.name
     nested = nested_groups(part)
     if len(nested) < 2:
         return
     total = sum(map(len, nested.values()))
-    columns: dict[str, dict[str, Cell]] = {}
-    weighted = {score.model: 0.0 for score in order}
+    columns: dict[str, ByModel] = {}
+    shares = []
+    gc_ranks = dict.fromkeys((score.model for score in order), 0.0)
     for group, members in nested.items():
-        own = [n for n in part if n.metric == first and n.group == group]
-        ranked = [number for number in own if as_int(number.by_value)]
-        steps = {as_int(number.t) for number in ranked}
-        cells = columns.setdefault(f"{group}, mean {BY_VALUE}", {})
-        by_model = grouped(ranked, lambda number: str(number.model))
-        for model in weighted:
-            numbers = by_model.get(model, [])
-            mean = math.nan
-            if len(numbers) == len(steps) > 0:
-                mean = sum(number.by_value for number in numbers) / len(steps)
-                cells[model] = number_cell(mean)
-            weighted[model] += mean * len(members) / total
-    known = {model: mean for model, mean in weighted.items() if not math.isnan(mean)}
-    head = "GC rank (lower is better)"
-    columns[head] = {model: number_cell(mean) for model, mean in known.items()}
-    coverages = _ranks_and_coverages(part)[COVERAGE.title]
+        means = _mean_ranks(part, group)
+        columns[f"{group}, mean {BY_VALUE}"] = _cells(means)
+        share = f"{len(members)}/{total}"
+        shares.append(f"{share} · {group}")
+        known = [model for model in gc_ranks if model in means]
+        gc_ranks = {m: gc_ranks[m] + means[m] * len(members) / total for m in known}
+    columns["GC rank (lower is better)"] = _cells(gc_ranks)
+    columns[COVERAGE.title] = _ranks_and_coverages(part)[COVERAGE.title]
     title = "The GC rank of the paper's first version"
-    table = models_table(title, {}, order, {**columns, COVERAGE.title: coverages})
-    sums = " + ".join(
-        f"{len(members)}/{total} · {group}" for group, members in nested.items()
+    note = (
+        f"GC rank: {' + '.join(shares)}. Of each group, the ranks by value of GC@1 … GC@T are "
+        "averaged."
     )
-    note = f"GC rank: {sums}. Of each group, the ranks by value of GC@1 … GC@T are averaged."
+    table = models_table(title, {}, order, columns)
     yield table._replace(notes=[note], name="group_ranks", detail=True)
+
+
+def _mean_ranks(part: Numbers, group: str) -> dict[str, float]:
+    """Return model → its mean rank over t in a group, of those with a rank at each t."""
+    first = spec_of(part).metrics.first.name
+    own = [number for number in part if number.metric == first]
+    ranked = [n for n in own if n.group == group and as_int(n.by_value)]
+    steps = len({as_int(number.t) for number in ranked})
+    means = {}
+    for model, numbers in grouped(ranked, lambda number: str(number.model)).items():
+        if len(numbers) == steps:
+            means[model] = sum(number.by_value for number in numbers) / steps
+    return means
+
+
+def _cells(values: Mapping[str, float]) -> ByModel:
+    return {model: number_cell(value) for model, value in values.items()}

@@ -6,7 +6,7 @@ make up are tested: no unit has a share of a distance between two sets of images
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations, product
 from typing import Any, NamedTuple
 
@@ -22,7 +22,7 @@ from driftledger.ledger.compare import (
     units_of,
 )
 from driftledger.metrics.exact import exact_mean
-from driftledger.metrics.groups import Groups, Pair, PairDifference, groups, shown
+from driftledger.metrics.groups import Pair, PairDifference, groups, shown
 from driftledger.metrics.intervals import ConfidenceInterval
 from driftledger.metrics.ranks import DECIMALS, competition_ranks
 from driftledger.reports.scores import RowsOf, no_rows
@@ -125,70 +125,57 @@ def _worth(number: Any) -> float:
 
 def _ranks(members: Sequence[Any], rows_of: RowsOf) -> dict[Any, Rank]:
     """Return index → rank of the same number of several models."""
-    ranks = {number.Index: Rank() for number in members}
     metric = metric_of(members[0])
-    if not metric.has_direction:
-        return ranks
     sign = 1 if metric.is_higher else -1
-    competing = [
-        number
-        for number in members
-        if not number.apart and not math.isnan(number.worth)
-    ]
+    competing = []
+    for number in members:
+        if metric.has_direction and not number.apart and not math.isnan(number.worth):
+            competing.append(number)
     controls = [number for number in competing if number.control]
     models = [number for number in competing if not number.control]
     models.sort(key=lambda number: (-sign * number.worth, number.model))
-    if not models:
+    by_value = []
+    if models:
+        worths = [number.worth for number in models]
+        by_value = competition_ranks(worths, metric.is_higher)
+    units = _units(metric, competing, rows_of)
+    ranks = {number.Index: Rank() for number in members}
+    if units and models:
+        tested = _tested(metric, models, controls, units)
+        for number, rank in zip(models, by_value, strict=True):
+            ranks[number.Index] = tested[number.model]._replace(by_value=rank)
         return ranks
-    by_value = competition_ranks([number.worth for number in models], metric.is_higher)
-    rows = zip(models, by_value, strict=True)
-    tests = _tested(metric, models, controls, rows_of)
     best_control = max((sign * number.worth for number in controls), default=-math.inf)
-    for number, rank in rows:
-        if tests is None:
-            behind = best_control - sign * number.worth
-            ranks[number.Index] = Rank(rank, rank, doubtful=behind > 10**-DECIMALS)
-            continue
-        among, doubtful = tests
-        name = number.model
-        compared = len(models) > 1
-        ranks[number.Index] = Rank(
-            by_value=rank,
-            rank=among.ranks[name] if compared else rank,
-            letters=among.letters[name] if compared else "",
-            best=name in among.best,
-            tested=True,
-            differ=bool(among.best),
-            doubtful=name in doubtful,
-        )
+    for number, rank in zip(models, by_value, strict=True):
+        behind = best_control - sign * number.worth
+        ranks[number.Index] = Rank(rank, rank, doubtful=behind > 10**-DECIMALS)
     return ranks
 
 
-class Tests(NamedTuple):
-    """The tests of one number of every two models, unit by unit."""
-
-    among: Groups
-    """Ranks and letters of the models that are not controls."""
-    doubtful: frozenset[str]
-    """Models that are not shown to be better than every control."""
+def _units(metric: Metric, numbers: Sequence[Any], rows_of: RowsOf) -> dict[str, Units]:
+    """Return model → its units; empty if the rows of one do not reproduce its number."""
+    units = {}
+    for number in numbers:
+        confidence = number.score.inputs.settings.get("confidence")
+        own = units_in(number, rows_of) if metric.in_rows and confidence else {}
+        if not _makes(metric, own, number.worth):
+            return {}
+        units[number.model] = own
+    return units
 
 
 def _tested(
-    metric: Metric, models: Sequence[Any], controls: Sequence[Any], rows_of: RowsOf
-) -> Tests | None:
-    """Test a number; None if rows do not reproduce it.
+    metric: Metric,
+    models: Sequence[Any],
+    controls: Sequence[Any],
+    units: Mapping[str, Units],
+) -> dict[str, Rank]:
+    """Test every two models and each with the controls; return the rank of each model.
 
     Args:
         models: the best first.
     """
-    confidence = models[0].score.inputs.settings.get("confidence")
-    if confidence is None or not metric.in_rows:
-        return None
-    units = {}
-    for number in (*models, *controls):
-        units[number.model] = units_in(number, rows_of)
-        if not _makes(metric, units[number.model], number.worth):
-            return None
+    confidence = models[0].score.inputs.settings["confidence"]
 
     def differences(pairs: Iterable[Pair]) -> dict[Pair, PairDifference]:
         tests = {}
@@ -204,16 +191,26 @@ def _tested(
     against = differences(product([number.model for number in controls], names))
     better = 1 if metric.is_higher else -1
     doubtful = set()
-    for (_, model), verdict in shown(against, confidence).items():
+    for (_, name), verdict in shown(against, confidence).items():
         if verdict != better:
-            doubtful.add(model)
+            doubtful.add(name)
     among = groups(
         names,
         differences(combinations(names, 2)),
         confidence=confidence,
         higher_is_better=metric.is_higher,
     )
-    return Tests(among, frozenset(doubtful))
+    ranks = {}
+    for name in names:
+        ranks[name] = Rank(
+            rank=among.ranks[name],
+            letters=among.letters[name] if len(names) > 1 else "",
+            best=name in among.best,
+            tested=True,
+            differ=bool(among.best),
+            doubtful=name in doubtful,
+        )
+    return ranks
 
 
 def units_in(number: Any, rows_of: RowsOf) -> Units:

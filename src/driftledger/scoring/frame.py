@@ -11,9 +11,8 @@ from driftledger.core.text import csv_text, for_csv
 from driftledger.scoring.number import Number, Place
 from driftledger.scoring.score import Score
 
-SETUP: Final = [
-    *("benchmark", "data", "generator", "encoder", "text_encoder", "description")
-]
+_KEYS = ["generator", "encoder", "text_encoder", "description"]
+SETUP: Final = ["benchmark", "data", *_KEYS]
 """The columns in which scores agree that are set side by side; "" where there is none."""
 PLACE: Final = ["metric", "t", "group_kind", "group"]
 """The columns that find a number in a score, as in :class:`Place`."""
@@ -46,10 +45,7 @@ def _shared(score: Score) -> dict[str, Any]:
     return {
         "benchmark": score.benchmark,
         "data": score.on,
-        "generator": score.keys.get("generator", ""),
-        "encoder": score.keys.get("encoder", ""),
-        "text_encoder": score.keys.get("text_encoder", ""),
-        "description": score.keys.get("description", ""),
+        **{key: score.keys.get(key, "") for key in _KEYS},
         "model": score.model,
         "control": score.is_control,
         "coverage": score.coverage,
