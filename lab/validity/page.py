@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from driftledger.benchmarks.registry import benchmark
+from driftledger.scoring.number import NumberName
 
 _CAUTION = (
     "{stages} stages come in one order of {orders}, so chance alone puts one metric in {orders} "
@@ -171,8 +172,9 @@ def _title(each: Row) -> str:
     """A metric's title in its benchmark's table, after the benchmark's where that has only one
     metric here."""
     spec = benchmark(each["benchmark"])
-    metric = spec.metric(each["metric"])
-    title = each["metric"] if metric is None else metric.named(each["metric"])
+    name = NumberName.read(each["metric"])
+    metric = spec.metrics.get(name.metric)
+    title = each["metric"] if metric is None else metric.titled(name.t)
     return (
         title
         if each["benchmark"] in ("genception", "fidelity")

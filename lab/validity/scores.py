@@ -12,13 +12,13 @@ from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.registry import benchmark, benchmarks
 from driftledger.core.errors import StoreError
 from driftledger.core.files import read_json, read_jsonl
-from driftledger.ledger.compare import coverage_difference
+from driftledger.ledger.compare import coverage_difference, units_of
 from driftledger.ledger.comparison import Difference
-from driftledger.metrics.exact import exact_mean
 from driftledger.metrics.intervals import mean_interval
 from driftledger.project.settings import Settings
-from driftledger.scoring.metric import Input
-from driftledger.scoring.score import ROWS, SCORE, Row, Score, base_key
+from driftledger.scoring.metric import Input, Metric
+from driftledger.scoring.number import NumberName
+from driftledger.scoring.score import ROWS, SCORE, Row, Score
 
 ALL_METRICS = ("fidelity",)
 """Benchmarks of which every metric is ranked, since they have no one headline; of the others the
@@ -99,7 +99,7 @@ def collect(
                 read_jsonl(folder / ROWS, Row),
             )
             if (
-                "{t}" in spec.metrics.first.key
+                spec.metrics.first.over_t
                 and score.inputs.protocol.get("iterations") != iterations
             ):
                 raise StoreError(
@@ -115,46 +115,42 @@ def _readings(
     spec: Benchmark, keys: Mapping[str, str], score: Score, rows: Sequence[Row]
 ) -> list[tuple[Place, Reading]]:
     readings = []
-    every = sorted(key for key in score.metrics if base_key(key) == key)
-    for key in (
-        every if spec.name in ALL_METRICS else spec.keys_of(spec.metrics.first, score)
-    ):
-        metric = spec.metric(key)
-        if metric is None or (
-            spec.name in ALL_METRICS and metric.higher_is_better is None
-        ):
-            continue
-        low, high = score.interval(key) or (None, None)
-        if low is None:
-            scale = 100.0 if metric.pairing == "ratio" else 1.0
-            per_row = [
-                (row.group, [v for v in metric.values_in(row, key) if v is not None])
-                for row in rows
-            ]
-            units = [
-                (group, scale * exact_mean(values))
-                for group, values in per_row
-                if values
-            ]
-            if units:
-                values, strata = (
-                    np.array([value for _, value in units]),
-                    [group for group, _ in units],
-                )
-                low, high = mean_interval(
-                    values, strata, score.confidence
-                ).interval or (None, None)
+    names = [spec.metrics.first.name]
+    if spec.name in ALL_METRICS:
+        names = sorted(metric.name for metric in spec.metrics if metric.has_direction)
+    for name in names:
+        metric = spec.metrics[name]
         through = keys.get("encoder") or keys.get("text_encoder") or ""
-        place = Place(
-            spec.name,
-            score.on,
-            key,
-            through if metric.needs & {Input.ENCODER, Input.TEXT_ENCODER} else "",
-            keys.get("generator", "") if Input.DRAWN in metric.needs else "",
-            score.model,
-        )
-        readings.append((place, Reading(score.metrics[key], low, high, score)))
+        is_encoded = metric.needs & {Input.ENCODER, Input.TEXT_ENCODER}
+        generator = keys.get("generator", "") if Input.DRAWN in metric.needs else ""
+        for number in score.over_t(name):
+            if number.value is None:
+                continue
+            interval = number.interval
+            low, high = interval or _interval(metric, number.t, score, rows)
+            place = Place(
+                spec.name,
+                score.on,
+                number.name,
+                encoder=through if is_encoded else "",
+                generator=generator,
+                model=score.model,
+            )
+            readings.append((place, Reading(number.value, low, high, score)))
     return readings
+
+
+def _interval(
+    metric: Metric, t: int | None, score: Score, rows: Sequence[Row]
+) -> tuple[float, float] | tuple[None, None]:
+    """Return the interval of the mean over rows, where the score has none."""
+    units = units_of(metric, rows, t).values()
+    if not units:
+        return None, None
+    values = np.array([metric.scale * value for value, _, _ in units])
+    groups = [group for _, group, _ in units]
+    interval = mean_interval(values, groups, score.confidence).interval
+    return interval or (None, None)
 
 
 def rank(
@@ -169,8 +165,9 @@ def rank(
     A verdict is None where a reading or an interval is missing, or where coverages lie too far
     apart.
     """
-    metric = benchmark(place.benchmark).metric(place.metric)
-    sign = -1.0 if metric is not None and metric.higher_is_better is False else 1.0
+    name = NumberName.read(place.metric)
+    metric = benchmark(place.benchmark).metrics[name.metric]
+    sign = -1.0 if metric.direction == "lower" else 1.0
     points = {name: reading.point for name, reading in readings.items()}
     values = {name: sign * reading.value for name, reading in readings.items()}
     stages = [name for name in names if name in readings]

@@ -105,7 +105,7 @@ class FirstLook(OpenedProject):
         if sample is None:
             spec, keys = self._stored(FIRST)[0]
             rows = self._rows(spec, keys)
-            last = {row.unit: row.values[spec.metrics.first.row][-1] for row in rows}
+            last = {row.unit: row.values[spec.metrics.first.name][-1] for row in rows}
             sample = min(last, key=lambda unit: (last[unit] is None, last[unit] or 0.0))
         return super().chains(sample)
 

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.registry import benchmark, benchmark_names
 from driftledger.collect.features import release_all
 from driftledger.commands.collect import collect, restore, tasks_of
@@ -31,6 +32,7 @@ from driftledger.project.project import Project
 from driftledger.project.resolve import resolved
 from driftledger.project.settings import PARAMS, Settings
 from driftledger.reports.scores import rows_reader, selected_score
+from driftledger.scoring.number import Place
 from driftledger.scoring.score import Score
 
 FIRST = 32
@@ -100,8 +102,7 @@ def race(project: Project) -> None:
         models = tuple(score.model for score in scores)
         rows_of = rows_reader(there)
         rows = {score.model: rows_of(score) for score in scores}
-        key = spec.shown_key(spec.metrics.first, scores) or ""
-        course = course.model_copy(update={"metric": key})
+        course = course.model_copy(update={"metric": _last_ranked(spec, scores).name})
         course = course.look(rows, card.sample_seed)
         if not course.undecided:
             break
@@ -166,6 +167,19 @@ def _with_first(
     here = replace(project, given=given)
     there = replace(here, root=project.root / STATE / "race", resolved=resolved(here))
     return text, there
+
+
+def _last_ranked(spec: Benchmark, scores: Sequence[Score]) -> Place:
+    """Return the first metric at the last t that some score is ranked by, or else that one has."""
+    known = []
+    ranked = []
+    for of_model in scores:
+        for number in of_model.over_t(spec.metrics.first.name):
+            if number.value is not None:
+                known.append(number.place)
+                if spec.is_complete(of_model, number.place):
+                    ranked.append(number.place)
+    return max(ranked or known, key=lambda place: place.t or 0)
 
 
 def _scores(project: Project) -> list[Score]:

@@ -304,7 +304,8 @@ def score_lines(judge: Judge, stored: Score, again: Score, path: str) -> Iterato
     for value in compare_numbers(stored.numbers, made.numbers):
         status, what = judge.status(value)
         where = f"{path}/{SCORE}: {value.where}"
-        yield Line(where, status, what, metric=value.metric)
+        metric = "" if value.way[1:] == ("why",) else value.metric
+        yield Line(where, status, what, metric=metric)
     for value in compare_rest(stored, made):
         if value.way not in _UNCOMPARED:
             yield Line(f"{path}/{SCORE}: {value.where}", *judge.status(value))
