@@ -195,19 +195,20 @@ def _bars(part: Numbers, numbers: Numbers, series: SeriesOf) -> Drawing:
     """Draw a row per model."""
     metric = metric_of(numbers[0])
     place = place_of(numbers[0])
-    models = [score.model for score in scores_in(part)]
-    letters = {number.model: number.letters for number in numbers}
-    ends = {each.model: (each.worth, each.low, each.high) for each in numbers}
-    marks = DataFrame(ends).reindex(columns=models)
-    lengths, lows, highs = marks.to_numpy().tolist()
-    cells = cells_by_model(numbers)
-    texts = [cells.get(model, Cell()).text.removesuffix(MARK) for model in models]
-    labels = [short(model) for model in models]
-    for row, model in enumerate(models):
-        if letters.get(model):
-            labels[row] += f" ({letters[model]})"
-    fills = [series[model].fill for model in models]
-    edges = [series[model].colour for model in models]
+    cells = {score.model: Cell() for score in scores_in(part)}
+    cells |= cells_by_model(numbers)
+    ends = {number.model: (number.low, number.high) for number in numbers}
+    lows, highs = DataFrame(ends, columns=[*cells]).to_numpy().tolist()
+    lengths = [
+        math.nan if cell.value is None else cell.value for cell in cells.values()
+    ]
+    texts = [cell.text.removesuffix(MARK) for cell in cells.values()]
+    labels = []
+    for model, cell in cells.items():
+        label = short(model)
+        labels.append(f"{label} ({cell.letters})" if cell.letters else label)
+    fills = [series[model].fill for model in cells]
+    edges = [series[model].colour for model in cells]
 
     def draw(axis: "Axes") -> None:
         rows = range(len(labels))
@@ -228,7 +229,7 @@ def _bars(part: Numbers, numbers: Numbers, series: SeriesOf) -> Drawing:
         axis.grid(axis="x")
 
     notes = []
-    if any(letters.values()):
+    if any(cell.letters for cell in cells.values()):
         notes.append("models that share a letter cannot be told apart")
     if not np.isnan(lows).all():
         notes.append(_intervals(part, "whiskers"))

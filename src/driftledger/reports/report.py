@@ -19,7 +19,7 @@ from driftledger.core.grouping import grouped
 from driftledger.core.paths import STATE
 from driftledger.core.text import for_cell, same_start, shortened
 from driftledger.ledger.findings import VerifyResult
-from driftledger.ledger.lock import locked_now
+from driftledger.ledger.lock import LockEntry, locked_now
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.files import listing_md5
 from driftledger.project.presets import OWN
@@ -207,16 +207,7 @@ def check_report(
                 "reports", f"{LOCK} has no stage that wrote the report; run 'dvc repro'"
             )
         return result
-    for out in entry.outs:  # drawings and thumbnails too
-        data = contents.here.read(out.path)
-        listing = contents.listing_here(out.path)
-        if data is None and not listing:
-            result.skip(out.path, "it is not in this checkout")
-            continue
-        md5 = listing_md5(listing) if data is None else md5_bytes(data)
-        if md5 != out.md5:
-            what = f"it has md5 {md5}, and was written with {out.md5}; run 'dvc repro -f report'"
-            result.find(out.path, what)
+    _check_outs(entry, contents, result)
     noted = entry.noted.get("report")
     version = noted.get("version") if isinstance(noted, dict) else None
     if version != REPORT_VERSION:
@@ -241,6 +232,28 @@ def check_report(
         return result
     if missing:
         result.skip("reports/site", missing)
+    _compare(files, contents, result, model)
+    return result
+
+
+def _check_outs(entry: LockEntry, contents: Contents, result: VerifyResult) -> None:
+    """Compare all that the stage wrote, drawings and thumbnails too, with the lock."""
+    for out in entry.outs:
+        data = contents.here.read(out.path)
+        listing = contents.listing_here(out.path)
+        if data is None and not listing:
+            result.skip(out.path, "it is not in this checkout")
+            continue
+        md5 = listing_md5(listing) if data is None else md5_bytes(data)
+        if md5 != out.md5:
+            what = f"it has md5 {md5}, and was written with {out.md5}; run 'dvc repro -f report'"
+            result.find(out.path, what)
+
+
+def _compare(
+    files: Files, contents: Contents, result: VerifyResult, model: str | None
+) -> None:
+    """Compare the files of this checkout with those that the scores give."""
     skipped = {skip.where for skip in result.skipped}
     for top, names in grouped(files, lambda name: name.partition("/")[0]).items():
         folder = f"reports/{top}"
@@ -254,7 +267,6 @@ def check_report(
             what = _finding(name, contents.here.read(f"reports/{name}"), files)
             if what:
                 result.find(f"reports/{name}", what, "numbers")
-    return result
 
 
 def _finding(name: str, stored: bytes | None, files: Files) -> str:

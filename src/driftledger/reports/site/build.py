@@ -203,17 +203,15 @@ def _index(report: Context, chains: Sequence[UnitTraces]) -> Page:
 
 def _table_pages(report: Context) -> Iterator[Page]:
     """Yield the pages of benchmarks and of correlation."""
-
-    def page(name: str, title: str, lead: str, shown: Sequence[ReportSection]) -> Page:
-        values = {"lead": lead, "sections": shown}
-        return Page(f"{name}.html", "benchmark.html.j2", title=title, values=values)
-
+    template = "benchmark.html.j2"
     for numbers in by_benchmark(report.numbers):
         spec = spec_of(numbers)
-        yield page(spec.name, spec.title, lead="", shown=list(sections(numbers)))
-    headlines = ReportSection("Headlines", "correlation", report.correlation.tables)
-    lead = report.correlation.lead
-    yield page("correlation", "Correlation", lead=lead, shown=[headlines])
+        values = {"lead": "", "sections": list(sections(numbers))}
+        yield Page(f"{spec.name}.html", template, title=spec.title, values=values)
+    correlated = report.correlation
+    headlines = ReportSection("Headlines", "correlation", correlated.tables)
+    values = {"lead": correlated.lead, "sections": [headlines]}
+    yield Page("correlation.html", template, title="Correlation", values=values)
 
 
 def _comparison(
