@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
-from pandas import DataFrame
 
 from driftledger.benchmarks.base import Benchmark, Lines, Scatter, over_t
 from driftledger.core.canonical import sha256_bytes
@@ -198,7 +197,8 @@ def _bars(part: Numbers, numbers: Numbers, series: SeriesOf) -> Drawing:
     cells = {score.model: Cell() for score in scores_in(part)}
     cells |= cells_by_model(numbers)
     ends = {number.model: (number.low, number.high) for number in numbers}
-    lows, highs = DataFrame(ends, columns=[*cells]).to_numpy().tolist()
+    none = (math.nan, math.nan)
+    lows, highs = zip(*[ends.get(model, none) for model in cells], strict=True)
     lengths = [
         math.nan if cell.value is None else cell.value for cell in cells.values()
     ]

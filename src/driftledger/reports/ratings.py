@@ -6,7 +6,6 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from pandas import DataFrame
 
 from driftledger.core.grouping import grouped
 from driftledger.metrics.intervals import ConfidenceInterval
@@ -74,9 +73,11 @@ def model_spreads(numbers: Numbers, rows_of: RowsOf, dataset: str) -> dict[str, 
             columns.setdefault(title, {}).setdefault(score.model, worths)
     for by_model in columns.values():
         if len(by_model) > 1:
-            samples = DataFrame(by_model)
-            spreads = samples.max(axis=1) - samples.min(axis=1)
-            return {str(sample): spread for sample, spread in spreads.items()}
+            by_sample: dict[str, list[float]] = {}
+            for values in by_model.values():
+                for sample, worth in values.items():
+                    by_sample.setdefault(sample, []).append(worth)
+            return {key: max(own) - min(own) for key, own in by_sample.items()}
     return {}
 
 
