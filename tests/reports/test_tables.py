@@ -219,7 +219,7 @@ TABLE = Table(
         ],
         [
             "total & more",
-            Cell("1.00", deviation="0.50", value=1.0),
+            Cell("1.00", mark="*", deviation="0.50", value=1.0),
             Cell("3", value=3.0),
         ],
     ],
@@ -232,7 +232,7 @@ def test_a_table_is_markdown():
         *("**A title, 50 %**", "", "| | top-1 | x_1 |", "|---|---:|---:|"),
         *(
             "| seer_1 | **27.20** a (24.1–30.3) | – |",
-            "| total &amp; more | 1.00 ± 0.50 | 3 |",
+            "| total &amp; more | 1.00\\* ± 0.50 | 3 |",
             "",
             "A note.",
             "",

@@ -24,7 +24,6 @@ from driftledger.benchmarks.base import Benchmark, Lines, Scatter, over_t
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.text import for_line
 from driftledger.reports.tables import (
-    MARK,
     Numbers,
     cells_by_model,
     in_order,
@@ -202,7 +201,7 @@ def _bars(part: Numbers, numbers: Numbers, series: SeriesOf) -> Drawing:
     lengths = [
         math.nan if cell.value is None else cell.value for cell in cells.values()
     ]
-    texts = [cell.text.removesuffix(MARK) for cell in cells.values()]
+    texts = [cell.text for cell in cells.values()]
     labels = []
     for model, cell in cells.items():
         label = short(model)

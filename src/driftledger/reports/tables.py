@@ -71,7 +71,7 @@ def cell_of(number: Any) -> Cell:
     cell = number_cell(number.worth, digits, score=score, place=place_of(number))
     deviation = "" if math.isnan(number.std) else f"{number.std:.{digits}f}"
     return cell._replace(
-        text=cell.text + (MARK if lacks_interval(number) else ""),
+        mark=MARK if lacks_interval(number) else "",
         rank=as_int(number.rank),
         bold=number.best,
         letters=number.letters,

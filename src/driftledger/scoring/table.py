@@ -23,6 +23,8 @@ class Cell(NamedTuple):
 
     text: str = NOTHING
     """As people read it; may be hostile."""
+    mark: str = ""
+    """Behind it, for a note below the table."""
     value: float | None = None
     """All digits, for programs."""
     score: Score | None = None
@@ -48,7 +50,7 @@ class Cell(NamedTuple):
         return self.rank if self.bold or self.rank > 1 else 0
 
     def __str__(self) -> str:
-        text = self.text
+        text = self.text + self.mark
         if self.letters:
             text += f" {self.letters}"
         if self.deviation:
@@ -110,7 +112,7 @@ def number_cell(
     thousands = "," if abs(value) >= 10_000 else ""
     sign = "+" if signed and value > 0 else ""
     text = f"{sign}{value:{thousands}.{digits}f}"
-    return Cell(text, value, score=score, place=place, more=more)
+    return Cell(text, value=value, score=score, place=place, more=more)
 
 
 def markdown(table: Table) -> Iterator[str]:
@@ -134,5 +136,6 @@ def _in_markdown(value: Cell | str) -> str:
     text = for_cell(value.text)
     if value.bold:
         text = f"**{text}**"
-    more = for_cell(str(value._replace(text="")))
+    text += for_cell(value.mark)
+    more = for_cell(str(value._replace(text="", mark="")))
     return f"{text} {more}" if more else text
