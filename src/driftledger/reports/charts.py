@@ -241,7 +241,7 @@ def _bars(part: Numbers, numbers: Numbers, series: SeriesOf) -> Drawing:
 
 def _lines(part: Numbers, plain: Lines, series: SeriesOf) -> Iterator[Drawing]:
     """Draw a line per model, with a band where there are intervals; nothing without any line."""
-    lines = []
+    marks = []
     has_bands = False
     for score in scores_in(part):
         points = []
@@ -250,39 +250,47 @@ def _lines(part: Numbers, plain: Lines, series: SeriesOf) -> Iterator[Drawing]:
                 points.append((x, number.value, number.low, number.high))
                 has_bands = has_bands or number.interval is not None
         if points:
-            lines.append((score.model, points))
-    if not lines:
+            marks.append((score.model, series[score.model], points))
+    if not marks:
         return
-    lines.sort(key=lambda line: -line[1][-1][1])
-    looks = {model: series[model] for model, _ in lines}
+    marks.sort(key=lambda mark: -mark[2][-1][1])
     across = plain.across
 
     def draw(axis: "Axes") -> None:
         from matplotlib.ticker import MaxNLocator
 
-        for model, points in lines:
-            look = looks[model]
-            at, values, lows, highs = np.array(points, dtype=float).T  # NaN for None
-            axis.plot(
-                at,
-                values,
-                label=short(model),
-                marker=look.marker if len(points) <= 12 else "",
-                markerfacecolor=look.fill,
-                color=look.colour,
-                linestyle=look.dash,
-                linewidth=1.6,
-                markersize=5,
-            )
-            axis.fill_between(at, lows, highs, color=look.colour, alpha=0.13, lw=0)
+        _draw_marks(axis, marks, size=5)
+        for _, look, points in marks:
+            x, _, lows, highs = np.array(points, dtype=float).T  # NaN for None
+            axis.fill_between(x, lows, highs, color=look.colour, alpha=0.13, lw=0)
         axis.xaxis.set_major_locator(MaxNLocator(integer=True))
         axis.set_xlabel(across)
         axis.grid(axis="y")
-        axis.legend(loc="center left", bbox_to_anchor=(1.01, 0.5), borderaxespad=0)
 
     note = _about(part, _intervals(part, "bands") if has_bands else "")
     title = f"{spec_of(part).title}: {plain.title}"
     yield Drawing(plain.name, title, note=note, draw=draw, size=(_WIDE, 3.3))
+
+
+def _draw_marks(axis: "Axes", marks: Sequence[Any], size: float) -> None:
+    """Draw the points of each model, joined by a line if there are several.
+
+    Args:
+        marks: model, series, and points, which begin with x and y.
+    """
+    for model, look, points in marks:
+        axis.plot(
+            [x for x, *_ in points],
+            [y for _, y, *_ in points],
+            label=short(model),
+            marker=look.marker if len(points) <= 12 else "",
+            markerfacecolor=look.fill,
+            markersize=size,
+            color=look.colour,
+            linestyle=look.dash if len(points) > 1 else "",
+            linewidth=1.6,
+        )
+    axis.legend(loc="center left", bbox_to_anchor=(1.02, 0.5), borderaxespad=0)
 
 
 def _scatter(part: Numbers, plain: Scatter, series: SeriesOf) -> Iterator[Drawing]:
@@ -290,15 +298,13 @@ def _scatter(part: Numbers, plain: Scatter, series: SeriesOf) -> Iterator[Drawin
     spec = spec_of(part)
     numbers = shown_numbers(part, spec.metrics[plain.y])
     across = _worths(part, spec.metrics[plain.x])
-    points = []
+    marks = []
     for number in numbers:
         model = number.model
         if model in across and not math.isnan(number.worth):
-            ends = (number.low, number.high)
-            points.append(
-                (series[model], short(model), across[model], number.worth, ends)
-            )
-    if not points:
+            point = (across[model], number.worth, number.low, number.high)
+            marks.append((model, series[model], [point]))
+    if not marks:
         return
     x = spec.metrics[plain.x].title
     y = metric_of(numbers[0]).titled(as_int(numbers[0].t))
@@ -312,19 +318,17 @@ def _scatter(part: Numbers, plain: Scatter, series: SeriesOf) -> Iterator[Drawin
         for label, ends in lines.items():
             axis.plot(*np.transpose(ends), color=MUTED, linewidth=0.7, **line)
             axis.text(*ends[-1], f" {label}", fontsize=7.5, color=MUTED, va="center")
-        for look, name, at, value, pair in points:
-            if is_cost:
-                axis.vlines(at, *pair, colors=look.colour)
-            face: dict[str, Any] = {"color": look.colour, "markerfacecolor": look.fill}
-            axis.plot(at, value, look.marker, label=name, ms=7.5, clip_on=False, **face)
-        axis.legend(loc="center left", bbox_to_anchor=(1.04, 0.5), borderaxespad=0)
+        _draw_marks(axis, marks, size=7.5)
         if not is_cost:
             axis.set(xlim=(-2, 104), ylim=(-2, 102), aspect="equal")
             axis.set(xlabel=f"{x}, %", ylabel=f"{y}, %")
             return
+        costs = []
+        for _, look, [(cost, _, low, high)] in marks:
+            axis.vlines(cost, low, high, colors=look.colour)
+            costs.append(cost)
         axis.set(xlabel=x, ylabel=y)
         axis.grid()
-        costs = [at for _, _, at, _, _ in points]
         if max(costs) > 10 * min(costs) > 0:
             axis.set_xscale("log")
             axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
@@ -386,13 +390,14 @@ def _groups(part: Numbers, kind: str) -> Iterator[Drawing]:
             t = as_int(number.t)
     if len(groups) < 2:
         return
+    names = sorted(groups)
     values = []
-    for by_model in groups.values():
-        values.append([by_model.get(model, math.nan) for model in models])
+    for name in names:
+        values.append([groups[name].get(model, math.nan) for model in models])
     yield matrix(
         f"{kind}_{Place(metric.name, t).name}",
         f"{spec_of(part).title}: {metric.headed(t)} by {kind}",
-        rows=[*groups],
+        rows=names,
         columns=models,
         values=values,
         note=f"On {' · '.join(names_of(part))}.",
