@@ -367,7 +367,7 @@ def _group_table(
             add(name, place._replace(group_kind=kind, group=name))
         means = spec_of(numbers).means_of_groups
         add_mean(group, place._replace(group_kind=means, group=group))
-    for name in rest:
+    for name in sorted(rest):
         add(name, place._replace(group_kind=kind, group=name))
     if nested:
         add_mean("overall", place)
