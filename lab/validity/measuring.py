@@ -194,15 +194,12 @@ class Bench:
             seed=seed,
             encoders={"encoder": encoder},
         )
-        metrics = benchmark("genception").score(given).score.metrics
-        ends = {"value": "", "low": "_low", "high": "_high"}
-        return [
-            {
-                name: round(metrics[f"gc_at_{t}{end}"], _DIGITS)
-                for name, end in ends.items()
-            }
-            for t in range(1, self.iterations + 1)
-        ]
+        score = benchmark("genception").score(given).score
+        rounded = []
+        for number in score.over_t("gc"):
+            ends = number.model_dump(include={"value", "low", "high"})
+            rounded.append({name: round(end, _DIGITS) for name, end in ends.items()})
+        return rounded
 
     def retrieval(self, encoder: Encoder) -> dict[str, Any]:
         """Among 100 captions the nearest to each image, and among their images the nearest to each

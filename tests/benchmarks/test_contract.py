@@ -21,6 +21,7 @@ from driftledger.core.errors import StoreError
 from driftledger.core.files import parse_json
 from driftledger.core.types import Outcome
 from driftledger.scoring.metric import Input, Metric, MetricTable
+from driftledger.scoring.roles import flags_of
 from driftledger.scoring.score import Flag, Row, Score
 from driftledger_demo.models.controls import Blind
 from tests.support.ledgers import (
@@ -167,8 +168,8 @@ def test_a_flag_is_shown_with_the_numbers_that_it_concerns(name, metric, concern
         flags=[MARK, *own[name]]
     )
     score = varied(plain, text_encoder=component("words"))
-    assert benchmark(name).flags_of(score, metric) == concern
-    assert benchmark(name).flags_of(score) == [MARK, BY_GENERATOR], (
+    assert flags_of(benchmark(name).metrics, score, metric) == concern
+    assert flags_of(benchmark(name).metrics, score) == [MARK, BY_GENERATOR], (
         "what concerns a headline that it has"
     )
 

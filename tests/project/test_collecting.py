@@ -2,9 +2,9 @@
 
 import pytest
 
-from driftledger.benchmarks.base import ROLES, SECTIONS
 from driftledger.benchmarks.registry import benchmark
 from driftledger.core.errors import ConfigError, StoreError
+from driftledger.scoring.roles import ROLES, SECTIONS
 from tests.support.evaluation import build
 from tests.support.small import make_small, small_params, write_params
 

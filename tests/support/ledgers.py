@@ -8,7 +8,7 @@ from typing import Any
 
 from PIL import Image
 
-from driftledger.benchmarks.base import ROLES, Stage
+from driftledger.benchmarks.base import Stage
 from driftledger.benchmarks.records import (
     CARD,
     RECORDS,
@@ -25,6 +25,7 @@ from driftledger.core.media import png_bytes
 from driftledger.core.types import Outcome
 from driftledger.project.project import Combination
 from driftledger.scoring.number import Number, NumberName, Place
+from driftledger.scoring.roles import ROLES
 from driftledger.scoring.score import Row, Score
 from tests.support.cases import CASES
 

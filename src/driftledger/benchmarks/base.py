@@ -10,8 +10,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 from driftledger.benchmarks.collecting import Collecting, FailedCalls
 from driftledger.benchmarks.records import (
@@ -26,58 +25,21 @@ from driftledger.core.media import Kind as MediumKind
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.base import QuestionRules
 from driftledger.metrics.exact import exact_mean
-from driftledger.scoring.metric import COVERAGE, Input, Metric, MetricTable
-from driftledger.scoring.number import Number, NumberName, Place
+from driftledger.scoring.metric import Input, Metric, MetricTable
+from driftledger.scoring.number import Number, Place
 from driftledger.scoring.score import (
     Answer,
-    Flag,
-    Numbers,
     Row,
     Rows,
     Score,
     Scores,
     answer_as,
-    base_key,
 )
 from driftledger.scoring.table import Table
 
 if TYPE_CHECKING:
     from driftledger.benchmarks.scoring import Scored, Scoring
     from driftledger.benchmarks.traces import Trace
-
-
-Kind = Literal["model", "generator", "encoder", "judge"]
-
-ROLES: Mapping[str, Kind] = {
-    "model": "model",
-    "generator": "generator",
-    "encoder": "encoder",
-    "text_encoder": "encoder",
-    "judge": "judge",
-    "example_encoder": "encoder",
-    "example_model": "model",
-}
-"""Role in a score → the kind of component that a reader knows it as: in MLflow's registry, in
-``audit --encoder``."""
-
-SECTIONS = {
-    "model": "models",
-    "generator": "generators",
-    "encoder": "encoders",
-    "judge": "models",
-}
-"""Kind → the section of ``params.yaml`` and of the catalogue that its entries stand in."""
-
-NEEDED_FOR: Mapping[str, frozenset[Input]] = {
-    "encoder": frozenset({Input.ENCODER}),
-    "text_encoder": frozenset({Input.TEXT_ENCODER}),
-    "generator": frozenset({Input.DRAWN}),
-    "model": frozenset({Input.DESCRIPTIONS, Input.DRAWN, Input.ANSWERS}),
-    "judge": frozenset({Input.ANSWERS}),
-    "example_encoder": frozenset({Input.DESCRIPTIONS}),
-    "example_model": frozenset({Input.DESCRIPTIONS}),
-}
-"""Role → the inputs of a number that it had a part in."""
 
 
 @dataclass(frozen=True)
@@ -304,92 +266,6 @@ class Benchmark(ABC):
                 del settings[name]
         return settings | {"seed": seed}
 
-    def metric(self, key: str) -> Metric | None:
-        """Return the metric that a key of a score belongs to; an end of an interval to its own."""
-        return _metric_of(self, base_key(key))
-
-    def titled(self, key: str) -> str:
-        """Return the display title of a score key, e.g. ``GC@5``; the key itself without one."""
-        metric = self.metric(key)
-        return key if metric is None or metric.match(key) is None else metric.named(key)
-
-    def keys_of(self, metric: Metric, *scores: Score) -> list[str]:
-        """List the keys of scores that belong to a metric, without its spread, t by t."""
-        keys = set()
-        for key in chain.from_iterable(score.metrics for score in scores):
-            if base_key(key) == key and self.metric(key) is metric:
-                keys.add(key)
-        return sorted(
-            keys, key=lambda key: (int((metric.match(key) or {}).get("t", 0)), key)
-        )
-
-    def shown_key(self, metric: Metric, scores: Scores) -> str | None:
-        """Return the key to show for a metric: the last that some score is ranked by, or the last.
-
-        Without any it is None.
-        """
-        keys = self.keys_of(metric, *scores)
-        for key in reversed(keys):
-            if any(self.ranked(score, key) is not None for score in scores):
-                return key
-        return keys[-1] if keys else None
-
-    def value_of(self, score: Score, number: str) -> float | None:
-        """Return the value that models are ranked by, of a name in :meth:`Score.numbers`.
-
-        In a group it is the value itself.
-        """
-        if "/" not in number:
-            return self.ranked(score, number)
-        kind, _, rest = number.partition("/")
-        name, _, key = rest.rpartition("/")
-        return score.groups.get(kind, {}).get(name, {}).get(key)
-
-    def headlines(self, score: Score) -> Numbers:
-        """Return the headline metrics of a score, in the order of the table; of a family, at T."""
-        values = {}
-        for metric in self.metrics:
-            if metric.headline:
-                for key in self.keys_of(metric, score)[-1:]:
-                    values[key] = score.metrics[key]
-        return values
-
-    def headline(self, score: Score) -> tuple[str, float | None]:
-        """Return the first headline of a score; the key of the first metric if it has none."""
-        return next(iter(self.headlines(score).items()), (self.metrics.first.key, None))
-
-    def roles_of(self, score: Score, metric: str) -> list[str]:
-        """Return who had a part in a number, by the name of its metric; in one that no table has,
-        everybody."""
-        row = self.metrics.get(metric)
-        needs = frozenset(Input) if row is None else row.needs
-        return [
-            role
-            for role in ROLES
-            if role in score.components and NEEDED_FOR[role] & needs
-        ]
-
-    def flags_of(self, score: Score, metric: str = "") -> list[str]:
-        """Return the flags of a score that concern a metric, by default one of its headlines."""
-        metrics = [metric]
-        if not metric:
-            headlines = self.metrics.headlines(score)
-            metrics = [number.metric for number in headlines] or [""]
-        return [
-            flag.text
-            for flag in score.flags
-            if any(self._concerns(flag, each) for each in metrics)
-        ]
-
-    def _concerns(self, flag: Flag, metric: str) -> bool:
-        row = self.metrics.get(metric)
-        if row is None:
-            return True
-        if flag.metrics:
-            return row.name in flag.metrics
-        part = NEEDED_FOR.get(flag.role or "")
-        return part is None or not row.needs.isdisjoint(part)
-
     def facts(self, score: Score) -> Json:
         """Return what may make two scores unfair to compare, by the names in :attr:`unfair`."""
         facts = dict(score.inputs.protocol)
@@ -408,15 +284,10 @@ class Benchmark(ABC):
         named = [row for row in rows if row.extra.get(kind) == name]
         return named or [row for row in rows if row.group == name]
 
-    @property
-    def describes(self) -> bool:
-        """True if what the model says is a description, not an answer."""
-        return any(Input.DESCRIPTIONS in metric.needs for metric in self.metrics)
-
     def worths(self, row: Row) -> Sequence[float | None]:
         """Return what each answer behind a row is worth, from 0 to 1: its values of the first
         metric."""
-        return row.values.get(self.metrics.first.row, [])
+        return row.values.get(self.metrics.first.name, [])
 
     def answers(self, row: Row) -> Iterator[Answer]:
         """Yield the answers behind a row, each with its reading; a failed call gave none.
@@ -450,12 +321,6 @@ class Benchmark(ABC):
         """Return False for a number that lacks a part which others have, and has no rank."""
         return True
 
-    def ranked(self, score: Score, key: str) -> float | None:
-        """Return the value to rank models by; None if it is missing or must not be compared."""
-        if not self.is_complete(score, NumberName.read(key).place):
-            return None
-        return score.metrics.get(key)
-
     def tables(self, scores: Scores) -> Iterator[Table]:
         """Yield tables that only this benchmark has, of scores on the same data."""
         return iter(())
@@ -479,11 +344,3 @@ class Benchmark(ABC):
 
 Selected: TypeAlias = Sequence[tuple[Benchmark, Mapping[str, str]]]
 """Scores in the order of the selection: the benchmark of each, and the keys that name it."""
-
-
-def _metric_of(spec: Benchmark, key: str) -> Metric | None:
-    metric: Metric
-    for metric in (*spec.metrics, COVERAGE):
-        if metric.match(key) is not None:
-            return metric
-    return None

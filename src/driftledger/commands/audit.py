@@ -12,7 +12,6 @@ import yaml
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from driftledger.benchmarks.base import ROLES
 from driftledger.benchmarks.registry import benchmark
 from driftledger.commands.terminal import HEAD, facts, line, lines, table
 from driftledger.core.canonical import Json
@@ -27,6 +26,7 @@ from driftledger.ledger.versions import scores_made_with
 from driftledger.project.project import Project
 from driftledger.scoring.metric import COVERAGE
 from driftledger.scoring.number import Number
+from driftledger.scoring.roles import ROLES, flags_of, roles_of
 from driftledger.tracking import assessments
 
 SHORT = 8
@@ -172,11 +172,11 @@ def _of_run(target: RunTarget, unread: str, git: Git | None) -> Answer:
     for lineage in lineages:
         score = lineage.score
         metric = number.number.metric if number else ""
-        for role in lineage.spec.roles_of(score, metric):
+        for role in roles_of(lineage.spec.metrics, score, metric):
             if number is not None or role in _OF_RUNS:
                 kind = ROLES[role] if number is None else role
                 versions.setdefault(kind, {})[_version(lineage, role)] = None
-        flags |= dict.fromkeys(lineage.spec.flags_of(score, metric))
+        flags |= dict.fromkeys(flags_of(lineage.spec.metrics, score, metric))
         digest = score.inputs.data_digest[:SHORT]
         data[f"{score.on}@{digest}"] = None
     pairs = []

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from threading import Lock
 
-from driftledger.benchmarks.base import RECORDS_OF, ROLES, SECTIONS, Benchmark
+from driftledger.benchmarks.base import RECORDS_OF, Benchmark
 from driftledger.benchmarks.collecting import Collecting, FailedCalls, write_collected
 from driftledger.benchmarks.records import (
     CARD,
@@ -52,6 +52,7 @@ from driftledger.core.text import say
 from driftledger.core.types import Outcome, Subject
 from driftledger.project.project import Project
 from driftledger.project.resolve import inputs_of
+from driftledger.scoring.roles import ROLES, SECTIONS
 
 FAILED = "failed.json"
 """In the folder of the checkout's state: model → why its calls could not be made."""

@@ -39,6 +39,7 @@ from driftledger.project.project import Project, calls_folder
 from driftledger.project.resolve import resolve
 from driftledger.project.settings import PARAMS, parse_settings
 from driftledger.reports.scores import selected_score
+from driftledger.scoring.roles import flags_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -118,7 +119,7 @@ class FirstLook(OpenedProject):
             heads.append(
                 f"{name}: {score.scored} of {score.total} in {score.on} are scored"
             )
-            for flag in spec.flags_of(score):
+            for flag in flags_of(spec.metrics, score):
                 notes[f"to know: {for_line(flag)}"] = None
         numbers = self.scores(self.benchmark).query("headline")
         shown = "{0.value:.3f} [{0.low:.3f}, {0.high:.3f}]".format

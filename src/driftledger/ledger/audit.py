@@ -22,6 +22,7 @@ from driftledger.ledger.sources import (
     find_number,
     numbers_of,
 )
+from driftledger.scoring.roles import flags_of, roles_of
 from driftledger.scoring.score import SCORE
 
 _VALUE = re.compile(r"(-?[0-9]*[.,]?[0-9]+) ?%?")
@@ -196,7 +197,7 @@ def _data_of_number(number: NumberTarget) -> Json:
             "from": sorted(metric.needs),
         }
     components = {}
-    for role in lineage.spec.roles_of(score, number.number.metric):
+    for role in roles_of(lineage.spec.metrics, score, number.number.metric):
         components[role] = score.components[role].to_dict()
     return {
         "metric": number.name,
@@ -210,7 +211,7 @@ def _data_of_number(number: NumberTarget) -> Json:
         "served": score.served,
         "driftledger": score.driftledger,
         "scored": score.how_many,
-        "flags": lineage.spec.flags_of(score, number.number.metric),
+        "flags": flags_of(lineage.spec.metrics, score, number.number.metric),
         "data_digest": score.inputs.data_digest,
         "records": score.inputs.records,
         "score": lineage.score_path,

@@ -86,7 +86,7 @@ def _changes_of(askings: Sequence[Lineage], contents: Contents) -> Iterator[Chan
     one = askings[0].score
     is_same = one.inputs.records == askings[1].score.inputs.records
     for of, read in _READERS.items():
-        if of == "descriptions" and is_same and spec.describes:
+        if of == "descriptions" and is_same and spec.metrics.describes:
             yield Changes(of, samples=one.total, share=0.0)
             continue
         try:
@@ -127,7 +127,7 @@ def _descriptions(lineage: Lineage, contents: Contents, repeat: int = 0) -> Aski
     Of a further one these are first descriptions that were asked for anew: later ones are of images
     that other seeds drew, and a model that draws no lots is not asked again.
     """
-    replies = _replies(lineage, contents) if lineage.spec.describes else {}
+    replies = _replies(lineage, contents) if lineage.spec.metrics.describes else {}
     asking = {}
     for (unit, step, number), reply in replies.items():
         first = replies.get((unit, 1, 0))

@@ -43,7 +43,7 @@ from driftledger.metrics.paired import (
 from driftledger.project.project import Combination
 from driftledger.scoring.metric import Input, Metric
 from driftledger.scoring.number import Place
-from driftledger.scoring.score import ROWS, Numbers, Row, Score
+from driftledger.scoring.score import ROWS, Row, Score
 
 Units = Mapping[str, tuple[float, str, str]]
 """Unit → its value, the category that it is averaged in, and the cluster that it is drawn with."""
@@ -258,7 +258,9 @@ def _coverage(score: Score) -> str:
     return f"{score.scored}/{score.total}, {score.coverage:.1%}"
 
 
-def _cost(a: Numbers, b: Numbers) -> dict[str, Numbers]:
+def _cost(
+    a: Mapping[str, float], b: Mapping[str, float]
+) -> dict[str, dict[str, float]]:
     """Set the costs that both scores know side by side."""
     cost = {}
     for key, value in a.items():

@@ -8,7 +8,6 @@ from driftledger.benchmarks.registry import benchmark
 from driftledger.core.canonical import Json
 from driftledger.scoring.metric import COSTS, Metric
 from driftledger.scoring.number import Place
-from driftledger.scoring.score import Numbers
 
 NOT_RANKED = "not ranked: "
 
@@ -168,7 +167,7 @@ class ScorePair:
     metrics: list[MetricComparison]
     comparable: bool
     reasons: list[str]
-    cost: dict[str, Numbers]
+    cost: dict[str, dict[str, float]]
     """Cost that both know, and that is not 0 → ``a``, ``b``, and B's in A's as ``ratio``."""
     changes: list[Changes] = field(default_factory=list)
     """What changed, where :func:`~driftledger.ledger.changes.compare_with_changes` looked."""

@@ -5,13 +5,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from driftledger.benchmarks.base import ROLES, SCORES
+from driftledger.benchmarks.base import SCORES
 from driftledger.benchmarks.registry import benchmark, find_score
 from driftledger.core.canonical import Json, canonical_json, md5_bytes
 from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError
 from driftledger.core.files import parse_json
 from driftledger.ledger.objects.git import Commit
 from driftledger.ledger.sources import Sources, nearest
+from driftledger.scoring.roles import ROLES
 from driftledger.scoring.score import SCORE, Score
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from platformdirs import user_cache_path
 
-from driftledger.benchmarks.base import ROLES, SECTIONS, Benchmark, Selected, Stage
+from driftledger.benchmarks.base import Benchmark, Selected, Stage
 from driftledger.benchmarks.collecting import Collecting
 from driftledger.benchmarks.descriptions import check_prefix
 from driftledger.benchmarks.registry import benchmarks
@@ -24,6 +24,7 @@ from driftledger.core.errors import ConfigError, MissingSourceError, StoreError
 from driftledger.core.files import LARGEST_JSON, load_json, read_regular
 from driftledger.core.paths import STATE, Keys, main_checkout
 from driftledger.project.settings import PARAMS, Settings, load_settings
+from driftledger.scoring.roles import ROLES, SECTIONS
 
 LOCK = "dvc.lock"
 RESOLVED = "data/resolved.json"

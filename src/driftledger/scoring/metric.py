@@ -138,49 +138,10 @@ class Metric:
         """A remark where lower is better."""
         return " (lower is better)" if self.direction == "lower" else ""
 
-    # --- What follows is for readers that still go by names. ---
-
-    @property
-    def key(self) -> str:
-        return f"{self.name}_at_{{t}}" if self.over_t else self.name
-
-    def match(self, key: str) -> dict[str, str] | None:
-        name = _read(key)
-        if name.metric != self.name or name.end or name.group:
-            return None
-        if (name.t is not None) != self.over_t:
-            return None
-        return {} if name.t is None else {"t": str(name.t)}
-
-    def named(self, key: str) -> str:
-        return self.titled(_read(key).t)
-
-    @property
-    def row(self) -> str:
-        return self.name if self.in_rows else ""
-
-    def values_in(self, row: Any, key: str) -> list[float | None]:
-        return self.values_at(row, _read(key).t)
-
-    @property
-    def headline(self) -> bool:
-        return "headline" in self.shown
-
-    @property
-    def compared(self) -> bool:
-        return "compared" in self.shown
-
-    @property
-    def higher_is_better(self) -> bool | None:
-        return {"higher": True, "lower": False}.get(self.direction)
-
     @property
     def is_higher(self) -> bool:
+        """True if tables put high values first."""
         return self.direction != "lower"
-
-    @property
-    def pairing(self) -> str:
-        return "ratio" if self.is_ratio else "mean"
 
 
 COVERAGE = Metric(
@@ -244,6 +205,11 @@ class MetricTable:
         return [metric for metric in self if not metric.shown.isdisjoint(places)]
 
     @property
+    def describes(self) -> bool:
+        """True if what a model says is a description, not an answer."""
+        return any(Input.DESCRIPTIONS in metric.needs for metric in self)
+
+    @property
     def glanced(self) -> list[Metric]:
         """The metrics that the leaderboard shows at a glance: by default the first."""
         return self.shown("glance") or [self.first]
@@ -266,10 +232,3 @@ class MetricTable:
         """Return a number's title, ``GC@5``; its name where no metric is called so."""
         metric = self.get(number.metric)
         return number.name if metric is None else metric.titled(number.t)
-
-
-def _read(key: str) -> NumberName:
-    try:
-        return NumberName.read(key)
-    except ValueError:
-        return NumberName(key)

@@ -5,7 +5,7 @@ All that reads scores reads these two; what a metric means is in its benchmark's
 in ``details``.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
@@ -28,30 +28,15 @@ from driftledger.core.canonical import Json
 from driftledger.core.files import Record
 from driftledger.core.strict import Name, Version, Words
 from driftledger.core.types import Outcome
-from driftledger.metrics.intervals import ConfidenceInterval
 from driftledger.scoring.metric import COVERAGE, Value
-from driftledger.scoring.number import Number, NumberName, Place
+from driftledger.scoring.number import Number, Place
 
 SCORE = "score.json"
 ROWS = "rows.jsonl"
 """The files of a score's folder: the :class:`Score`, and a :class:`Row` per line."""
 
-LOW = "_low"
-HIGH = "_high"
-STD = "_std"
-"""Ends of a metric's key: its interval's ends, and its deviation over orders, gradings or
-repeats."""
-SPREAD = (LOW, HIGH, STD)
-
 ALARM = "alarm: "
 """The beginning of a flag that puts the whole score in doubt."""
-
-
-class Point(NamedTuple):
-    """A value of a curve."""
-
-    step: int
-    value: float
 
 
 class Flag(BaseModel):
@@ -157,13 +142,9 @@ class Score(Record):
                 raise ValueError(f"{place.name!r:.100} is there {count} times")
         return numbers
 
-    @field_serializer("flags")
-    def _without_defaults(self, flags: list[Flag]) -> list[Json]:
-        return [flag.model_dump(mode="json", exclude_defaults=True) for flag in flags]
-
-    @field_serializer("numbers")
-    def _without_empty_columns(self, numbers: list[Number]) -> list[Json]:
-        return [number.model_dump(exclude_none=True) for number in numbers]
+    @field_serializer("numbers", "flags")
+    def _without_defaults(self, rows: list[Number | Flag]) -> list[Json]:
+        return [row.model_dump(mode="json", exclude_defaults=True) for row in rows]
 
     @cached_property
     def by_place(self) -> dict[Place, Number]:
@@ -245,74 +226,7 @@ class Score(Record):
         counted = "" if self.counted == self.scored else f" ({self.counted} counted)"
         return f"{self.scored}/{self.total}{counted}"
 
-    # --- What follows finds numbers by their names, for readers that still do. ---
 
-    def interval(self, key: str) -> ConfidenceInterval | None:
-        return interval_of(self.metrics, key)
-
-    @cached_property
-    def metrics(self) -> "Numbers":
-        return _named(number for number in self.numbers if number.is_whole)
-
-    @cached_property
-    def groups(self) -> "Groups":
-        kinds: Groups = {}
-        for number in self.numbers:
-            if number.group_kind is not None and number.group is not None:
-                kind = kinds.setdefault(number.group_kind, {})
-                alone = number.model_copy(update={"group_kind": None, "group": None})
-                kind.setdefault(number.group, {}).update(_named([alone]))
-        return kinds
-
-    @cached_property
-    def curves(self) -> dict[str, list[Point]]:
-        curves = defaultdict[str, list[Point]](list)
-        for number in self.numbers:
-            if number.is_whole and number.t is not None:
-                ends = _named([number.model_copy(update={"t": None})])
-                for name, value in ends.items():
-                    curves[name].append(Point(number.t, value))
-        return dict(curves)
-
-    @cached_property
-    def absent(self) -> dict[str, str]:
-        absent = {}
-        for number in self.numbers:
-            if number.why is not None:
-                place = number.place._replace(group_kind=None, group=None)
-                name = str(NumberName(*place))
-                if number.value is not None:
-                    name += " interval"
-                if number.group is None or number.value is None:
-                    absent[f"{number.group}: {name}" if number.group else name] = (
-                        number.why
-                    )
-        return absent
-
-    def named_numbers(self) -> Iterator[tuple[str, float]]:
-        yield from self.metrics.items()
-        yield "coverage", self.coverage
-        for kind, rows in self.groups.items():
-            for name, values in rows.items():
-                for key, value in values.items():
-                    yield f"{kind}/{name}/{key}", value
-
-
-def _named(numbers: "Iterator[Number] | list[Number]") -> "Numbers":
-    values = {}
-    for number in numbers:
-        for end in ("value", "low", "high", "std"):
-            value = getattr(number, end)
-            if value is not None:
-                name = NumberName(*number.place, end="" if end == "value" else end)
-                values[str(name)] = value
-    return values
-
-
-Numbers: TypeAlias = dict[str, float]
-"""Metric → its value."""
-Groups: TypeAlias = dict[str, dict[str, Numbers]]
-"""Kind of group → its name → metrics."""
 Values: TypeAlias = dict[str, list[FiniteFloat | None]]
 """Row key of a metric → its values over steps, orders or gradings; None where there is none."""
 
@@ -416,23 +330,3 @@ def marks_of(components: Mapping[str, ComponentCard]) -> list[Flag]:
             of = None if role == "model" else role
             marks.append(Flag(text=subject + card.mark, role=of))
     return marks
-
-
-def interval_of(metrics: Numbers, key: str) -> ConfidenceInterval | None:
-    """Return the interval of a metric in a score or in one of its groups.
-
-    >>> interval_of({"ssim": 28.2, "ssim_low": 27.1, "ssim_high": 29.5}, "ssim")
-    ConfidenceInterval(low=27.1, high=29.5)
-    """
-    if key + LOW not in metrics or key + HIGH not in metrics:
-        return None
-    return ConfidenceInterval(metrics[key + LOW], metrics[key + HIGH])
-
-
-def base_key(key: str) -> str:
-    """Return a metric's key without the suffix of an interval's end or a deviation.
-
-    >>> base_key("gc_at_5_low"), base_key("gc_at_5")
-    ('gc_at_5', 'gc_at_5')
-    """
-    return key.rpartition("_")[0] if key.endswith(SPREAD) else key

@@ -5,13 +5,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from driftledger.benchmarks.base import ROLES
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import canonical_json
 from driftledger.core.text import csv_text, for_csv, for_line
 from driftledger.ledger.lineage import Lineage, Run
 from driftledger.scoring.metric import COSTS, Metric
 from driftledger.scoring.number import Number, NumberName
+from driftledger.scoring.roles import ROLES, flags_of
 from driftledger.scoring.score import Row, Score
 from driftledger.tracking.view import MAX_TAG
 
@@ -216,7 +216,7 @@ def tags_of(run: Run) -> dict[str, str]:
         tags[f"{role}.fingerprint"] = ", ".join(card.fingerprint for card in versions)
     flags = []
     for lineage in run.lineages:
-        for flag in lineage.spec.flags_of(lineage.score):
+        for flag in flags_of(lineage.spec.metrics, lineage.score):
             flags.append(f"{lineage.place}: {for_line(flag)}")
     if flags:
         tags["driftledger.flags"] = "; ".join(flags)
@@ -317,7 +317,7 @@ def _note(run: Run) -> str:
     lines += [f"| code | `{(commit or 'no commit')[:_SHORT]}` | {state} |", ""]
     flags: dict[str, None] = {}
     for lineage in run.lineages:
-        flags |= dict.fromkeys(lineage.spec.flags_of(lineage.score))
+        flags |= dict.fromkeys(flags_of(lineage.spec.metrics, lineage.score))
     lines += [f"- {in_table(flag)}" for flag in flags]
     audit = f"`driftledger audit {run.fingerprint[:_SHORT]}`"
     return "\n".join([*lines, "", f"Where a number comes from: {audit}"])

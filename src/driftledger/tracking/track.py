@@ -17,7 +17,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from driftledger.benchmarks.base import ROLES, Kind
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import canonical_json, md5_file, pretty_json
 from driftledger.core.errors import LedgerError, first_few
@@ -29,6 +28,7 @@ from driftledger.ledger.lineage import Run
 from driftledger.ledger.objects.files import Workspace
 from driftledger.ledger.published import mlflow_state, note_mlflow
 from driftledger.reports.charts import colour_of
+from driftledger.scoring.roles import ROLES, Kind
 from driftledger.scoring.score import Row
 from driftledger.tracking.content import (
     EVALUATION,

@@ -21,7 +21,7 @@ import numpy as np
 from PIL import Image
 
 from driftledger import __version__
-from driftledger.benchmarks.base import NEEDED_FOR, ROLES, Benchmark
+from driftledger.benchmarks.base import Benchmark
 from driftledger.benchmarks.records import (
     CARD,
     RECORDS,
@@ -66,6 +66,7 @@ from driftledger.ledger.rescoring import (
 )
 from driftledger.scoring.metric import Input, Metric
 from driftledger.scoring.number import Place
+from driftledger.scoring.roles import NEEDED_FOR, ROLES
 from driftledger.scoring.score import ROWS, SCORE, Row, Score
 
 _CHECKS = {

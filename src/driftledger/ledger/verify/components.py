@@ -9,7 +9,6 @@ from typing import cast
 
 from pydantic import ValidationError
 
-from driftledger.benchmarks.base import ROLES, SECTIONS
 from driftledger.components.base import Component, ComponentCard
 from driftledger.components.service import NEVER_TWICE, RemoteComponent
 from driftledger.core.canonical import Json, sha256_of
@@ -20,6 +19,7 @@ from driftledger.core.text import changes
 from driftledger.project.catalogue import class_of_record
 from driftledger.project.project import Project
 from driftledger.project.settings import Settings
+from driftledger.scoring.roles import ROLES, SECTIONS
 
 _DANGEROUS = ("allow_pickle", "trust_remote_code")
 """What runs code that comes with a checkpoint: an entry of params.yaml has to allow it, and be the

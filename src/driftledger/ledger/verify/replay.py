@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from driftledger.benchmarks.base import ROLES
 from driftledger.benchmarks.collecting import Recorded
 from driftledger.benchmarks.records import (
     CARD,
@@ -60,6 +59,7 @@ from driftledger.ledger.rescoring import (
 )
 from driftledger.ledger.verify.components import Components
 from driftledger.project.project import Project
+from driftledger.scoring.roles import ROLES
 
 _UNFIT = (
     DriftledgerError,
