@@ -66,8 +66,6 @@ def test_bars_are_as_long_as_values_with_intervals():
     whiskers = [list(line.get_xdata()) for line in axes.lines]
     assert whiskers[0] == [0.65, 0.75]
     assert whiskers[1:] == [pytest.approx([nan, nan], nan_ok=True)] * 2
-    assert axes.get_xlim()[1] > 0.9
-    assert max(axes.get_xticks()) <= 0.75, "no value stands beside the bars"
 
 
 def at(name, worth):

@@ -211,17 +211,13 @@ def _bars(part: Numbers, numbers: Numbers, series: SeriesOf) -> Drawing:
 
     def draw(axis: "Axes") -> None:
         rows = range(len(labels))
-        low = np.nanmin([0.0, *lengths, *lows])
-        high = np.nanmax([0.0, *lengths, *highs]) or 1.0
-        span = high - low
-        axis.set_xlim(low - 0.02 * span if low < 0 else low, high + 0.33 * span)
-        # beyond the longest bar stand its number and no values
-        axis.set_xticks([tick for tick in axis.get_xticks() if low <= tick <= high])
         axis.barh(rows, lengths, 0.55, linewidth=1.2, color=fills, edgecolor=edges)
         axis.plot([lows, highs], [rows, rows], color=INK, lw=1.2, marker="|", ms=5)
-        right: dict[str, Any] = {"ha": "right", "va": "center", "fontsize": 8.5}
+        beside = axis.get_yaxis_transform()
         for row in rows:
-            axis.text(1, row, texts[row], transform=axis.get_yaxis_transform(), **right)
+            axis.text(
+                1.02, row, texts[row], va="center", fontsize=8.5, transform=beside
+            )
         axis.set_yticks(rows, labels)
         axis.tick_params(axis="y", length=0, labelcolor=INK)
         axis.set_ylim(len(labels) - 0.4, -0.6)
