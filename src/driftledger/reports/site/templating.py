@@ -18,6 +18,7 @@ from driftledger.reports.site.units import (
     strips_of,
     texts_of,
 )
+from driftledger.scoring.roles import flags_of, roles_of
 from driftledger.scoring.score import Score
 from driftledger.scoring.table import CONTROLS, NOT_RANKED, Cell
 
@@ -90,8 +91,10 @@ def environment(specs: Sequence[Benchmark]) -> Environment:
         changed_words,
         files_of,
         first_difference,
+        flags_of,
         href,
         number_of,
+        roles_of,
         strips_of,
         texts_of,
         unbroken,
