@@ -1,7 +1,7 @@
 """Checks of what metrics are given. Each raises a ValueError that names the argument."""
 
 import math
-from collections.abc import Collection, Iterable, Sequence, Sized
+from collections.abc import Collection, Iterable, Sized
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 Integers: TypeAlias = NDArray[np.integer[Any]]
 Features: TypeAlias = NDArray[np.floating[Any]]
 Bools: TypeAlias = NDArray[np.bool_]
-Flags: TypeAlias = bool | Sequence[bool] | Bools
 Values: TypeAlias = Collection[float] | NDArray[np.floating[Any]]
 
 
@@ -58,18 +57,6 @@ def check_integers(name: str, values: ArrayLike) -> NDArray[np.int64]:
             f"{name} must be a vector of integers, but holds {array.dtype} of shape {array.shape}"
         )
     return array.astype(np.int64)
-
-
-def flags(name: str, values: Flags, shape: tuple[int, ...]) -> Bools:
-    """Return flags of that shape, from one for all or one for each."""
-    array = np.asarray(values)
-    if array.dtype != np.bool_:
-        raise ValueError(f"{name} must hold booleans, but holds {array.dtype}")
-    if array.shape not in ((), shape):
-        raise ValueError(
-            f"{name} must be one for all or of shape {shape}, but has shape {array.shape}"
-        )
-    return np.broadcast_to(array, shape)
 
 
 def members(names: Iterable[str]) -> dict[str, list[int]]:

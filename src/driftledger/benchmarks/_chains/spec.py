@@ -1,7 +1,7 @@
 """The common part of the specifications of benchmarks over chains: from a dataset to a score."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from driftledger.benchmarks._chains.records import (
@@ -29,11 +29,12 @@ from driftledger.benchmarks.traces import Shown, Step, Trace, shot, values_of
 from driftledger.collect.call import Ask, Draw, NotStoredError, Planned, RunSteps, Steps
 from driftledger.components.base import Component, Model, longest_reply
 from driftledger.core.canonical import derive_seed
+from driftledger.core.grouping import grouped
 from driftledger.core.types import Conversation, Medium, Sample, Subject
 from driftledger.data.records import read_samples
 from driftledger.scoring.means import mean_over_samples
 from driftledger.scoring.metric import Input, Metric, ShownIn
-from driftledger.scoring.score import Rows, Score
+from driftledger.scoring.score import Row, Rows, Score
 
 KEYS = ("dataset", "model", "generator")
 """What names a folder of chains."""
@@ -91,35 +92,38 @@ class ChainBenchmark(Benchmark):
             NotStoredError: as of :class:`RunSteps`, after every repeat has been gone through.
         """
         request = ChainRequest.model_validate(collecting.protocol)
-        samples = self.samples(collecting.samples)
-        twins = twin_numbers(samples)
-        longest = longest_reply(collecting.model(), request.max_tokens)
-        draw = (collecting.generator(), request.drawing(longest))
-
-        def planned(repeat: int) -> Iterator[Planned[Records]]:
-            # Stand-ins: what is asked of t > 1 is not known before the chain goes on.
-            for sample in samples:
-                subject = Subject(sample.id, 1, collecting.on)
-                ask = describe(collecting.model(), request, sample.medium, subject)
-                last = request.last(sample.category, collecting.dataset)
-                calls: list[tuple[Component, Conversation | str]]
-                calls = [(ask.component, ask.conversation), draw] * last
-                if sample.medium.kind == "text":  # which is drawn first, and is known
-                    first = request.drawing(sample.medium.open())
-                    calls = [(draw[0], first), *calls[:-1]]
-                twin = twins[sample.id]
-                steps = chain(collecting, request, sample, repeat, twin)
-                yield Planned(steps, calls)
-
         complete = True
         for repeat in range(request.repeats):
             try:
-                for records in run(planned(repeat)):
+                for records in run(self.planned(collecting, request, repeat)):
                     yield from records
             except NotStoredError:
                 complete = False
         if not complete:
             raise NotStoredError
+
+    def planned(
+        self, collecting: Collecting, request: ChainRequest, repeat: int
+    ) -> Iterator[Planned[Records]]:
+        """Yield the chain of each sample, with stand-ins for what is not known before it goes
+        on."""
+        model = collecting.model()
+        longest = longest_reply(model, request.max_tokens)
+        draw = (collecting.generator(), request.drawing(longest))
+        twins = Counter[str]()
+        for sample in self.samples(collecting.samples):
+            ask = describe(
+                model, request, sample.medium, Subject(sample.id, 1, collecting.on)
+            )
+            last = request.last(sample.category, collecting.dataset)
+            calls: list[tuple[Component, Conversation | str]]
+            calls = [(ask.component, ask.conversation), draw] * last
+            if sample.medium.kind == "text":  # which is drawn first, and is known
+                first = request.drawing(sample.medium.open())
+                calls = [(draw[0], first), *calls[:-1]]
+            twin = twins[sample.medium.sha256]
+            twins[sample.medium.sha256] += 1
+            yield Planned(chain(collecting, request, sample, repeat, twin), calls)
 
     def failures(self, records: Sequence[CollectedRecord]) -> FailedCalls:
         chains = {(record.unit, record.repeat) for record in records}
@@ -127,65 +131,31 @@ class ChainBenchmark(Benchmark):
 
     def traces(self, folders: Folders, score: Score, rows: Rows) -> Iterator[Trace]:
         """Yield the chains of these rows, those of one sample one after the other."""
-        folder = folders[self.collects.name]
-        files = {
-            sample.id: sample.medium.path for sample in read_samples(folders["dataset"])
-        }
+        samples = read_samples(folders["dataset"])
+        files = {sample.id: sample.medium.path for sample in samples}
         prompt = score.inputs.protocol["describe_prompt"]
-        records: dict[str, Records] = {row.unit: [] for row in rows}
-        for record in stream_records(folder, self.collects.holds):
-            if record.unit in records:
-                records[record.unit].append(record)
+        units = {row.unit for row in rows}
+        stored = stream_records(folders[self.collects.name], self.collects.holds)
+        records = grouped(
+            (record for record in stored if record.unit in units),
+            lambda record: record.unit,
+        )
         values = values_of(self, score)
         for row in rows:
+            own = records[row.unit]
             start = shot(files[row.unit])
-            steps: list[Step] = []
-            end = records[row.unit][0]
-            before = start
-            for record in records[row.unit]:
-                if record.step == 1:
-                    before = start
-                drawn = (
-                    {}
-                    if record.drawing is None
-                    else shot(folder / str(record.drawing.file))
-                )
-                similarity = row.alone(record.repeat).values.get("similarity", [])
-                said: dict[str, Shown] = {"description": record.text}
-                asked: dict[str, dict[str, Shown]] = {
-                    "model": before,
-                    "generator": said,
-                }
-                after = drawn
-                if "description" in start:  # a text, which is drawn first
-                    asked = {"generator": before, "model": drawn}
-                    after = said
-                steps += _steps(record, prompt, asked, drawn, similarity)
-                before = after
-                if record.repeat == 0:
-                    end = record
-            drawn = {} if end.drawing is None else shot(folder / str(end.drawing.file))
+            [*_, end] = [record for record in own if not record.repeat]
             category = row.extra.get("category", row.group)
             yield Trace(
                 unit=row.unit,
                 name="chain",
                 inputs={"sample": row.unit, "category": category, **start},
-                outputs={"description": end.text, **drawn},
+                outputs={"description": end.text, **_drawn(end.drawing)},
                 outcome=row.outcome,
-                steps=steps,
+                steps=[*_steps(row, own, start, prompt)],
                 values=values(row),
                 start="t = 0",
             )
-
-
-def twin_numbers(samples: Iterable[Sample]) -> dict[str, int]:
-    """Return sample id → how many samples before it have the same bytes."""
-    seen = Counter[str]()
-    numbers = {}
-    for sample in samples:
-        numbers[sample.id] = seen[sample.medium.sha256]
-        seen[sample.medium.sha256] += 1
-    return numbers
 
 
 def chain(
@@ -200,9 +170,8 @@ def chain(
     An image or a sound is described and drawn at each t; a text is drawn, and that described.
 
     Args:
-        twin: the sample's number among those with the same bytes, as of :func:`twin_numbers`.
+        twin: how many samples before it have the same bytes.
     """
-    model = collecting.model()
     records: Records = []
     parent = sample.medium
     roles = ["model", "generator"]
@@ -211,27 +180,24 @@ def chain(
         roles.reverse()
         text = parent.open()
     for t in range(1, request.last(sample.category, collecting.dataset) + 1):
-        context = Subject(sample.id, t, collecting.on)
+        subject = Subject(sample.id, t, collecting.on)
         seed = derive_seed(request.seed, sample.medium.sha256, twin, t, repeat)
+        extra = {"parent_sha256": parent.sha256, "seed": seed}
         record = CollectedRecord(
-            unit=sample.id,
-            step=t,
-            repeat=repeat,
-            results=[],
-            extra={"parent_sha256": parent.sha256, "seed": seed},
+            unit=sample.id, step=t, repeat=repeat, results=[], extra=extra
         )
         records.append(record)
         for role in roles:
             if role == "model":
-                ask = describe(model, request, parent, context, repeat)
-                described = yield ask
-                record.results.append(RecordedResult.of(role, ask, described))
-                if not described.text or not described.outcome.goes_on:
+                ask = describe(collecting.model(), request, parent, subject, repeat)
+                reply = yield ask
+                record.results.append(RecordedResult.of(role, ask, reply))
+                text = reply.text or ""
+                if not text or not reply.outcome.goes_on:
                     return records
-                text = described.text
             else:
                 prompt = request.drawing(text)
-                draw = Draw(collecting.generator(), prompt, seed, context)
+                draw = Draw(collecting.generator(), prompt, seed, subject)
                 drawn = yield draw
                 suffix = drawn.medium.path.suffix if drawn.medium is not None else ""
                 file = medium_path(sample.id, t, repeat, suffix)
@@ -243,47 +209,56 @@ def chain(
 
 
 def _steps(
-    record: CollectedRecord,
-    prompt: str,
-    asked: Mapping[str, Mapping[str, Shown]],
-    drawn: Mapping[str, Shown],
-    similarity: Sequence[float | None],
+    row: Row, records: Records, start: Mapping[str, Shown], prompt: str
 ) -> Iterator[Step]:
-    """Yield the steps of one iteration: its description and its drawing.
+    """Yield the calls behind a row; each is shown what came of the one before.
 
     Args:
+        records: of its chains, from t = 1 to the end of each.
+        start: the sample's medium.
         prompt: for the model.
-        asked: role → what it is shown, in the order of the calls.
-        similarity: s(1) … s(T) of the chain.
     """
-    t = record.step
-    [_, last] = asked
-    for each in record.results:
-        verb = "describe"
-        inputs = {"prompt": prompt, **asked["model"]}
-        outputs: dict[str, Shown] = {"description": each.text}
-        if each.role == "generator":
-            verb = "generate"
-            inputs = {**asked["generator"], "seed": record.extra["seed"]}
-            outputs = dict(drawn)
-        mark = ""
-        if each.role == last:
-            if each.file or each.text:
-                mark = largest_loss(similarity).get(t, "")
-            for s in similarity[t - 1 : t]:
-                if s is not None:
-                    outputs[f"s({t})"] = s
-        yield Step(
-            f"{verb} {t}{of_repeat(record.repeat)}",
-            each.role,
-            inputs=inputs,
-            outputs=outputs,
-            outcome=each.outcome,
-            error=each.error,
-            column=f"t = {t}",
-            mark=mark,
-            again=f"repeat {record.repeat}" if record.repeat else "",
-        )
+    shown = start
+    for record in records:
+        t = record.step
+        if t == 1:
+            shown = start
+        similarity = row.alone(record.repeat).values.get("similarity", [])
+        for number, each in enumerate(record.results):
+            if each.role == "model":
+                verb = "describe"
+                inputs = {"prompt": prompt, **shown}
+                shown = {"description": each.text}
+            else:
+                verb = "generate"
+                inputs = {**shown, "seed": record.extra["seed"]}
+                shown = _drawn(each)
+            outputs = dict(shown)
+            mark = ""
+            if number == 1:  # with which an iteration is complete
+                if each.file or each.text:
+                    mark = largest_loss(similarity).get(t, "")
+                for s in similarity[t - 1 : t]:
+                    if s is not None:
+                        outputs[f"s({t})"] = s
+            yield Step(
+                f"{verb} {t}{of_repeat(record.repeat)}",
+                each.role,
+                inputs=inputs,
+                outputs=outputs,
+                outcome=each.outcome,
+                error=each.error,
+                column=f"t = {t}",
+                mark=mark,
+                again=f"repeat {record.repeat}" if record.repeat else "",
+            )
+
+
+def _drawn(result: RecordedResult | None) -> Mapping[str, Shown]:
+    """Return the image or sound of a result, by the name of its medium; empty if it has none."""
+    if result is None or result.medium is None:
+        return {}
+    return shot(result.medium.path)
 
 
 def describe(
