@@ -216,43 +216,35 @@ class Scoring:
             flags: what else a reader must know, besides what all benchmarks say.
             parser: what the protocol says beside the card, of what reads the answers.
         """
-        origin = self.origin(scored, total, flags, **parser)
-        return Score(
-            **origin,
-            numbers=[*numbers],
-            counted=counted,
-            outcomes=dict(Counter(map(str, outcomes))),
-            details=details or {},
-        )
-
-    def origin(
-        self, scored: int, total: int, flags: Iterable[AnyFlag] = (), **parser: str
-    ) -> Json:
-        """Return the fields of a score that name it and say what it was computed from."""
         components = dict(self.card.components)
         for role, encoder in self.encoders.items():
             name = self.keys.get(role) or getattr(self.section, role, None) or ""
             components[role] = ComponentCard.of(name, encoder)
+        return Score(
+            benchmark=self.card.benchmark,
+            keys=dict(self.keys),
+            components=components,
+            numbers=[*numbers],
+            scored=scored,
+            counted=counted,
+            total=total,
+            outcomes=dict(Counter(map(str, outcomes))),
+            served=self.facts.served(),
+            flags=[*self._notes(), *flags],
+            details=details or {},
+            inputs=self._inputs(parser),
+        )
+
+    def _inputs(self, parser: Json) -> Inputs:
         card = self.dataset if "dataset" in self.keys else self.question_set
-        inputs = Inputs(
+        beside = {setting: sha256_file(file) for setting, file in self.beside.items()}
+        return Inputs(
             data_digest=card.digest,
             records={self.spec.collects.name: sha256_file(self.folder / RECORDS)},
             protocol=self.card.protocol | parser,
             settings=self.spec.scored_with(self.section, self.seed),
-            beside={
-                setting: sha256_file(file) for setting, file in self.beside.items()
-            },
+            beside=beside,
         )
-        return {
-            "benchmark": self.card.benchmark,
-            "keys": dict(self.keys),
-            "components": components,
-            "scored": scored,
-            "total": total,
-            "served": self.facts.served(),
-            "flags": [*self._notes(), *flags],
-            "inputs": inputs,
-        }
 
     def _notes(self) -> Iterator[AnyFlag]:
         """Yield what a reader must know of the calls and of the data."""

@@ -53,6 +53,12 @@ def numbers(
     return result
 
 
+def with_reasons(found: Sequence[Number], reasons: Iterable[Number]) -> list[Number]:
+    """Return numbers, and those of ``reasons`` that say why there is none in their place."""
+    known = {number.place for number in found}
+    return [*found, *(reason for reason in reasons if reason.place not in known)]
+
+
 def _metric_and_t(value: Value) -> tuple[str, int | None]:
     return value.metric, value.t
 

@@ -16,7 +16,7 @@ from driftledger.metrics.drift import cosine_similarity
 from driftledger.metrics.exact import exact_mean, round_significant
 from driftledger.metrics.frechet import frechet_distance
 from driftledger.metrics.intervals import Estimate
-from driftledger.scoring.means import Kinds, Values, numbers, over_repeats
+from driftledger.scoring.means import Kinds, Values, numbers, over_repeats, with_reasons
 from driftledger.scoring.metric import MetricTable, Value
 from driftledger.scoring.number import Number
 
@@ -192,5 +192,4 @@ def numbers_of(
             kept.append(number)
     things = f"{given.kind}s"
     result = [*marked(kept, of_sets, kinds, width=width, things=things)]
-    known = {number.place for number in result}
-    return result + [reason for reason in reasons if reason.place not in known]
+    return with_reasons(result, reasons)

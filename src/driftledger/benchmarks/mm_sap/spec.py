@@ -18,7 +18,6 @@ from driftledger.benchmarks._questions.spec import (
     QuestionBenchmark,
     QuestionSection,
     ReadAnswer,
-    answer_of,
     by_question,
     question_stages,
     refusals,
@@ -34,7 +33,7 @@ from driftledger.data.question_sets.base import QuestionRules, SourceQuestion, f
 from driftledger.data.records import QuestionEntry
 from driftledger.metrics import self_awareness
 from driftledger.metrics.self_awareness import ACCURACIES, MEASURES, SUBSETS
-from driftledger.scoring.means import Kinds, numbers, ratio
+from driftledger.scoring.means import Kinds, numbers, ratio, with_reasons
 from driftledger.scoring.metric import Metric, MetricTable, ShownIn, Value
 from driftledger.scoring.number import Number, Place
 from driftledger.scoring.score import Rows, Score, Scores
@@ -262,12 +261,11 @@ class MMSAP(QuestionBenchmark):
         self, question: QuestionEntry, record: CollectedRecord, parser: str
     ) -> Parsed[int]:
         """Read which option an answer chooses, by its id and not its letter."""
-        answer = answer_of(record)
         order = record.extra["order"]
         shown = [question.options[option] for option in order]
         refusal = order.index(question.refusal)
-        cut = answer.outcome is Outcome.TRUNCATED
-        read = choice.parse_choice(answer.text or "", shown, refusal, cut=cut)
+        cut = record.outcome is Outcome.TRUNCATED
+        read = choice.parse_choice(record.text or "", shown, refusal, cut=cut)
         return read._replace(value=None if read.value is None else order[read.value])
 
     def taken(self, answer: ReadAnswer, section: MMSAPSettings) -> Any:
@@ -307,7 +305,7 @@ class MMSAP(QuestionBenchmark):
         values = [*values_of(answers), *refusals(answers, "free_refusals")]
         kinds = self.kinds(given.questions)
         of_score = numbers(values, self.metrics, kinds, given.section.confidence)
-        of_score += [*without_value(of_score)]
+        of_score = with_reasons(of_score, reasons())
         rows = []
         for own in by_question(answers):
             question = own[0].question
@@ -344,19 +342,18 @@ class MMSAP(QuestionBenchmark):
         basic, know, beyond = (sizes.get(subset, 0) for subset in SUBSETS)
         knowable = basic + know
         unknowable = know + beyond
-        alike: dict[str, list[tuple[float, float]]] = {}
-        for score in range(10, 101, 10) if knowable and unknowable else ():
-            total = score * (basic + know + beyond)
-            ends = (
-                max(0.0, (total - 100 * unknowable) / knowable),
-                min(100.0, total / knowable),
-            )
-            line = []
-            for x in ends:
-                y = (total - x * knowable) / unknowable
-                line.append((round(x, 6), round(y, 6)))
-            if line[0] < line[1]:
-                alike[str(score)] = line
+        alike = {}
+        if knowable and unknowable:
+            for score in range(10, 101, 10):
+                total = score * (basic + know + beyond)
+                left = max(0.0, (total - 100 * unknowable) / knowable)
+                right = min(100.0, total / knowable)
+                line = []
+                for x in (left, right):
+                    y = (total - x * knowable) / unknowable
+                    line.append((round(x, 6), round(y, 6)))
+                if line[0] < line[1]:
+                    alike[str(score)] = line
         note = "on a dotted line the self-awareness score is the same" if alike else ""
         yield Scatter("quadrants", "known_knowns", "known_unknowns", alike, note)
 
@@ -395,12 +392,10 @@ def category_named(subset: str | None, subtask: str | None) -> str:
     return f"{subset}: {subtask or ''}"
 
 
-def without_value(of_score: Sequence[Number]) -> Iterator[Number]:
-    """Yield a number without a value, and why, for each measure that has none."""
-    present = {number.metric for number in of_score}
+def reasons() -> Iterator[Number]:
+    """Yield why a measure would have no value."""
     for measure in MEASURES:
-        if measure not in present:
-            why = "no question of its kind"
-            if measure in ACCURACIES:
-                why = "no question was answered"
-            yield Number(metric=measure, why=why)
+        why = "no question of its kind"
+        if measure in ACCURACIES:
+            why = "no question was answered"
+        yield Number(metric=measure, why=why)

@@ -53,7 +53,7 @@ from driftledger.core.types import Conversation, Outcome, Subject, Turn
 from driftledger.data.question_sets.base import QuestionRules, SourceQuestion
 from driftledger.data.records import QuestionEntry
 from driftledger.metrics.exact import decimal
-from driftledger.scoring.means import Kinds, numbers, ratio
+from driftledger.scoring.means import Kinds, numbers, ratio, with_reasons
 from driftledger.scoring.metric import Metric, MetricTable
 from driftledger.scoring.number import Number, Place
 from driftledger.scoring.score import Flag
@@ -444,7 +444,7 @@ class MMVet(QuestionBenchmark):
         values = worths(answers, "total")
         kinds = self.kinds(given.questions)
         of_score = numbers(values, self.metrics, kinds, given.section.confidence)
-        of_score += [*without_grade(of_score, kinds)]
+        of_score = with_reasons(of_score, reasons(kinds))
         rows = []
         for own in by_question(answers):
             question = own[0].question
@@ -463,13 +463,11 @@ class MMVet(QuestionBenchmark):
         return Scored(score, rows)
 
 
-def without_grade(of_score: Sequence[Number], kinds: Kinds) -> Iterator[Number]:
-    """Yield a number without a value, and why, for each group that has none."""
-    present = {(number.group_kind, number.group) for number in of_score}
+def reasons(kinds: Kinds) -> Iterator[Number]:
+    """Yield why a group would have no value."""
     for kind, groups in kinds.items():
         for group, combinations in groups.items():
-            if (kind, group) not in present:
-                why = "no grade could be read"
-                if not combinations:
-                    why = "no question needs it"
-                yield Number(metric="total", group_kind=kind, group=group, why=why)
+            why = "no grade could be read"
+            if not combinations:
+                why = "no question needs it"
+            yield Number(metric="total", group_kind=kind, group=group, why=why)

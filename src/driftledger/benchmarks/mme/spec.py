@@ -15,7 +15,6 @@ from driftledger.benchmarks._questions.spec import (
     QuestionBenchmark,
     QuestionSection,
     ReadAnswer,
-    answer_of,
     question_stages,
     refusals,
     row_of,
@@ -196,12 +195,10 @@ class MME(QuestionBenchmark):
         self, question: QuestionEntry, record: CollectedRecord, parser: str
     ) -> Parsed[bool]:
         """Read whether an answer says yes."""
-        answer = answer_of(record)
+        text = record.text or ""
         if parser == parsing.LITERAL:
-            return parsing.read_literally(answer.text or "")
-        return parsing.parse_yes_no(
-            answer.text or "", cut=answer.outcome is Outcome.TRUNCATED
-        )
+            return parsing.read_literally(text)
+        return parsing.parse_yes_no(text, cut=record.outcome is Outcome.TRUNCATED)
 
     def worths(self, row: Row) -> Sequence[float | None]:
         """Return whether each answer about an image is right; its score is of both together."""

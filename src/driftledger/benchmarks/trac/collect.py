@@ -7,7 +7,7 @@ Diverse In-Subject Configurations for Image Captioning") and STTR.
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, compress, count, product
+from itertools import chain, count, product
 from typing import cast
 
 from driftledger.benchmarks.collecting import Collecting
@@ -19,7 +19,7 @@ from driftledger.collect.features import encode_media, encode_texts
 from driftledger.components.base import Encoder, longest_reply
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import DataError
-from driftledger.core.types import Conversation, Sample, Subject, Turn
+from driftledger.core.types import Conversation, Float32, Sample, Subject, Turn
 from driftledger.metrics.neighbours import nearest
 
 BY = "example_model"
@@ -148,43 +148,56 @@ def rank_examples(
     """
     samples = sorted(collecting.samples, key=lambda sample: sample.medium.sha256)
     most = max(protocol.shots)
-    is_candidate = [
-        sample.split == "support" and sample.id in usable for sample in samples
-    ]
-    candidates = [*compress(samples, is_candidate)]
-    files = Counter(sample.medium.sha256 for sample in candidates)
+    places = []
+    for place, sample in enumerate(samples):
+        if sample.split == "support" and sample.id in usable:
+            places.append(place)
+    files = Counter(samples[place].medium.sha256 for place in places)
     if len(files) <= most:
         raise DataError(
             f"{collecting.on} has {len(files)} different support samples with a description, and "
             f"{most} examples are asked for beside the sample in question; ask for fewer shots"
         )
-
-    def at_random(sample: Sample) -> Iterator[int]:
-        """Draw with replacement, depending on the sample, and not on the model or other samples."""
-        for draw in count():
-            number = sha256_of([protocol.seed, "example", sample.medium.sha256, draw])
-            yield int(number, 16) % len(candidates)
-
-    orders: Iterable[Iterable[int]] = map(at_random, samples)
-    if "example_encoder" in collecting.components:
-        encoder = cast(Encoder, collecting.components["example_encoder"][1])
-        if protocol.choose == "similar_text":
-            reader = encoder.fitted([described[sample.id] for sample in candidates])
-            features = encode_texts(
-                reader, [described.get(sample.id, "") for sample in samples]
-            )
-        else:
-            features = encode_media(encoder, (sample.medium for sample in samples))
-        deep = min(len(candidates), (most + 1) * max(files.values()))
-        orders = nearest(features[is_candidate], features, deep)
+    orders: Iterable[Iterable[int]]
+    if protocol.choose == "random":
+        orders = (_at_random(protocol.seed, each, len(places)) for each in samples)
+    else:
+        features = _features(collecting, samples, places, described)
+        deep = min(len(places), (most + 1) * max(files.values()))
+        orders = nearest(features[places], features, deep)
     ranked = {}
     for sample, order in zip(samples, orders, strict=True):
         # Neither the sample's file nor one that is shown already.
         shown = {sample.medium.sha256: ""}
-        for place in order:
-            other = candidates[place]
+        for number in order:
+            other = samples[places[number]]
             shown.setdefault(other.medium.sha256, other.id)
             if len(shown) > most:
                 break
         ranked[sample.id] = [*shown.values()][1:]
     return ranked
+
+
+def _at_random(seed: int, sample: Sample, candidates: int) -> Iterator[int]:
+    """Draw with replacement, depending on the sample, and not on the model or other samples."""
+    for draw in count():
+        number = sha256_of([seed, "example", sample.medium.sha256, draw])
+        yield int(number, 16) % candidates
+
+
+def _features(
+    collecting: Collecting,
+    samples: Sequence[Sample],
+    support: Sequence[int],
+    described: Mapping[str, str],
+) -> Float32:
+    """Return the features by which samples are similar: of their images, or of their descriptions.
+
+    Args:
+        support: places of the samples to whose descriptions the encoder is fitted.
+    """
+    encoder = cast(Encoder, collecting.components["example_encoder"][1])
+    if TracProtocol.model_validate(collecting.protocol).choose == "similar_image":
+        return encode_media(encoder, (sample.medium for sample in samples))
+    texts = [described.get(sample.id, "") for sample in samples]
+    return encode_texts(encoder.fitted([texts[place] for place in support]), texts)

@@ -81,6 +81,11 @@ class Sets(NamedTuple):
         """The queries: those of test samples that count."""
         return [*self.scored, *self.misses]
 
+    @property
+    def sizes(self) -> Counter[str]:
+        """Class → how many support descriptions it has."""
+        return Counter(each.label for each in self.support)
+
 
 class Retrieval(NamedTuple):
     """The classes that q queries are taken for, among n support descriptions."""
@@ -178,13 +183,15 @@ def compared(given: Scoring, descriptions: Descriptions) -> Sets:
     support.sort(key=lambda each: sha256_of(each.unit))
     classes = {each.label for each in support}
     lost = {each.label for each in supporting if each.has_failed} - classes
-    scored = [each for each in tested if each.text and each.label in classes]
+    scored = []
     misses = []
-    if given.section.unread == "worst":
-        for each in tested:
-            is_scored = each.text and each.label in classes
-            if not (is_scored or each.has_failed or each.label in lost):
-                misses.append(each)
+    for each in tested:
+        if each.text and each.label in classes:
+            scored.append(each)
+        elif not each.has_failed and each.label not in lost:
+            misses.append(each)
+    if given.section.unread != "worst":
+        misses = []
     if not support or not (scored or misses):
         empty = "test" if support else "support"
         raise CoverageError(f"no description of the {empty} set is left to compare")
@@ -204,7 +211,7 @@ def retrieve(given: Scoring, sets: Sets) -> Retrieval:
         queries[: len(texts)] = encode_texts(reader, texts, kept)
     labels = [each.label for each in sets.support]
     truth = [each.label for each in sets.counted]
-    found = hits(support, labels, queries, truth, max(Counter(labels).values()))
+    found = hits(support, labels, queries, truth, max(sets.sizes.values()))
     named: dict[str, list[Any]] = {
         "top1": found.first.by(1),
         "class_mean": class_mean(support, labels, queries),
@@ -255,11 +262,10 @@ def numbers_of(
     yield from numbers_of_condition(given, headline, {})
     for k, column in enumerate(headline.votes.T, 1):
         yield Number(metric="vote", t=k, value=_percent(column), n=len(column))
-    labels = Counter(each.label for each in headline.sets.support)
     truth = np.array([each.label for each in headline.sets.counted])
     for label in sorted({*truth.tolist()}):
         is_own = truth == label
-        values = {"test": sum(is_own), "support": labels[label]}
+        values = {"test": sum(is_own), "support": headline.sets.sizes[label]}
         for name, column in headline.hits.items():
             values[name] = _percent(column[is_own])
         yield from _plain(values, {"group_kind": "class", "group": label})
@@ -287,8 +293,8 @@ def numbers_of_condition(
         number = estimated(metric, share_of(given, retrieval, name))
         yield number.model_copy(update=columns)
     votes = [_percent(column) for column in retrieval.votes.T]
-    labels = Counter(each.label for each in retrieval.sets.support)
-    right = sum(labels[each.label] for each in counted)
+    sizes = retrieval.sets.sizes
+    right = sum(sizes[each.label] for each in counted)
     words = [len(each.text.split()) for each in counted if each.text]
     leaks = given.dataset.leaks
     kept = [each.unit not in leaks for each in counted]
@@ -296,7 +302,7 @@ def numbers_of_condition(
         "vote_best": max(votes),
         "vote_best_k": votes.index(max(votes)) + 1,
         # Of drawing a support description blindly.
-        "chance": PERCENT * right / (len(counted) * labels.total()),
+        "chance": PERCENT * right / (len(counted) * sizes.total()),
         "ties": ties_of(retrieval),
         "words": exact_mean(words) if words else None,
     }
@@ -358,8 +364,7 @@ def flags_of_condition(given: Scoring, headline: Retrieval) -> dict[AnyFlag, obj
     support = len(sets.support)
     silent = len(given.samples) - len(sets.tested) - support
     misses = sum(not each.text for each in sets.misses)
-    classes = {each.label for each in sets.support}
-    lost = [label for label in dataset.labels if label not in classes]
+    lost = [label for label in dataset.labels if label not in sets.sizes]
     are_misses = any(each.label in lost for each in sets.misses)
     what = "count as misses" if are_misses else "are not scored"
     ties = ties_of(headline)
