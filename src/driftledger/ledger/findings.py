@@ -32,7 +32,7 @@ class Line(NamedTuple):
     values: int = 1
     """How many values it is about; ``where`` is the place of the first."""
     metric: str = ""
-    """The metric of the number of a score that it is about; empty for all else."""
+    """The metric, where it is about a number of all samples of a score; else empty."""
 
 
 class Finding(NamedTuple):

@@ -134,12 +134,17 @@ class ComparedValue(NamedTuple):
     way: Way
     stored: Any
     again: Any
-    metric: str = ""
-    """The name of the metric that it is of; empty for what is no number and no row's value."""
+    number: Place | None = None
+    """The place of the number that it is of; of a row's value the metric alone."""
 
     @property
     def is_equal(self) -> bool:
         return type(self.stored) is type(self.again) and bool(self.stored == self.again)
+
+    @property
+    def metric(self) -> str:
+        """The name of its metric; empty for what is no number and no row's value."""
+        return self.number.metric if self.number else ""
 
     @property
     def where(self) -> str:
@@ -174,7 +179,7 @@ def compare_numbers(
             way = (place.name, *value.way)
             if value.way == ("value",):
                 way = (place.name,)
-            yield value._replace(way=way, metric=place.metric)
+            yield value._replace(way=way, number=place)
 
 
 def _columns(number: Number) -> Json:
@@ -200,8 +205,9 @@ def compare_rows(stored: Row, again: Row) -> Iterator[ComparedValue]:
         below = value.way
         if below[0] == "repeats":
             below = below[2:]
-        is_value = len(below) > 1 and below[0] == "values"
-        yield value._replace(metric=below[1] if is_value else "")
+        if len(below) > 1 and below[0] == "values":
+            value = value._replace(number=Place(below[1]))
+        yield value
 
 
 @dataclass
@@ -304,8 +310,9 @@ def score_lines(judge: Judge, stored: Score, again: Score, path: str) -> Iterato
     for value in compare_numbers(stored.numbers, made.numbers):
         status, what = judge.status(value)
         where = f"{path}/{SCORE}: {value.where}"
-        metric = "" if value.way[1:] == ("why",) else value.metric
-        yield Line(where, status, what, metric=metric)
+        is_of_whole = value.number is not None and value.number.group_kind is None
+        is_headline = is_of_whole and value.way[1:] != ("why",)
+        yield Line(where, status, what, metric=value.metric if is_headline else "")
     for value in compare_rest(stored, made):
         if value.way not in _UNCOMPARED:
             yield Line(f"{path}/{SCORE}: {value.where}", *judge.status(value))

@@ -270,7 +270,7 @@ BY_HAND = {
     "grades": grades,
     "letters": edited(READ, lambda row: row["values"].update(score=[1.0])),
     "unflagged": lambda forger: forger.json(
-        FILES + SCORE, lambda score: score["flags"].pop()
+        f"{FILES}{TRAC}/score.json", lambda score: score["flags"].pop()
     ),
     "reversed": reversed_rows,
     "unseeded": lambda forger: forger.json(
@@ -361,9 +361,9 @@ FEATURED = [
     (
         GENCEPTION,
         "encoder",
-        {"words", "samples", "text_similarity", "text_similarity_mean"},
+        {"words", "text_similarity", "text_similarity_mean"},
     ),
-    (FIDELITY, "encoder", {"words", "samples", "ssim"}),
+    (FIDELITY, "encoder", {"words", "ssim"}),
     (TRAC, "text_encoder", {"words", "chance"}),
 ]
 """Score, role of the encoder, and the metrics that its features do not shape."""

@@ -157,8 +157,9 @@ def check_score(bundle: Bundle, lineage: Json, top: Path) -> Iterator[Line]:
         yield Line(f"{path}/{SCORE}: numbers", "not checkable", reason)
         for row in lineage["score"].get("numbers", ()):
             place = Place(**{column: row.get(column) for column in Place._fields})
+            metric = place.metric if place.group_kind is None else ""
             where = f"{path}/{SCORE}: {place.name}"
-            yield Line(where, "not checkable", reason, metric=place.metric)
+            yield Line(where, "not checkable", reason, metric=metric)
 
 
 class ScoreFiles(NamedTuple):

@@ -45,7 +45,7 @@ class Report(NamedTuple):
     def headlines(self) -> dict[str, dict[str, Status]]:
         """Map score and metric to the worst status of its numbers.
 
-        These are at each iteration and of each group, with all their columns.
+        These are of all samples, at each iteration and with all their columns.
         """
         scores = {}
         for group, lines in self.groups.items():
