@@ -45,11 +45,11 @@ def test_its_metrics_are_told_and_computed_by_functions_that_there_are(spec):
     assert spec.metrics.first in spec.metrics.glanced
     assert len({metric.name for metric in spec.metrics}) == len([*spec.metrics])
     for metric in spec.metrics:
-        assert metric.title, metric.key
-        assert metric.formula, metric.key
-        assert metric.needs, metric.key
+        assert metric.title, metric.name
+        assert metric.formula, metric.name
+        assert metric.needs, metric.name
         module, _, function = metric.function.rpartition(".")
-        assert callable(getattr(import_module(module), function)), metric.key
+        assert callable(getattr(import_module(module), function)), metric.name
     for heads in spec.paper_tables.values():
         for place in heads.values():
             assert "table" in spec.metrics[place.metric].shown

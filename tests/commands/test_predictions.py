@@ -16,6 +16,7 @@ from driftledger.reports.leaderboard import leaderboard_files
 from driftledger.reports.tests import with_ranks
 from driftledger.scoring.frame import frame
 from driftledger.scoring.score import SCORE, Score
+from tests.support.by_hand import named
 from tests.support.evaluation import build, evaluate
 from tests.support.params import default_params
 
@@ -99,7 +100,7 @@ def test_predictions_are_graded_as_answers_and_every_number_of_them_is_marked(tm
     score = score_of(exam, "mme", "theirs")
     assert (score.scored, score.total) == (len(asked), len(asked))
     right = sum(place % 4 != 0 for place in range(len(asked)))
-    assert score.metrics["accuracy"] == pytest.approx(100 * right / len(asked))
+    assert named(score)["accuracy"] == pytest.approx(100 * right / len(asked))
     [flag] = [each.text for each in score.flags]
     assert flag == score.components["model"].mark
     assert flag.startswith(
@@ -130,7 +131,7 @@ def test_what_is_missing_is_no_answer(tmp_path):
     # five gradings each
     assert (score.scored, score.counted, score.total) == (5 * 11, 5 * 12, 5 * 13)
     assert (score.outcomes["failed"], score.outcomes["empty"]) == (5, 5)
-    assert score.metrics["total"] == pytest.approx(100 * 11 / 12)
+    assert named(score)["total"] == pytest.approx(100 * 11 / 12)
     answers = (
         (exam.root / "data/records/theirs/mm_vet" / VET / "records.jsonl")
         .read_text(encoding="utf-8")

@@ -34,6 +34,7 @@ from driftledger.notebook import Chains, chain_steps
 from driftledger.reports.scores import selected_score
 from driftledger.scoring.score import ROWS, SCORE, Row, Score
 from tests.conftest import draw
+from tests.support.by_hand import named
 from tests.support.openai_server import OpenAIServer
 
 HOSTILE = '<script>alert("1")</script>\x1b[31m'
@@ -86,11 +87,11 @@ def test_the_numbers_are_those_of_a_project(pristine):
     for mine_row, row in zip(mine, rows, strict=True):
         assert {key: row.values[key] for key in mine_row.values} == mine_row.values
     shared = {
-        key for key in stored.metrics if not key.endswith(("_low", "_high"))
-    } & own.metrics.keys()
+        key for key in named(stored) if not key.endswith(("_low", "_high"))
+    } & named(own).keys()
     assert {"gc_at_2", "similarity_at_1", "similarity_mean", "words"} <= shared
-    assert {key: stored.metrics[key] for key in shared} == {
-        key: own.metrics[key] for key in shared
+    assert {key: named(stored)[key] for key in shared} == {
+        key: named(own)[key] for key in shared
     }
     assert stored.components["model"].fingerprint == own.components["model"].fingerprint
     assert stored.inputs.protocol == own.inputs.protocol

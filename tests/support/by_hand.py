@@ -28,27 +28,32 @@ def assert_holds(found: Any, expected: Any, place: str = "score") -> None:
         assert found == expected, place
 
 
+def named(score: Score) -> dict[str, float]:
+    """The numbers of a score by their names, ends of intervals and counts too."""
+    numbers = {}
+    for number in score.by_place.values():
+        for end in ("value", "low", "high", "std", "n"):
+            value = getattr(number, end)
+            if value is not None:
+                name = NumberName(*number.place, end=end.removeprefix("value"))
+                numbers[str(name)] = value
+    return numbers
+
+
 def assert_score(case: Mapping[str, Any], score: Score, rows: Sequence[Row]) -> None:
     """Assert what a case says of a score, of its rows by their units, and of its flags.
 
     Its ``numbers`` are by their names, an end of an interval and the count too, and so is ``why``
     they lack something.
     """
-    named: dict[str, float] = {}
     why = {}
     for number in score.by_place.values():
-        name = NumberName(*number.place)
-        for end in ("value", "low", "high", "std", "n"):
-            value = getattr(number, end)
-            if value is not None:
-                end_name = name._replace(end=end.removeprefix("value"))
-                named[str(end_name)] = value
         if number.why is not None:
-            why[str(name)] = number.why
+            why[number.name] = number.why
         if number.interval is not None and number.value is not None:
             low, high = number.interval
-            assert low <= number.value <= high, name
-    found = score.to_dict() | {"numbers": named, "why": why}
+            assert low <= number.value <= high, number.name
+    found = score.to_dict() | {"numbers": named(score), "why": why}
     assert_holds(found, case["score"])
     by_unit = {row.unit: row.to_dict() for row in rows}
     for unit, expected in case.get("rows", {}).items():

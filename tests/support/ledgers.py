@@ -245,10 +245,13 @@ def trac_row(sample: str, label: str, found: str | None) -> Row:
 def values_of(
     name: str, values: dict[str, list[float | None]]
 ) -> dict[str, list[float | None]]:
-    """The values of a row of a benchmark, by the key of their metric."""
-    metrics = {key: benchmark(name).metric(key) for key in values}
+    """The values of a row of a benchmark, by the name of a number of their metric."""
+    table = benchmark(name).metrics
+    metrics = {key: NumberName.read(key).metric for key in values}
     return {
-        metric.row: values[key] for key, metric in metrics.items() if metric is not None
+        metric: values[key]
+        for key, metric in metrics.items()
+        if metric in table.by_name and table[metric].in_rows
     }
 
 

@@ -20,6 +20,7 @@ from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import StoreError
 from driftledger.core.types import Medium, Outcome, Result, Sample
 from driftledger.scoring.score import Flag
+from tests.support.by_hand import named
 from tests.support.cases import each_case, lines
 from tests.support.chains import chains, collected
 from tests.support.fakes import LetterEncoder
@@ -164,14 +165,14 @@ def test_genception(tmp_path, case, unread):
         assert known(there) == pytest.approx(known(expected)), key
     whole = None not in similarity
     gc = [0.8] + [sum(t * (s or 0) for t, s in enumerate(similarity, 1)) / 6] * whole
-    assert score.metrics["gc_at_3"] == pytest.approx(sum(gc) / len(gc))
+    assert named(score)["gc_at_3"] == pytest.approx(sum(gc) / len(gc))
     means = [0.8] + [sum(known(similarity)) / T] * whole
-    assert score.metrics["similarity_mean"] == pytest.approx(sum(means) / len(means))
+    assert named(score)["similarity_mean"] == pytest.approx(sum(means) / len(means))
     reaches = not case["is_worst"] and whole
     assert (score.scored, score.counted, score.total) == counts(case, unread, reaches)
     assert score.coverage == score.scored / 2
     drawn = case["t"] - 1 if not reaches else T
-    assert {t for t in range(1, T + 1) if f"whole_frechet_at_{t}" in score.metrics} == {
+    assert {t for t in range(1, T + 1) if f"whole_frechet_at_{t}" in named(score)} == {
         *range(1, drawn + 1)
     }
     flag = (
@@ -196,10 +197,10 @@ def test_fidelity(tmp_path, case, unread):
         assert of_row == pytest.approx(dict(values), abs=1e-4)
     for key, plain in PLAIN_WORTH.items():
         several = [plain, *([expected[key]] if key in expected else [])]
-        assert score.metrics[key] == pytest.approx(np.mean(several), abs=1e-4)
+        assert named(score)[key] == pytest.approx(np.mean(several), abs=1e-4)
     reaches = not case["is_worst"] and "ssim" in expected
     assert (score.scored, score.counted, score.total) == counts(case, unread, reaches)
-    assert ("frechet" in score.metrics) is reaches
+    assert ("frechet" in named(score)) is reaches
     flag = (
         f"for 1 of 2 images the model gave no description (1 {case['outcome']}): "
         "similarities count as 0 from there on"
@@ -217,7 +218,7 @@ def test_who_describes_nothing_is_worth_0(tmp_path, name):
         if name == "genception"
         else [*WORST]
     )
-    assert {key: score.metrics[key] for key in worth} == dict.fromkeys(worth, 0)
+    assert {key: named(score)[key] for key in worth} == dict.fromkeys(worth, 0)
     assert (score.scored, score.counted, score.total) == (0, 2, 2)
 
 
@@ -240,5 +241,5 @@ def test_two_refusals_of_13_images_take_the_rank_and_not_the_score(
         == f"11/13 (13 counted) could be scored, and {name}.min_coverage asks for 90%"
     )
     key, plain = ("gc_at_3", 0.8) if name == "genception" else ("clip_s", 80)
-    assert score.metrics[key] == pytest.approx(11 * plain / 13)
+    assert named(score)[key] == pytest.approx(11 * plain / 13)
     assert len(rows) == 13

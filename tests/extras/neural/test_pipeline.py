@@ -13,6 +13,7 @@ from driftledger.data.records import read_samples
 from driftledger.scoring.score import Score
 from lab.validity.faultless import shown_in
 from tests.conftest import REPOSITORY, make_checkout
+from tests.support.by_hand import named
 from tests.support.checkpoints.inception import build_inception
 from tests.support.checkpoints.weights import change_one_weight
 from tests.support.small import folders, matching
@@ -139,7 +140,7 @@ def test_the_generator_draws_what_it_is_told(made):
 
 def test_the_evidence_names_what_was_loaded(made):
     score = score_of(made.root, "inception")
-    assert score.metrics["fid_at_2"] > 0
+    assert named(score)["frechet_at_2"] > 0
     identity = score.components["generator"].identity
     assert identity["device"] == "cpu"
     assert len(identity["weights"]["sha256"]) == 64

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import product
 from typing import NamedTuple
 
-from driftledger.benchmarks._chains.scoring import Chains, Encode, taken
+from driftledger.benchmarks._chains.scoring import ChainTable, Encode, taken
 from driftledger.core.grouping import grouped
 from driftledger.core.types import Float32, Float64
 from driftledger.metrics._checks import Features, members
@@ -58,7 +58,7 @@ def whole(name: str) -> str:
 
 
 def compare(
-    chains: Chains,
+    chains: ChainTable,
     originals: Float32,
     encode: Encode,
     *,
@@ -166,7 +166,7 @@ def marked(
 
 
 def numbers_of(
-    chains: Chains,
+    chains: ChainTable,
     values: Iterable[Value],
     distances: Iterable[Value],
     *,

@@ -1,4 +1,4 @@
-"""Chains as scores see them: a row per sample and repeat, a column per iteration."""
+"""ChainTable as scores see them: a row per sample and repeat, a column per iteration."""
 
 import math
 from collections import Counter, defaultdict
@@ -76,7 +76,7 @@ class Chain(NamedTuple):
 
 
 @dataclass
-class Chains:
+class ChainTable:
     """The chains of a folder, those of one sample one after the other."""
 
     given: Scoring
@@ -92,7 +92,7 @@ class Chains:
         given: Scoring,
         spec: ChainBenchmark,
         by_group: Mapping[str, int] | None = None,
-    ) -> "Chains":
+    ) -> "ChainTable":
         """Read the chains of a folder.
 
         Args:
@@ -240,7 +240,7 @@ def _steps(given: Scoring) -> Mapping[tuple[str, int], dict[int, ChainStep]]:
 
 
 def values_at(
-    metric: str, t: int | None, chains: Chains, column: Float64
+    metric: str, t: int | None, chains: ChainTable, column: Float64
 ) -> Iterator[Value]:
     """Yield the values of chains at one t; a chain with NaN has none."""
     for chain, value in zip(chains.rows, column.tolist(), strict=True):
@@ -248,13 +248,13 @@ def values_at(
             yield chain.value(metric, t, value)
 
 
-def values_over_t(metric: str, chains: Chains, table: Float64) -> Iterator[Value]:
+def values_over_t(metric: str, chains: ChainTable, table: Float64) -> Iterator[Value]:
     """Yield the values of chains × T."""
     for t, column in enumerate(table.T, 1):
         yield from values_at(metric, t, chains, column)
 
 
-def words(chains: Chains) -> Iterator[Value]:
+def words(chains: ChainTable) -> Iterator[Value]:
     """Yield the number of words of each description, which is a sample of its own."""
     for chain in chains.rows:
         for t, step in chain.steps.items():
@@ -265,7 +265,7 @@ def words(chains: Chains) -> Iterator[Value]:
 
 
 def rows_of(
-    chains: Chains, columns: Mapping[str, Float64], *, by_category: bool
+    chains: ChainTable, columns: Mapping[str, Float64], *, by_category: bool
 ) -> list[Row]:
     """Return a row per sample; of several repeats, with the values of each alone.
 

@@ -9,7 +9,7 @@ from driftledger.benchmarks._chains.distances import (
     numbers_of,
 )
 from driftledger.benchmarks._chains.scoring import (
-    Chains,
+    ChainTable,
     cut_texts,
     rows_of,
     taken,
@@ -44,7 +44,7 @@ def score_redrawings(given: Scoring, spec: ChainBenchmark) -> Scored:
         StoreError: a sample has no record.
         ConfigError: the sheet cannot be read.
     """
-    chains = Chains.read(given, spec)
+    chains = ChainTable.read(given, spec)
     flags = chains.flags("were redrawn", f"{given.kind}s")
     rated = rated_by_people(chains)
     encoder = given.encoders["encoder"]
@@ -88,7 +88,7 @@ def similarities(encoder: Encoder, kind: Kind) -> tuple[str, str]:
     return "clip_s_i" if encoder.reads else "image_similarity", "clip_s"
 
 
-def structural_similarities(chains: Chains) -> Float64:
+def structural_similarities(chains: ChainTable) -> Float64:
     """Return the structural similarity of each original and its redrawing."""
     side = chains.given.section.ssim_side
     table = chains.table()
@@ -101,7 +101,7 @@ def structural_similarities(chains: Chains) -> Float64:
 
 
 def compare_texts(
-    chains: Chains, originals: Float32
+    chains: ChainTable, originals: Float32
 ) -> tuple[Float64, list[PromptUsage]]:
     """Return the cosines between originals and descriptions, and how much of each was read.
 
@@ -126,7 +126,7 @@ def compare_texts(
 
 
 def values_of(
-    chains: Chains, columns: Mapping[str, Float64], rated: Rated
+    chains: ChainTable, columns: Mapping[str, Float64], rated: Rated
 ) -> Iterator[Value]:
     """Yield the values of all metrics but distances."""
     for metric, table in columns.items():
@@ -139,7 +139,7 @@ def values_of(
     yield from words(chains)
 
 
-def rated_by_people(chains: Chains) -> Rated:
+def rated_by_people(chains: ChainTable) -> Rated:
     """Return what people think of the descriptions of the first repeat."""
     given = chains.given
     ratings = read_ratings(given.beside["ratings"]) if "ratings" in given.beside else []

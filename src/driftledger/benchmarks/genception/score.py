@@ -13,7 +13,7 @@ from driftledger.benchmarks._chains.distances import (
     whole,
 )
 from driftledger.benchmarks._chains.scoring import (
-    Chains,
+    ChainTable,
     Encode,
     cut_texts,
     rows_of,
@@ -46,7 +46,7 @@ def score_chains(given: Scoring, spec: ChainBenchmark) -> Scored:
         StoreError: a chain has no record.
     """
     by_group = given.section.iterations_by_group
-    chains = Chains.read(given, spec, by_group)
+    chains = ChainTable.read(given, spec, by_group)
     done = "reached their T" if by_group else f"reached t={given.section.iterations}"
     flags = chains.flags(done, "chains")
     originals, encode = encoded(chains)
@@ -81,10 +81,10 @@ def score_chains(given: Scoring, spec: ChainBenchmark) -> Scored:
     return Scored(score, rows_of(chains, columns, by_category=True))
 
 
-def encoded(chains: Chains) -> tuple[Float32, Encode]:
+def encoded(chains: ChainTable) -> tuple[Float32, Encode]:
     """Return the features of all samples, and the function that encodes what came of them.
 
-    Chains that begin with texts are seen as texts, by an encoder that is fitted to those of t = 0,
+    ChainTable that begin with texts are seen as texts, by an encoder that is fitted to those of t = 0,
     which all models share.
     """
     given = chains.given
@@ -128,7 +128,9 @@ def gc_curves(similarity: Float64) -> Float64:
     return np.stack(curves, axis=1)
 
 
-def compare_texts(chains: Chains, reader: Encoder) -> tuple[Float64, list[PromptUsage]]:
+def compare_texts(
+    chains: ChainTable, reader: Encoder
+) -> tuple[Float64, list[PromptUsage]]:
     """Compare the first description of each chain with the later ones.
 
     Returns:
@@ -167,7 +169,7 @@ def text_cosines(texts: Sequence[str], vectors: Float32) -> tuple[list[int], Flo
     return later, cosine_similarity(first, vectors[later])
 
 
-def read_all(chains: Chains) -> list[PromptUsage]:
+def read_all(chains: ChainTable) -> list[PromptUsage]:
     """Return how much the encoder reads of each text at t = 0 … T."""
     texts = [sample.medium.open() for sample in chains.samples]
     for chain in chains.rows:
@@ -175,7 +177,7 @@ def read_all(chains: Chains) -> list[PromptUsage]:
     return read_texts(chains.given.encoders["encoder"], texts)
 
 
-def values_of(chains: Chains, columns: Columns) -> Iterator[Value]:
+def values_of(chains: ChainTable, columns: Columns) -> Iterator[Value]:
     """Yield the values of all metrics but distances, a line here for each."""
     of_gc = [*values_over_t("gc", chains, columns["gc"])]
     yield from of_gc
@@ -200,7 +202,7 @@ def as_one_category(
 
 
 def means(
-    metric: str, chains: Chains, table: Float64, first: int = 1
+    metric: str, chains: ChainTable, table: Float64, first: int = 1
 ) -> Iterator[Value]:
     """Yield the mean from t = ``first`` on of each chain that has all values to its end."""
     column = np.full(len(table), np.nan)
@@ -211,7 +213,7 @@ def means(
     yield from values_at(metric, None, chains, column)
 
 
-def reasons(chains: Chains, columns: Columns) -> Iterator[Number]:
+def reasons(chains: ChainTable, columns: Columns) -> Iterator[Number]:
     """Yield why there would be no value at T, where each category's chains end."""
     if "text_similarity" in columns:
         why = "no description came after the first"

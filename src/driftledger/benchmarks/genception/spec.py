@@ -112,7 +112,7 @@ class GenCeptionSettings(RepeatedSection):
 
 
 class GenCeption(ChainBenchmark):
-    """Chains of describe → generate, and GC@T."""
+    """ChainTable of describe → generate, and GC@T."""
 
     name = "genception"
     title = "GenCeption"
