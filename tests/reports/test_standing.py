@@ -1,15 +1,11 @@
 """Which models can be told apart by a number, from the rows behind scores; and which may be ranked
 at all."""
 
-import math
-
-import pytest
-
 from driftledger.metrics.exact import exact_mean
 from driftledger.reports.charts import figures_of, series_of
 from driftledger.reports.tables import in_order, misplaced, reasons_in
 from driftledger.scoring.frame import as_int
-from driftledger.scoring.score import RepeatRow, Row, Score
+from driftledger.scoring.score import Row, Score
 from tests.reports.test_tables import control
 from tests.support.cases import cases, each_case
 from tests.support.ledgers import (
@@ -130,30 +126,6 @@ def test_letters_are_in_tables_and_figures():
     numbers = ranked(scores, lambda score: rows[score.model])
     bars, *_ = figures_of(numbers, series_of(scores))
     assert "models that share a letter cannot be told apart" in bars.note
-
-
-@each_case(cases(__file__, "bounds"))
-def test_what_failed_is_bounded(case):
-    """Two chains of the category a, and two of b; the repeats are of the first."""
-    rows = [
-        row(f"u{n}", {"gc": [1.0, value]}, "aabb"[n])
-        for n, value in enumerate(case["values"])
-    ]
-    repeats = [
-        RepeatRow(outcome="ok", values={"gc": [1.0, value]})
-        for value in case.get("repeats", [])
-    ]
-    rows[0] = rows[0].model_copy(update={"repeats": repeats})
-    plain = {"scored": 3, "total": 4}
-    score = genception_score(numbers={"gc_at_2": case["gc"]}, **plain)
-    numbers = ranked([score], lambda score: rows)
-    [gc] = [number for number in numbers if number.metric == "gc"]
-    ends = None if math.isnan(gc.least) else [gc.least, gc.most]
-    assert ends == pytest.approx(case["bounds"])
-    table, *_ = tables_of([score], lambda score: rows)
-    assert str(table.rows[0][-1]) == case["shown"]
-    noted = any("worth as much as the best" in note for note in table.notes)
-    assert noted is (case["bounds"] is not None)
 
 
 def test_groups_have_their_own_rows():

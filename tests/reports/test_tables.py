@@ -132,46 +132,6 @@ def named(name, some):
     return table
 
 
-FIRST_VERSION = {
-    "gpt_4v": ((0.491, 0.393, 0.335), (0.375, 0.246), "1.00"),
-    "mplug_owl2": ((0.366, 0.287, 0.243), (0.284, 0.181), "2.14"),
-    "llava_13b": ((0.366, 0.264, 0.220), (0.291, 0.174), "2.62"),
-    "llava_7b": ((0.339, 0.255, 0.215), (0.252, 0.149), "4.00"),
-}
-"""Model → Table 2 of GenCeption's first version: GC@1, 3, 5 of 10 visual, GC@1, 3 of 4 textual
-categories, GC rank."""
-
-
-def test_the_gc_rank_of_the_first_version_is_as_printed_there():
-    members = {
-        "visual": [f"v{n}" for n in range(10)],
-        "textual": [f"t{n}" for n in range(4)],
-    }
-    scores = []
-    for model, (visual, textual, _) in FIRST_VERSION.items():
-        at = {
-            "visual": dict(zip((1, 3, 5), visual, strict=True)),
-            "textual": dict(zip((1, 3), textual, strict=True)),
-        }
-        rows = {
-            n: {f"gc_at_{t}": v for t, v in at[g].items()}
-            for g, names in members.items()
-            for n in names
-        }
-        scores.append(chains(model, rows, members))
-    some = tables_of(scores)
-    ranks = {row[0]: row[-2] for row in texts(named("group_ranks", some))[1:]}
-    assert ranks == {model: rank for model, (*_, rank) in FIRST_VERSION.items()}
-    rows = {row[0]: row[1:] for row in texts(named("category_gc_at_5", some))}
-    assert rows["visual mean"] == ["0.335", "0.243", "0.220", "0.215"]
-    assert (
-        rows["textual mean"]
-        == rows["overall mean"]
-        == rows["overall rank by value"]
-        == ["–"] * 4
-    ), "never of a part"
-
-
 def test_a_model_without_a_category_has_no_overall_value_and_rank():
     """Even one that would win with the mean over the categories it has."""
     some = tables_of([gc_only("part", 0.9, 0.9, None), gc_only("whole", 0.5, 0.5, 0.5)])

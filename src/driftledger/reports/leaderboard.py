@@ -13,7 +13,6 @@ from driftledger.reports.tables import (
     Columns,
     Numbers,
     best_first,
-    bounds,
     cell_of,
     generators_tables,
     interval,
@@ -50,10 +49,7 @@ _COLUMNS = [
 shown to be better. Without letters nothing was tested, and the rank goes by values. Controls have
 none. ``apart`` says why a rank is not among those of the rows without it."""
 
-BRACKETS = (
-    "the interval, a coverage below 1, and the value if all that is missing were worth 0 and if "
-    "it were worth as much as the best of the rest"
-)
+BRACKETS = "the interval, and a coverage below 1"
 LETTERS = (
     "Models that share a letter cannot be told apart (paired differences, Holm's correction over "
     "all pairs). Bold marks the group that no model is shown to be better than. A value without a "
@@ -210,7 +206,7 @@ def side_by_side(numbers: Numbers) -> Iterator[Table]:
 def _detailed(title: str, columns: Columns, note: str) -> Table:
     """Return a table with a row per model, the best by the first column first.
 
-    Values have their intervals, coverages below 1 and bounds.
+    Values have their intervals and coverages below 1.
     """
     scores = dict[str, Score]()
     apart = []
@@ -231,7 +227,6 @@ def _detailed_cell(number: Any) -> Cell:
     details = [interval(number)]
     if number.coverage != 1:
         details.append(f"coverage {number.coverage:.{COVERAGE.digits}f}")
-    details.append(bounds(number))
     return cell._replace(more="; ".join(filter(None, details)), deviation="")
 
 

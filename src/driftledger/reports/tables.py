@@ -92,13 +92,6 @@ def interval(number: Any) -> str:
     return f"{number.low:.{number.digits}f}–{number.high:.{number.digits}f}"
 
 
-def bounds(number: Any) -> str:
-    """Write the bounds of a number; empty without any."""
-    if math.isnan(number.least):
-        return ""
-    return f"{number.least:.{number.digits}f} to {number.most:.{number.digits}f}"
-
-
 def cells_by_model(numbers: Numbers) -> ByModel:
     """Return model → the cell of its number."""
     return {number.model: cell_of(number) for number in numbers}
@@ -207,17 +200,9 @@ def tables_of(part: Numbers) -> list[Table]:
     spec = spec_of(part)
     order = in_order(part)
     first, *further = _model_tables(part, order)
-    notes = [*first.notes, *notes_on_costs(order)]
-    numbers = shown_numbers(part, spec.metrics.first)
-    if any(map(bounds, numbers)):
-        title = spec.metrics.first.titled(as_int(numbers[0].t))
-        notes.append(
-            f"In brackets behind a coverage: {title} if all that is missing were worth 0, and "
-            "if it were worth as much as the best of the rest."
-        )
-    first = first._replace(notes=[*notes, *spec.notes(order)])
-    groups = [*_ranks_over_groups(part, order), *_group_tables(part, order)]
-    return [first, *further, *spec.tables(order), *groups]
+    notes = [*first.notes, *notes_on_costs(order), *spec.notes(order)]
+    first = first._replace(notes=notes)
+    return [first, *further, *spec.tables(order), *_group_tables(part, order)]
 
 
 def _model_tables(part: Numbers, order: Sequence[Score]) -> Iterator[Table]:
@@ -251,19 +236,14 @@ def by_title(numbers: Iterable[Any]) -> Columns:
 
 
 def _ranks_and_coverages(part: Numbers) -> dict[str, ByModel]:
-    """Return the last columns: ranks by the first metric, and coverages with its bounds."""
+    """Return the last columns: ranks by the first metric, and coverages."""
+    columns: dict[str, ByModel] = {}
     numbers = shown_numbers(part, spec_of(part).metrics.first)
-    head = BY_TEST if any(number.tested for number in numbers) else BY_VALUE
-    ends = {number.model: bounds(number) for number in numbers}
-    coverages = {}
-    for number in part:
-        if number.metric == COVERAGE.name:
-            more = ends.get(number.model, "")
-            coverages[number.model] = cell_of(number)._replace(more=more)
-    columns: dict[str, ByModel] = {COVERAGE.title: coverages}
     if numbers:
-        ranks = {number.model: rank_cell(number, number.rank) for number in numbers}
-        columns = {head: ranks, **columns}
+        head = BY_TEST if any(number.tested for number in numbers) else BY_VALUE
+        columns[head] = {n.model: rank_cell(n, n.rank) for n in numbers}
+    coverages = [number for number in part if number.metric == COVERAGE.name]
+    columns[COVERAGE.title] = cells_by_model(coverages)
     return columns
 
 
@@ -428,50 +408,3 @@ def generators_tables(numbers: Numbers) -> Iterator[Table]:
 def reasons_in(part: Numbers) -> dict[str, str]:
     """Return model → why it has no rank among those of its setup."""
     return {number.model: number.apart for number in part if number.apart}
-
-
-def _ranks_over_groups(part: Numbers, order: Sequence[Score]) -> Iterator[Table]:
-    """Yield the GC rank of the paper's first version.
-
-    It is the mean over t of the ranks in each group, weighted by the group's share of categories.
-    """
-    nested = nested_groups(part)
-    if len(nested) < 2:
-        return
-    total = sum(map(len, nested.values()))
-    columns: dict[str, ByModel] = {}
-    shares = []
-    gc_ranks = dict.fromkeys((score.model for score in order), 0.0)
-    for group, members in nested.items():
-        means = _mean_ranks(part, group)
-        columns[f"{group}, mean {BY_VALUE}"] = _cells(means)
-        share = f"{len(members)}/{total}"
-        shares.append(f"{share} · {group}")
-        known = [model for model in gc_ranks if model in means]
-        gc_ranks = {m: gc_ranks[m] + means[m] * len(members) / total for m in known}
-    columns["GC rank (lower is better)"] = _cells(gc_ranks)
-    columns[COVERAGE.title] = _ranks_and_coverages(part)[COVERAGE.title]
-    title = "The GC rank of the paper's first version"
-    note = (
-        f"GC rank: {' + '.join(shares)}. Of each group, the ranks by value of GC@1 … GC@T are "
-        "averaged."
-    )
-    table = models_table(title, {}, order, columns)
-    yield table._replace(notes=[note], name="group_ranks", detail=True)
-
-
-def _mean_ranks(part: Numbers, group: str) -> dict[str, float]:
-    """Return model → its mean rank over t in a group, of those with a rank at each t."""
-    first = spec_of(part).metrics.first.name
-    own = [number for number in part if number.metric == first]
-    ranked = [n for n in own if n.group == group and as_int(n.by_value)]
-    steps = len({as_int(number.t) for number in ranked})
-    means = {}
-    for model, numbers in grouped(ranked, lambda number: str(number.model)).items():
-        if len(numbers) == steps:
-            means[model] = sum(number.by_value for number in numbers) / steps
-    return means
-
-
-def _cells(values: Mapping[str, float]) -> ByModel:
-    return {model: number_cell(value) for model, value in values.items()}

@@ -23,7 +23,6 @@ from driftledger.ledger.compare import (
 )
 from driftledger.metrics.exact import exact_mean
 from driftledger.metrics.groups import Pair, PairDifference, groups, shown
-from driftledger.metrics.intervals import ConfidenceInterval
 from driftledger.metrics.ranks import DECIMALS, competition_ranks
 from driftledger.reports.scores import RowsOf, no_rows
 from driftledger.scoring.frame import (
@@ -35,7 +34,7 @@ from driftledger.scoring.frame import (
     scores_in,
 )
 from driftledger.scoring.metric import Metric, MetricTable
-from driftledger.scoring.score import Row, Score
+from driftledger.scoring.score import Score
 
 _CLOSE = 1e-6
 """How far a score's number may lie from what its rows give, as a share of it."""
@@ -65,9 +64,8 @@ def with_ranks(numbers: DataFrame, rows_of: RowsOf = no_rows) -> DataFrame:
 
     ``apart`` says why a model has no rank: its coverage is below ``min_coverage``, or too much more
     is left out of its score than of the best covered model's. ``worth`` is the value to show and to
-    rank by; NaN for a mean of which a part is missing. ``least`` and ``most`` are :func:`bounds`.
-    ``last`` is True without a t, and at the last t that some model is ranked by. ``title`` and
-    ``digits`` are those of the metric.
+    rank by; NaN for a mean of which a part is missing. ``last`` is True without a t, and at the
+    last t that some model is ranked by. ``title`` and ``digits`` are those of the metric.
 
     Rows are in the order of the benchmarks, their metrics, and t.
     """
@@ -90,8 +88,6 @@ def _with_ranks(part: DataFrame, table: MetricTable, rows_of: RowsOf) -> DataFra
         title=[metric_of(number).headed(as_int(number.t)) for number in rows],
         digits=[metric_of(number).digits for number in rows],
     )
-    ends = [bounds(number, rows_of) or (math.nan, math.nan) for number in rows]
-    part[["least", "most"]] = ends
     ranks: dict[Any, Rank] = {}
     for members in grouped(rows_in(part), place_of).values():
         ranks |= _ranks(members, rows_of)
@@ -224,67 +220,10 @@ def units_in(number: Any, rows_of: RowsOf) -> Units:
 
 def _makes(metric: Metric, units: Units, value: float) -> bool:
     """Return True if the units reproduce the number that the score has."""
-    shares = [(share, group) for share, group, _ in units.values()]
-    if not shares:
+    if not units:
         return False
-    return abs(_mean(metric, shares) - value) <= _CLOSE * max(1.0, abs(value))
-
-
-def _mean(metric: Metric, units: Sequence[tuple[float, str]]) -> float:
-    """Compute a number from the worth and the group of each unit."""
-    if metric.is_ratio:
-        return exact_mean([share for share, _ in units]) * metric.scale
-    means = []
-    for members in grouped(units, lambda unit: unit[1]).values():
-        means.append(exact_mean([share for share, _ in members]))
-    return exact_mean(means)
-
-
-def bounds(number: Any, rows_of: RowsOf) -> ConfidenceInterval | None:
-    """Return the number if all that is missing were worth 0, and if it were worth as much as the
-    best of the rest.
-
-    None where nothing is missing, and of a number that rows do not make up, that is of a group or
-    that is better if lower.
-    """
-    metric = metric_of(number)
-    if not metric.in_rows or metric.direction != "higher" or number.group_kind:
-        return None
-    if math.isnan(number.value) or number.coverage == 1:
-        return None
-    units = _units_with_gaps(metric, rows_of(number.score), as_int(number.t))
-    present = [value for _, values in units for value in values if value is not None]
-    if len(present) == sum(len(values) for _, values in units):
-        return None
-    own = units_in(number, rows_of)
-    if not metric.is_ratio and not _makes(metric, own, number.value):
-        return None
-
-    def filled(missing: float) -> float:
-        means = []
-        for group, values in units:
-            known = [missing if value is None else value for value in values]
-            means.append((exact_mean(known), group))
-        return _mean(metric, means)
-
-    return ConfidenceInterval(filled(min(0.0, *present)), filled(max(present)))
-
-
-def _units_with_gaps(
-    metric: Metric, rows: Sequence[Row], t: int | None
-) -> list[tuple[str, list[float | None]]]:
-    """Return the group and the values of each unit, None for a missing one.
-
-    A group without any value has none at this t, since its chains end sooner.
-    """
-    units = []
-    for row in rows:
-        values = []
-        for repeat in range(max(1, len(row.repeats))):
-            values += metric.values_at(row.alone(repeat), t) or [None]
-        units.append(("" if metric.is_ratio else row.group, values))
-    present = set()
-    for group, values in units:
-        if any(value is not None for value in values):
-            present.add(group)
-    return [unit for unit in units if unit[0] in present]
+    groups: dict[str, list[float]] = {}
+    for share, group, _ in units.values():
+        groups.setdefault("" if metric.is_ratio else group, []).append(share)
+    mean = metric.scale * exact_mean([*map(exact_mean, groups.values())])
+    return abs(mean - value) <= _CLOSE * max(1.0, abs(value))
