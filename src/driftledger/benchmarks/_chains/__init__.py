@@ -1,2 +1,2 @@
-"""ChainTable of describe → draw again, which several benchmarks collect; a redrawing is a chain of one
+"""Chains of describe → draw again, which several benchmarks collect; a redrawing is a chain of one
 iteration."""

@@ -1,4 +1,4 @@
-"""ChainTable as scores see them: a row per sample and repeat, a column per iteration."""
+"""Chains as scores see them: a row per sample and repeat, a column per iteration."""
 
 import math
 from collections import Counter, defaultdict

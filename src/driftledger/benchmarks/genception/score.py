@@ -84,7 +84,7 @@ def score_chains(given: Scoring, spec: ChainBenchmark) -> Scored:
 def encoded(chains: ChainTable) -> tuple[Float32, Encode]:
     """Return the features of all samples, and the function that encodes what came of them.
 
-    ChainTable that begin with texts are seen as texts, by an encoder that is fitted to those of t = 0,
+    Chains that begin with texts are seen as texts, by an encoder that is fitted to those of t = 0,
     which all models share.
     """
     given = chains.given

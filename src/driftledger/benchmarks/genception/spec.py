@@ -112,7 +112,7 @@ class GenCeptionSettings(RepeatedSection):
 
 
 class GenCeption(ChainBenchmark):
-    """ChainTable of describe → generate, and GC@T."""
+    """Chains of describe → generate, and GC@T."""
 
     name = "genception"
     title = "GenCeption"
