@@ -1,12 +1,12 @@
 """Compare a score with what a case says of it that was worked by hand."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
 import pytest
 
-from driftledger.scoring.number import NumberName
+from driftledger.scoring.number import Number, NumberName
 from driftledger.scoring.score import Row, Score
 
 
@@ -30,14 +30,19 @@ def assert_holds(found: Any, expected: Any, place: str = "score") -> None:
 
 def named(score: Score) -> dict[str, float]:
     """The numbers of a score by their names, ends of intervals and counts too."""
-    numbers = {}
-    for number in score.by_place.values():
+    return named_of(score.by_place.values())
+
+
+def named_of(numbers: Iterable[Number]) -> dict[str, float]:
+    """Numbers by their names, ends of intervals and counts too."""
+    by_name = {}
+    for number in numbers:
         for end in ("value", "low", "high", "std", "n"):
             value = getattr(number, end)
             if value is not None:
                 name = NumberName(*number.place, end=end.removeprefix("value"))
-                numbers[str(name)] = value
-    return numbers
+                by_name[str(name)] = value
+    return by_name
 
 
 def assert_score(case: Mapping[str, Any], score: Score, rows: Sequence[Row]) -> None:
