@@ -16,6 +16,7 @@ import pytest
 
 from driftledger.metrics import (
     drift,
+    kernel,
     neighbours,
     paired,
     retrieval,
@@ -138,6 +139,24 @@ def of_sequential(case):
     alpha, bounds = case["alpha"], tuple(case.get("bounds", (-1.0, 1.0)))
     found = sequential.mean_sequence(case["differences"], alpha=alpha, bounds=bounds)
     yield found, tuple(case["expected"])
+
+
+def of_kernel(case):
+    """Numbers by torchmetrics, whose mean of cross terms has the own pairs in it."""
+    for copies in (1, 300):  # of 300 copies there are several blocks
+        a, b = (np.tile(case[name], (copies, 1)) for name in "ab")
+        across = (a @ b.T / a.shape[1] + 1) ** 3
+        share = 2 * (across.mean() - off_diagonal(across))
+        within = [off_diagonal((x @ x.T / x.shape[1] + 1) ** 3) for x in (a, b)]
+        theirs = sum(within) - 2 * across.mean()
+        if copies == 1:
+            yield theirs, case["poly_mmd"]
+        yield kernel.kernel_distance(a, b), theirs + share
+
+
+def off_diagonal(table):
+    """Return the mean of a square table without its diagonal."""
+    return (table.sum() - np.trace(table)) / (table.size - len(table))
 
 
 METRICS: dict[str, Callable[[Any], Compared]] = {

@@ -16,6 +16,7 @@ from driftledger.metrics.drift import cosine_similarity
 from driftledger.metrics.exact import exact_mean, round_significant
 from driftledger.metrics.frechet import frechet_distance
 from driftledger.metrics.intervals import Estimate
+from driftledger.metrics.kernel import kernel_distance
 from driftledger.scoring.means import Kinds, Values, numbers, over_repeats, with_reasons
 from driftledger.scoring.metric import MetricTable, Value
 from driftledger.scoring.number import Number
@@ -48,6 +49,15 @@ DISTANCES = (
         source="frechet.frechet_distance; Heusel et al. 2017, equation 6",
         function=frechet_distance,
         grows=True,
+    ),
+    Distance(
+        "kid",
+        "KID",
+        "KID",
+        what="the kernel distance, unbiased for small sets,",
+        source="kernel.kernel_distance; Bińkowski et al. 2018, section 4",
+        function=kernel_distance,
+        grows=False,
     ),
 )
 
