@@ -3,6 +3,7 @@
 MLflow's trace view and the pages of the report are made of the same.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -118,16 +119,12 @@ def worth_showing(
         at_most: how many; None is all.
     """
     values = values_of(spec, score)
-    with_value = []
-    without = []
-    for row in rows:
-        worth = next(iter(values(row).values()), None)
-        if worth is None:
-            without.append(row)
-        else:
-            with_value.append((worth, row.unit, row))
-    with_value.sort(key=lambda each: each[:2])
-    order = [row for _, _, row in with_value] + without
+
+    def rank(row: Row) -> tuple[float, str]:
+        worths = [*values(row).values()]
+        return (worths[0], row.unit) if worths else (math.inf, "")
+
+    order = sorted(rows, key=rank)
     if at_most is None or len(order) <= at_most:
         return order
     ends = at_most // 3

@@ -24,6 +24,7 @@ from driftledger.core.strict import Name, Strict
 from driftledger.core.types import Usage
 from driftledger.metrics.exact import round_significant
 from driftledger.metrics.intervals import DIGITS
+from driftledger.scoring.metric import COSTS
 from driftledger.scoring.score import SCORE, Score
 
 CALLS = "usage.jsonl"
@@ -103,25 +104,21 @@ class ScoreUsage(Record):
         """
         if any(role.unknown for role in self.roles.values()):
             return {}
-        money: list[float | None] = []
-        seconds: list[float | None] = []
-        counted: list[int | None] = []
+        totals: dict[str, list[Any]] = {key: [] for key in COSTS}
         for name, role in self.roles.items():
-            seconds.append(role.seconds)
+            totals["seconds_per_sample"].append(role.seconds)
             # generators and checkpoints may count none at all
             if role.counted or (role.service and name != "generator"):
                 tokens = (role.input_tokens or 0) + (role.output_tokens or 0)
-                counted.append(tokens if role.counted == role.calls else None)
+                is_known = role.counted == role.calls
+                totals["tokens_per_sample"].append(tokens if is_known else None)
             if role.service:
-                money.append(role.cost if role.priced == role.calls else None)
-        totals: dict[str, tuple[list[Any], float]] = {
-            "usd_per_1000": (money, self.samples / 1000),
-            "seconds_per_sample": (seconds, self.samples),
-            "tokens_per_sample": (counted, self.samples),
-        }
+                cost = role.cost if role.priced == role.calls else None
+                totals["usd_per_1000"].append(cost)
         costs = {}
-        for key, (values, samples) in totals.items():
+        for key, values in totals.items():
             if values and None not in values:
+                samples = self.samples / 1000 if key == "usd_per_1000" else self.samples
                 costs[key] = round_significant(math.fsum(values) / samples, DIGITS)
         return costs
 

@@ -28,6 +28,7 @@ from driftledger.benchmarks.records import CollectedRecord
 from driftledger.benchmarks.scoring import PERCENT, Scored, Scoring
 from driftledger.benchmarks.settings import holding
 from driftledger.core.errors import CoverageError, unknown_name
+from driftledger.core.grouping import grouped
 from driftledger.core.types import Outcome
 from driftledger.data.question_sets.base import QuestionRules, SourceQuestion, folded
 from driftledger.data.records import QuestionEntry
@@ -283,15 +284,9 @@ class MMSAP(QuestionBenchmark):
 
     def kinds(self, questions: Sequence[QuestionEntry]) -> Kinds:
         """Return subset → its categories, and each category that is a subtask."""
-        subsets: dict[str, list[str]] = {}
-        subtasks = {}
-        for question in questions:
-            category = self.category(question)
-            categories = subsets.setdefault(question.subset or "", [])
-            if category not in categories:
-                categories.append(category)
-            if question.subtask:
-                subtasks[category] = [category]
+        one_of = {self.category(question): question for question in questions}
+        subsets = grouped(one_of, lambda category: one_of[category].subset or "")
+        subtasks = {name: [name] for name in one_of if one_of[name].subtask}
         return {"subset": subsets, "subtask": subtasks}
 
     def score(self, given: Scoring) -> Scored:

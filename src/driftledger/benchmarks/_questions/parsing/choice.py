@@ -108,13 +108,14 @@ class Options:
         self.texts = [text.strip() for text in texts]
         self._plain = [plain(text).strip(_AROUND) for text in texts]
         self._needles = [_without_article(folded(text)) for text in self._plain]
-        self._letters: dict[str, int] = {}
+        letter = find("letter")
+        self._letters = {
+            text: at for at, text in enumerate(self._plain) if letter.fullmatch(text)
+        }
         searched = []
         for at, needle in enumerate(self._needles):
-            if find("letter").fullmatch(self._plain[at]):
-                self._letters[self._plain[at]] = at
-            is_letter = find("letter").fullmatch(needle)
-            if needle and self._needles.count(needle) == 1 and not is_letter:
+            is_unique = self._needles.count(needle) == 1
+            if needle and is_unique and not letter.fullmatch(needle):
                 searched.append(at)
         self._longest_first = sorted(searched, key=lambda at: -len(self._needles[at]))
 
