@@ -1,7 +1,7 @@
 """The base of benchmarks over questions: their settings, calls, records of answers and traces."""
 
 from abc import abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from string import ascii_uppercase
 from typing import Annotated, Any, ClassVar, NamedTuple
@@ -269,18 +269,25 @@ class QuestionBenchmark(OneCall):
                 column = first.question.question
             elif len(calls) > 1:
                 column = f"order {first.record.step}"
-            chosen = {answer.read for answer in gradings}
-            step = _answer_step(f"answer {number}", first, chosen)
-            yield step._replace(column=column)
+            yield _answer_step(f"answer {number}", gradings, column)
             for answer in gradings:
                 name = f"grade {number}"
                 if len(gradings) > 1:
                     name += f", grading {answer.record.repeat + 1}"
-                step = _reading_step(name, answer)._replace(column=column)
-                if self.collects.judged:
-                    yield step._replace(role="judge")
-                else:
-                    yield step._replace(good=bool(answer.worth))
+                judged = self.collects.judged
+                yield Step(
+                    name,
+                    "judge" if judged else "",
+                    inputs={"answer": answer.record.text},
+                    outputs={
+                        "read as": _in_words(answer),
+                        "by the rule": answer.how,
+                        "right": _right(answer.question),
+                    },
+                    outcome=answer.outcome,
+                    column=column,
+                    good=None if judged else bool(answer.worth),
+                )
 
 
 def worths(answers: Iterable[ReadAnswer], metric: str) -> Iterator[Value]:
@@ -403,13 +410,15 @@ def is_readable(answer: RecordedResult) -> bool:
     )
 
 
-def _answer_step(name: str, read: ReadAnswer, chosen: Collection[Any]) -> Step:
-    """Return the step of a model's answer, in which all this was read."""
-    entry = read.question
-    answer = answer_of(read.record)
+def _answer_step(name: str, gradings: Sequence[ReadAnswer], column: str) -> Step:
+    """Return the step of a model's answer, from all that was read in it."""
+    entry = gradings[0].question
+    record = gradings[0].record
+    answer = answer_of(record)
+    chosen = {each.read for each in gradings}
     correct = entry.refusal if entry.answer is None else entry.answer
     options = []
-    order = read.record.extra.get("order", ())
+    order = record.extra.get("order", ())
     for letter, option in zip(ascii_uppercase, order, strict=False):
         text = entry.options[option]
         options.append(
@@ -423,22 +432,8 @@ def _answer_step(name: str, read: ReadAnswer, chosen: Collection[Any]) -> Step:
         outputs={"answer": answer.text},
         outcome=answer.outcome,
         error=answer.error,
+        column=column,
         options=options,
-    )
-
-
-def _reading_step(name: str, answer: ReadAnswer) -> Step:
-    """Return the step in which an answer was read."""
-    return Step(
-        name,
-        "",
-        inputs={"answer": answer.record.text},
-        outputs={
-            "read as": _in_words(answer),
-            "by the rule": answer.how,
-            "right": _right(answer.question),
-        },
-        outcome=answer.outcome,
     )
 
 
