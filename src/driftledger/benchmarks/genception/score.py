@@ -184,8 +184,6 @@ def values_of(chains: ChainTable, columns: Columns) -> Iterator[Value]:
     yield from as_one_category("gc_samples", of_gc, len(chains.ends))
     yield from values_over_t("similarity", chains, columns["similarity"])
     yield from means("similarity_mean", chains, columns["similarity"])
-    losses = -np.diff(columns["similarity"], axis=1, prepend=1.0).min(axis=1)
-    yield from values_at("largest_loss", None, chains, losses)
     if "text_similarity" in columns:
         texts = columns["text_similarity"]
         yield from values_over_t("text_similarity", chains, texts)

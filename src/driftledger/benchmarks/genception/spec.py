@@ -164,13 +164,6 @@ class GenCeption(ChainBenchmark):
             shown=NOWHERE,
         ),
         _seen(
-            "largest_loss",
-            "largest loss",
-            f"the largest s(t − 1) − s(t), with s(0) = 1; {_OVER_CATEGORIES}",
-            f"drift.cosine_similarity; {_PAPER}, Algorithm 1",
-            direction="lower",
-        ),
-        _seen(
             "gc_samples",
             "GC@{t} over samples",
             "as GC@t, averaged over all samples alike; where every category has a chain that "
