@@ -240,7 +240,7 @@ class MME(QuestionBenchmark):
         of_score = numbers(values, self.metrics, kinds, confidence)
         of_score += numbers(sums, self.metrics, {"ability": SUBTASKS}, confidence)
         lost = categories.keys() - {image.category for image in images}
-        of_score = [*with_reasons(of_score, sorted(lost))]
+        of_score = [*with_lost(of_score, sorted(lost))]
         return Scored(self.score_of(given, answers, of_score), rows)
 
 
@@ -259,7 +259,7 @@ def both_right(image: Value) -> Value:
     return image._replace(metric="accuracy_plus", value=float(is_right))
 
 
-def with_reasons(of_score: Sequence[Number], lost: Sequence[str]) -> Iterator[Number]:
+def with_lost(of_score: Sequence[Number], lost: Sequence[str]) -> Iterator[Number]:
     """Yield numbers, and why categories have no score, with which there is none over all."""
     for number in of_score:
         if lost and number.is_whole and number.metric in ("score", "score_sum"):
