@@ -35,7 +35,6 @@ from driftledger.ledger.sources import Sources, find_run
 from driftledger.project.project import Combination, Project
 from driftledger.project.settings import PARAMS
 from driftledger.reports.scores import is_stored, selected_score
-from driftledger.scoring.metric import COSTS
 from driftledger.scoring.score import ROWS, Row, Score
 
 if TYPE_CHECKING:
@@ -208,7 +207,7 @@ class OpenedProject:
         for number in numbers.itertuples():
             score = number.score
             metrics = benchmark_of(number.benchmark).metrics
-            metric = metrics.get(number.metric) or COSTS[number.metric]
+            metric = metrics[number.metric]
             place = place_of(number)
             is_last = score.last(number.metric) == score.by_place.get(place)
             row = {

@@ -21,7 +21,7 @@ from driftledger.scoring.frame import (
     scores_in,
 )
 from driftledger.scoring.metric import COSTS, COVERAGE, Metric
-from driftledger.scoring.number import NumberName, Place
+from driftledger.scoring.number import Place
 from driftledger.scoring.score import Score
 from driftledger.scoring.table import (
     CONTROLS,
@@ -107,35 +107,33 @@ def name_cell(score: Score) -> Cell:
     return Cell(score.model, more="control" if score.is_control else "")
 
 
+def numbers_of(part: Numbers, metric: Metric) -> list[Any]:
+    """Return the numbers of a metric over all samples that have a value."""
+    numbers = []
+    for number in part:
+        is_whole = number.metric == metric.name and not number.group_kind
+        if is_whole and not math.isnan(number.value):
+            numbers.append(number)
+    return numbers
+
+
 def shown_numbers(part: Numbers, metric: Metric) -> list[Any]:
-    """Return the numbers of a metric at its last t, of all samples, of models that have it."""
-    return [
-        number
-        for number in part
-        if number.metric == metric.name
-        and number.last
-        and not number.group_kind
-        and not math.isnan(number.value)
-    ]
+    """Return the numbers of a metric over all samples at its last t, of models that have it."""
+    return [number for number in numbers_of(part, metric) if number.last]
 
 
 def by_t(part: Numbers, metric: Metric) -> dict[int | None, list[Any]]:
     """Return t → the numbers of a metric over all samples that have a value, t by t."""
-    own = []
-    for number in part:
-        is_whole = number.metric == metric.name and not number.group_kind
-        if is_whole and not math.isnan(number.value):
-            own.append(number)
-    return grouped(own, lambda number: as_int(number.t))
+    return grouped(numbers_of(part, metric), lambda number: as_int(number.t))
 
 
 def best_first(scores: Sequence[Score], numbers: Numbers) -> list[Score]:
-    """Sort scores by a number of their models; then those without a rank, then controls."""
-    worths = {}
+    """Sort scores by the first number of their models; then those without a rank, then controls."""
+    worths = dict[str, float]()
     for number in numbers:
         if not number.apart and not math.isnan(number.worth):
             sign = -1 if metric_of(number).is_higher else 1
-            worths[number.model] = sign * number.worth
+            worths.setdefault(number.model, sign * number.worth)
 
     def place(score: Score) -> tuple[bool, float, str]:
         return score.is_control, worths.get(score.model, math.inf), score.model
@@ -145,10 +143,9 @@ def best_first(scores: Sequence[Score], numbers: Numbers) -> list[Score]:
 
 def in_order(part: Numbers) -> list[Score]:
     """Sort the scores of a setup by the first metric that some have."""
+    numbers: list[Any] = []
     for metric in spec_of(part).metrics:
-        numbers = shown_numbers(part, metric)
-        if numbers:
-            break
+        numbers = numbers or shown_numbers(part, metric)
     return best_first(scores_in(part), numbers)
 
 
@@ -161,12 +158,10 @@ def misplaced(numbers: Numbers, title: str) -> list[str]:
     count = sum(number.doubtful for number in models)
     if not count:
         return []
-    phrase = f"a control is better than {count} of {len(models)} models"
+    of = f"{count} of {len(models)} models"
     if models[0].tested:
-        phrase = (
-            f"{count} of {len(models)} models are not shown to be better than a control"
-        )
-    return [f"{title}: {phrase}."]
+        return [f"{title}: {of} are not shown to be better than a control."]
+    return [f"{title}: a control is better than {of}."]
 
 
 def notes_on_marks(numbers: Iterable[tuple[str, Any]]) -> list[str]:
@@ -208,25 +203,23 @@ def tables_of(part: Numbers) -> list[Table]:
 def _model_tables(part: Numbers, order: Sequence[Score]) -> Iterator[Table]:
     """Yield tables with a row per model: those of the specification, and one of every t."""
     spec = spec_of(part)
-    by_place = grouped(part, place_of)
     tables = spec.paper_tables or {f"{spec.title}; in brackets the interval": {}}
+    by_place = grouped(part, place_of)
     named = {place.metric for heads in tables.values() for place in heads.values()}
+    shown = {metric.name for metric in spec.metrics.shown("table")} | COSTS.keys()
     whole = [number for number in part if not number.group_kind]
+    rest = by_title(n for n in whole if n.last and n.metric in shown - named)
     ends = _ranks_and_coverages(part)
     for count, (title, heads) in enumerate(tables.items(), 1):
         columns = {head: by_place.get(place, []) for head, place in heads.items()}
-        if count == 1:
-            others = {metric.name for metric in spec.metrics.shown("table")}
-            others = (others | COSTS.keys()) - named
-            columns |= by_title(n for n in whole if n.last and n.metric in others)
-        name = f"models_{count}" if len(tables) > 1 else "models"
-        yield models_table(title, columns, order, ends)._replace(name=name)
+        table = models_table(title, columns | rest, order, ends)
+        yield table._replace(name=f"models_{count}" if len(tables) > 1 else "models")
+        rest = {}
     names = {metric.name for metric in spec.metrics.shown("headline")}
     headlines = [n for n in whole if n.metric in names and as_int(n.t)]
-    columns = by_title(headlines)
-    if len(columns) > len({number.metric for number in headlines}):
+    if not all(number.last for number in headlines):
         title = f"{spec.title} at every t; in brackets the interval"
-        table = models_table(title, columns, order, ends)
+        table = models_table(title, by_title(headlines), order, ends)
         yield table._replace(name="models_by_t", detail=True)
 
 
@@ -242,8 +235,7 @@ def _ranks_and_coverages(part: Numbers) -> dict[str, ByModel]:
     if numbers:
         head = BY_TEST if any(number.tested for number in numbers) else BY_VALUE
         columns[head] = {n.model: rank_cell(n, n.rank) for n in numbers}
-    coverages = [number for number in part if number.metric == COVERAGE.name]
-    columns[COVERAGE.title] = cells_by_model(coverages)
+    columns[COVERAGE.title] = cells_by_model(numbers_of(part, COVERAGE))
     return columns
 
 
@@ -263,92 +255,93 @@ def models_table(
     """
     cells: dict[str, ByModel] = {}
     notes = []
+    kinds: dict[str, str] = {}
     marked = []
-    kinds = dict[str, str]()
     for head, numbers in columns.items():
         if any(not math.isnan(number.worth) for number in numbers):
             cells[head] = {number.model: write(number) for number in numbers}
             notes += misplaced(numbers, head)
-            marked += [(head, number) for number in numbers]
             kinds |= dict.fromkeys(reasons_in(numbers), NOT_RANKED)
+            marked += [(head, number) for number in numbers]
     cells |= further or {}
+    kinds |= {score.model: CONTROLS for score in order if score.is_control}
     rows = []
     for score in order:
         row = [by_model.get(score.model, Cell()) for by_model in cells.values()]
         rows.append([name_cell(score), *row])
-        if score.is_control:
-            kinds[score.model] = CONTROLS
     notes += notes_on_marks(marked)
     return Table(title, ["", *cells], rows=rows, notes=notes, kinds=kinds)
+
+
+def reasons_in(part: Numbers) -> dict[str, str]:
+    """Return model → why it has no rank among those of its setup."""
+    return {number.model: number.apart for number in part if number.apart}
 
 
 def _group_tables(part: Numbers, order: Sequence[Score]) -> Iterator[Table]:
     """Yield a table per kind of groups and metric; of the first metric, one for each t."""
     spec = spec_of(part)
-    heads = {}
-    for score in order:
-        heads[score.model, score.keys.get("generator", "")] = str(name_cell(score))
+    heads = {id(score): str(name_cell(score)) for score in order}
     for kind, published in spec.group_tables.items():
-        seen = set()
-        for place in _places(part, kind):
+        for place, is_last in _places(part, kind).items():
             metric = spec.metrics[place.metric]
             is_main = spec.means_of_groups and "headline" in metric.shown
             yield _group_table(part, heads, kind, place)._replace(
                 title=f"{metric.headed(place.t)} by {kind}{published}",
-                name=f"{kind}_{NumberName(*place)}",
-                detail=not is_main or place.metric in seen,
+                name=f"{kind}_{place.name}",
+                detail=not (is_main and is_last),
             )
-            seen.add(place.metric)
             published = ""
 
 
-def _places(part: Numbers, kind: str) -> list[Place]:
-    """Return where groups of a kind have numbers: the last t; of the first metric, each t."""
+def _places(part: Numbers, kind: str) -> dict[Place, bool]:
+    """Return where groups of a kind have numbers, and if that is the last t: of the first metric
+    at each t."""
     metrics = [metric.name for metric in spec_of(part).metrics.shown("table")]
-    places = set()
+    places = {}
     for number in part:
-        is_shown = number.metric in metrics[:1] or number.last
-        if number.group_kind == kind and is_shown and number.metric in metrics:
-            places.add(Place(number.metric, as_int(number.t)))
-    return sorted(places, key=lambda place: (metrics.index(place[0]), -(place.t or 0)))
+        is_shown = number.last or number.metric == metrics[0]
+        if is_shown and number.group_kind == kind and number.metric in metrics:
+            places[Place(number.metric, as_int(number.t))] = number.last
+    order = sorted(places, key=lambda place: (metrics.index(place[0]), -(place.t or 0)))
+    return {place: places[place] for place in order}
 
 
 def _group_table(
-    numbers: Numbers, heads: Mapping[tuple[str, str], str], kind: str, place: Place
+    numbers: Numbers, heads: Mapping[int, str], kind: str, place: Place
 ) -> Table:
-    """Return a table with a row per group and a column per model.
+    """Return a table with a row per group and a column per score.
 
     As in GenCeption's Table 2 it also has means of groups and their ranks. A row has letters where
     its models differ.
 
     Args:
-        heads: model and generator → the head of a column.
+        heads: ``id`` of a score → the head of its column.
     """
-    found = {(place_of(n), n.model, n.generator): n for n in numbers}
+    found = {(place_of(n), id(n.score)): n for n in numbers}
     own = [n for n in numbers if place_of(n)[:2] == place[:2]]
+    nested = nested_groups(numbers)
+    names = {number.group for number in own if number.group_kind == kind}
+    rest = sorted(names.difference(*nested.values()))
     rows: list[Cells] = []
 
-    def add(title: str, own: Place, *, bold: bool = False, ranks: bool = False) -> None:
+    def add(title: str, at: Place, *, bold: bool = False, ranks: bool = False) -> None:
         row = [Cell(title, bold=bold)]
-        for head in heads:
-            number = found.get((own, *head))
+        for score in heads:
+            number = found.get((at, score))
             row.append(_in_group(number, ranks) if number else Cell())
         rows.append(row)
 
-    def add_mean(name: str, own: Place) -> None:
-        add(f"{name} mean", own, bold=True)
-        add(f"{name} {BY_VALUE}", own, bold=True, ranks=True)
+    def add_mean(name: str, at: Place) -> None:
+        add(f"{name} mean", at, bold=True)
+        add(f"{name} {BY_VALUE}", at, bold=True, ranks=True)
 
-    nested = nested_groups(numbers)
-    rest = dict.fromkeys(number.group for number in own if number.group_kind == kind)
-    for group, names in nested.items():
-        for name in names:
-            rest.pop(name, None)
+    for group, members in {**nested, "": rest}.items():
+        for name in members:
             add(name, place._replace(group_kind=kind, group=name))
-        means = spec_of(numbers).means_of_groups
-        add_mean(group, place._replace(group_kind=means, group=group))
-    for name in sorted(rest):
-        add(name, place._replace(group_kind=kind, group=name))
+        if group:
+            means = spec_of(numbers).means_of_groups
+            add_mean(group, place._replace(group_kind=means, group=group))
     if nested:
         add_mean("overall", place)
     else:
@@ -384,27 +377,19 @@ def generators_tables(numbers: Numbers) -> Iterator[Table]:
     spec = spec_of(numbers)
     if not spec.means_of_groups:
         return
+    kind = next(iter(spec.group_tables))
     alike = grouped(by_setup(numbers), lambda part: tuple(names_of(part, "generator")))
     for names, setups in alike.items():
         if len(setups) < 2:
             continue
-        scores = chain.from_iterable(map(in_order, setups))
-        heads = {}
-        for own in grouped(scores, lambda score: score.model).values():
-            for score in own:
-                generator = score.keys["generator"]
-                heads[score.model, generator] = f"{name_cell(score)} · {generator}"
-        kind = next(iter(spec.group_tables))
         every = [*chain.from_iterable(setups)]
-        place = _places(every, kind)[0]
+        place = next(iter(_places(every, kind)))
         title = (
             f"{spec.metrics.first.titled(place.t)} by {kind} under several generators on "
             f"{' · '.join(names)}, each ranked by itself, as in Table 4"
         )
+        heads = {}
+        for score in in_order(every):
+            heads[id(score)] = f"{name_cell(score)} · {score.keys['generator']}"
         table = _group_table(every, heads, kind, place)
         yield table._replace(title=title, name="-".join(("generators", *names)))
-
-
-def reasons_in(part: Numbers) -> dict[str, str]:
-    """Return model → why it has no rank among those of its setup."""
-    return {number.model: number.apart for number in part if number.apart}

@@ -127,33 +127,28 @@ def _ranks(members: Sequence[Any], rows_of: RowsOf) -> dict[Any, Rank]:
     for number in members:
         if metric.has_direction and not number.apart and not math.isnan(number.worth):
             competing.append(number)
-    controls = [number for number in competing if number.control]
+    competing.sort(key=lambda number: (-sign * number.worth, number.model))
+    controls = [sign * number.worth for number in competing if number.control]
     models = [number for number in competing if not number.control]
-    models.sort(key=lambda number: (-sign * number.worth, number.model))
-    by_value = []
-    if models:
-        worths = [number.worth for number in models]
-        by_value = competition_ranks(worths, metric.is_higher)
-    units = _units(metric, competing, rows_of)
     ranks = {number.Index: Rank() for number in members}
-    if units and models:
-        tested = _tested(metric, models, controls, units)
-        for number, rank in zip(models, by_value, strict=True):
-            ranks[number.Index] = tested[number.model]._replace(by_value=rank)
+    if not models:
         return ranks
-    best_control = max((sign * number.worth for number in controls), default=-math.inf)
+    units = _units(metric, competing, rows_of)
+    names = [number.model for number in models]
+    tested = _tested(metric, names, units, members[0].score) if units else {}
+    by_value = competition_ranks([number.worth for number in models], metric.is_higher)
     for number, rank in zip(models, by_value, strict=True):
-        behind = best_control - sign * number.worth
-        ranks[number.Index] = Rank(rank, rank, doubtful=behind > 10**-DECIMALS)
+        behind = max(controls, default=-math.inf) - sign * number.worth
+        plain = Rank(rank=rank, doubtful=behind > 10**-DECIMALS)
+        ranks[number.Index] = tested.get(number.model, plain)._replace(by_value=rank)
     return ranks
 
 
 def _units(metric: Metric, numbers: Sequence[Any], rows_of: RowsOf) -> dict[str, Units]:
     """Return model → its units; empty if the rows of one do not reproduce its number."""
     units = {}
-    for number in numbers:
-        confidence = number.score.inputs.settings.get("confidence")
-        own = units_in(number, rows_of) if metric.in_rows and confidence else {}
+    for number in numbers if metric.in_rows else ():
+        own = units_in(number, rows_of)
         if not _makes(metric, own, number.worth):
             return {}
         units[number.model] = own
@@ -161,17 +156,16 @@ def _units(metric: Metric, numbers: Sequence[Any], rows_of: RowsOf) -> dict[str,
 
 
 def _tested(
-    metric: Metric,
-    models: Sequence[Any],
-    controls: Sequence[Any],
-    units: Mapping[str, Units],
+    metric: Metric, models: Sequence[str], units: Mapping[str, Units], score: Score
 ) -> dict[str, Rank]:
     """Test every two models and each with the controls; return the rank of each model.
 
     Args:
         models: the best first.
+        units: those of models and of controls.
+        score: any of them.
     """
-    confidence = models[0].score.inputs.settings["confidence"]
+    confidence = score.confidence
 
     def differences(pairs: Iterable[Pair]) -> dict[Pair, PairDifference]:
         tests = {}
@@ -183,24 +177,21 @@ def _tested(
                 tests[pair] = PairDifference(paired.difference, paired.p_value)
         return tests
 
-    names = [number.model for number in models]
-    against = differences(product([number.model for number in controls], names))
+    controls = [name for name in units if name not in models]
+    against = shown(differences(product(controls, models)), confidence)
     better = 1 if metric.is_higher else -1
-    doubtful = set()
-    for (_, name), verdict in shown(against, confidence).items():
-        if verdict != better:
-            doubtful.add(name)
+    doubtful = {name for (_, name), verdict in against.items() if verdict != better}
     among = groups(
-        names,
-        differences(combinations(names, 2)),
+        models,
+        differences(combinations(models, 2)),
         confidence=confidence,
         higher_is_better=metric.is_higher,
     )
     ranks = {}
-    for name in names:
+    for name in models:
         ranks[name] = Rank(
             rank=among.ranks[name],
-            letters=among.letters[name] if len(names) > 1 else "",
+            letters=among.letters[name] if len(models) > 1 else "",
             best=name in among.best,
             tested=True,
             differ=bool(among.best),

@@ -117,12 +117,12 @@ class Metric:
         return self.direction != "neither"
 
     def values_at(self, row: Any, t: int | None) -> list[float | None]:
-        """Return the values of a :class:`~driftledger.scoring.score.Row` at an iteration; without
-        one, those over orders or gradings."""
-        values = row.values.get(self.name, []) if self.in_rows else []
-        if t is None:
-            return list(values)
-        return [values[t - 1]] if len(values) >= t else [None]
+        """Return the values of a :class:`~driftledger.scoring.score.Row` at an iteration, at most
+        one; without an iteration, those over orders or gradings."""
+        values: list[float | None] = (
+            row.values.get(self.name, []) if self.in_rows else []
+        )
+        return values if t is None else values[t - 1 : t]
 
     def titled(self, t: int | None) -> str:
         """Return the title at an iteration: ``GC@5``."""
