@@ -13,6 +13,7 @@ from driftledger.reports.tables import (
     Columns,
     Numbers,
     best_first,
+    by_title,
     cell_of,
     generators_tables,
     interval,
@@ -170,12 +171,10 @@ def overview(numbers: Numbers, *, every: bool = False) -> Table | None:
     )
     costs: list[str] = []
     for part in by_setup(numbers):
-        costs = costs or notes_on_costs(scores_in(part))
+        costs = notes_on_costs(scores_in(part))
         if costs:  # more than the costs of one benchmark would not fit a screen
-            for number in part:
-                if number.metric in COSTS:
-                    head = f"{spec_of(part).title} {number.title}"
-                    columns.setdefault(head, []).append(number)
+            spent = by_title(number for number in part if number.metric in COSTS)
+            columns |= {f"{spec_of(part).title} {head}": spent[head] for head in spent}
             break
     table = _detailed("At a glance", columns, note)
     notes = [*table.notes, *_alarms(numbers), *costs]
@@ -208,11 +207,11 @@ def _detailed(title: str, columns: Columns, note: str) -> Table:
 
     Values have their intervals and coverages below 1.
     """
-    scores = dict[str, Score]()
+    scores = {}
     apart = []
     for head, numbers in columns.items():
         for number in numbers:
-            scores.setdefault(number.model, number.score)
+            scores[number.model] = number.score
             if number.apart and number.metric not in COSTS:
                 apart.append(f"{head} of {number.model} has no rank: {number.apart}.")
     order = best_first([*scores.values()], next(iter(columns.values())))

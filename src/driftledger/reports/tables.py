@@ -25,6 +25,7 @@ from driftledger.scoring.number import Place
 from driftledger.scoring.score import Score
 from driftledger.scoring.table import (
     CONTROLS,
+    MODELS,
     NOT_RANKED,
     Cell,
     Cells,
@@ -102,9 +103,11 @@ def rank_cell(number: Any, rank: Any) -> Cell:
     return number_cell(as_int(rank), 0, score=number.score, place=place_of(number))
 
 
-def name_cell(score: Score) -> Cell:
-    """Return a model's name, marked if it is a control."""
-    return Cell(score.model, more="control" if score.is_control else "")
+def name_cell(score: Score, kind: str = MODELS) -> Cell:
+    """Return a model's name, marked if it is a control; else its row is of a kind."""
+    if score.is_control:
+        return Cell(score.model, more="control", kind=CONTROLS)
+    return Cell(score.model, kind=kind)
 
 
 def numbers_of(part: Numbers, metric: Metric) -> list[Any]:
@@ -255,22 +258,22 @@ def models_table(
     """
     cells: dict[str, ByModel] = {}
     notes = []
-    kinds: dict[str, str] = {}
     marked = []
+    apart = dict[str, str]()
     for head, numbers in columns.items():
         if any(not math.isnan(number.worth) for number in numbers):
             cells[head] = {number.model: write(number) for number in numbers}
             notes += misplaced(numbers, head)
-            kinds |= dict.fromkeys(reasons_in(numbers), NOT_RANKED)
             marked += [(head, number) for number in numbers]
+            apart |= reasons_in(numbers)
     cells |= further or {}
-    kinds |= {score.model: CONTROLS for score in order if score.is_control}
     rows = []
     for score in order:
+        kind = NOT_RANKED if score.model in apart else MODELS
         row = [by_model.get(score.model, Cell()) for by_model in cells.values()]
-        rows.append([name_cell(score), *row])
+        rows.append([name_cell(score, kind), *row])
     notes += notes_on_marks(marked)
-    return Table(title, ["", *cells], rows=rows, notes=notes, kinds=kinds)
+    return Table(title, ["", *cells], rows=rows, notes=notes)
 
 
 def reasons_in(part: Numbers) -> dict[str, str]:

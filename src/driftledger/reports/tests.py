@@ -28,7 +28,6 @@ from driftledger.reports.scores import RowsOf, no_rows
 from driftledger.scoring.frame import (
     SETUP,
     as_int,
-    is_last,
     place_of,
     rows_in,
     scores_in,
@@ -65,7 +64,8 @@ def with_ranks(numbers: DataFrame, rows_of: RowsOf = no_rows) -> DataFrame:
     ``apart`` says why a model has no rank: its coverage is below ``min_coverage``, or too much more
     is left out of its score than of the best covered model's. ``worth`` is the value to show and to
     rank by; NaN for a mean of which a part is missing. ``last`` is True without a t, and at the
-    last t that some model is ranked by. ``title`` and ``digits`` are those of the metric.
+    last t that some model is ranked by, or if there is none, at the last of all. ``title`` and
+    ``digits`` are those of the metric.
 
     Rows are in the order of the benchmarks, their metrics, and t.
     """
@@ -93,7 +93,11 @@ def _with_ranks(part: DataFrame, table: MetricTable, rows_of: RowsOf) -> DataFra
         ranks |= _ranks(members, rows_of)
     columns = DataFrame.from_dict(ranks, orient="index", columns=Rank._fields)
     part = part.join(columns.astype({"by_value": "Int64", "rank": "Int64"}))
-    return part.assign(last=is_last(part, "worth"))
+    t = part["t"]
+    keys = [part["metric"], part["group_kind"]]
+    last = t.where(part["worth"].notna()).groupby(keys).transform("max")
+    last = last.fillna(t.groupby(keys).transform("max"))
+    return part.assign(last=t.isna() | (t == last))
 
 
 def metric_of(number: Any) -> Metric:

@@ -96,20 +96,6 @@ def scores_in(numbers: Iterable[Any]) -> list[Score]:
     return [*scores.values()]
 
 
-def is_last(numbers: DataFrame, values: str) -> "pd.Series[bool]":
-    """Return True for numbers without a t, and for those at the last t of their metric in a setup.
-
-    Args:
-        values: the column of which some score has to have a value at that t; if none has one at any
-            t, it is the last of all.
-    """
-    known = numbers["t"].where(numbers[values].notna())
-    keys = [numbers[name] for name in (*SETUP, "metric", "group_kind")]
-    last = known.groupby(keys).transform("max")
-    last = last.fillna(numbers["t"].groupby(keys).transform("max"))
-    return numbers["t"].isna() | (numbers["t"] == last)
-
-
 def csv_of(numbers: DataFrame, columns: list[str]) -> str:
     """Write some columns as a CSV file's text, in which no text is a formula."""
     rows = []

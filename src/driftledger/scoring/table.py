@@ -1,9 +1,10 @@
 """Tables of text and numbers, without markup. Text in them may come from models and files; it is
 escaped where it is written."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
+from driftledger.core.grouping import grouped
 from driftledger.core.text import for_cell
 from driftledger.scoring.number import Place
 from driftledger.scoring.score import Score
@@ -41,6 +42,8 @@ class Cell(NamedTuple):
     deviation: str = ""
     more: str = ""
     """Behind a value in brackets: its interval, its coverage."""
+    kind: str = MODELS
+    """Of the row that it names."""
 
     @property
     def shade(self) -> int:
@@ -76,19 +79,17 @@ class Table(NamedTuple):
     """Its place on the site; no other table of the same data and components has it."""
     detail: bool = False
     """It is last in its section and folded on the site, since few readers want it."""
-    kinds: Mapping[str, str] = {}
-    """Name of a row → its kind, if it is not one of :data:`MODELS`."""
 
     @property
     def by_kind(self) -> dict[str, list[Cells]]:
         """The rows of each kind that has some."""
-        kinds: dict[str, list[Cells]] = {}
-        for kind in (MODELS, NOT_RANKED, CONTROLS):
-            for row in self.rows:
-                name = row[0] if isinstance(row[0], str) else row[0].text
-                if self.kinds.get(name, MODELS) == kind:
-                    kinds.setdefault(kind, []).append(row)
-        return kinds
+
+        def kind_of(row: Cells) -> str:
+            return MODELS if isinstance(row[0], str) else row[0].kind
+
+        rows = grouped(self.rows, kind_of)
+        kinds = (MODELS, NOT_RANKED, CONTROLS)
+        return {kind: rows[kind] for kind in kinds if kind in rows}
 
 
 def number_cell(
