@@ -2,6 +2,7 @@
 
 import csv
 import io
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -127,3 +128,13 @@ def test_each_category_is_shared_among_the_annotators(folder):
             )
             == people
         )
+
+
+def test_what_was_drawn_of_an_image_that_is_there_twice_is_found(folder):
+    shutil.copy(folder / "images/0.png", folder / "images/1.png")
+    build("d", ImageFolder(path=folder / "images"), folder / "d")
+    sheet(folder)
+    fill_in(folder, {(str(number), "1"): "20x30" for number in range(3)})
+    with pytest.raises(CoverageError):
+        collect(folder)
+    assert "3 images to describe, 3 described" in sheet(folder)

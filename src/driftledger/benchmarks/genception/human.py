@@ -1,10 +1,11 @@
 """The sheet in which people describe images: the same prompt, the same chain, a person in the place
 of the model."""
 
-from itertools import product
+from itertools import chain
+from typing import cast
 
 from driftledger.benchmarks._chains.records import ChainRequest
-from driftledger.benchmarks._chains.spec import chain
+from driftledger.benchmarks._chains.spec import ChainBenchmark
 from driftledger.benchmarks.collecting import Collecting
 from driftledger.collect.call import Ask, Call, Draw, walk
 from driftledger.collect.store import CallStore
@@ -47,8 +48,10 @@ def write_human_sheet(collecting: Collecting, store: CallStore) -> str:
 
     pending = []
     undrawn = 0
-    for repeat, sample in product(range(request.repeats), samples):
-        call = walk(chain(collecting, request, sample, repeat), answer).pending
+    spec = cast(ChainBenchmark, collecting.spec)
+    repeats = (spec.planned(collecting, request, n) for n in range(request.repeats))
+    for planned in chain.from_iterable(repeats):
+        call = walk(planned.steps, answer).pending
         if isinstance(call, Draw):
             undrawn += 1
         elif call is not None:
