@@ -134,7 +134,8 @@ def test_what_was_drawn_of_an_image_that_is_there_twice_is_found(folder):
     shutil.copy(folder / "images/0.png", folder / "images/1.png")
     build("d", ImageFolder(path=folder / "images"), folder / "d")
     sheet(folder)
-    fill_in(folder, {(str(number), "1"): "20x30" for number in range(3)})
+    texts = {(str(number), "1"): f"{20 + number}x30" for number in range(3)}
+    fill_in(folder, texts)
     with pytest.raises(CoverageError):
         collect(folder)
     assert "3 images to describe, 3 described" in sheet(folder)
