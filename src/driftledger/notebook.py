@@ -197,14 +197,14 @@ class OpenedProject:
         """
         import pandas as pd
 
-        from driftledger.scoring.frame import frame, place_of, whole
+        from driftledger.scoring.frame import frame, place_of, rows_in, whole
 
         stored = self._stored(benchmark)
         scores = [selected_score(self._project, spec, keys) for spec, keys in stored]
         numbers = whole(frame(scores)).dropna(subset="value", ignore_index=True)
         rows = []
         number: Any
-        for number in numbers.itertuples():
+        for number in rows_in(numbers):
             score = number.score
             metrics = benchmark_of(number.benchmark).metrics
             metric = metrics[number.metric]

@@ -4,7 +4,6 @@ at all."""
 from driftledger.metrics.exact import exact_mean
 from driftledger.reports.charts import figures_of, series_of
 from driftledger.reports.tables import in_order, misplaced, reasons_in
-from driftledger.scoring.frame import as_int
 from driftledger.scoring.score import Row, Score
 from tests.reports.test_tables import control
 from tests.support.cases import cases, each_case
@@ -59,7 +58,7 @@ def ranks(numbers):
     return {
         model: [number.rank, number.letters]
         for model, number in numbers.items()
-        if as_int(number.rank)
+        if number.rank
     }
 
 
@@ -155,7 +154,7 @@ def test_what_rows_do_not_make_up_is_not_tested():
 
 def models_with_rank(numbers):
     """The models that have a rank by some number."""
-    return {number.model for number in numbers if as_int(number.rank)}
+    return {number.model for number in numbers if number.rank}
 
 
 def test_the_best_covered_model_decides_who_is_ranked():

@@ -32,7 +32,7 @@ from driftledger.reports.tables import (
     spec_of,
 )
 from driftledger.reports.tests import metric_of
-from driftledger.scoring.frame import as_int, place_of, scores_in
+from driftledger.scoring.frame import place_of, scores_in
 from driftledger.scoring.metric import COSTS, Metric
 from driftledger.scoring.number import Place
 from driftledger.scoring.score import Score
@@ -197,7 +197,8 @@ def _bars(part: Numbers, numbers: Numbers, series: SeriesOf) -> Drawing:
     cells |= cells_by_model(numbers)
     ends = {number.model: (number.low, number.high) for number in numbers}
     none = (math.nan, math.nan)
-    lows, highs = zip(*[ends.get(model, none) for model in cells], strict=True)
+    ends_in_order = [ends.get(model, none) for model in cells]
+    lows, highs = np.array(ends_in_order, dtype=float).T  # NaN for None
     lengths = [
         math.nan if cell.value is None else cell.value for cell in cells.values()
     ]
@@ -297,13 +298,13 @@ def _scatter(part: Numbers, plain: Scatter, series: SeriesOf) -> Iterator[Drawin
     marks = []
     for number in numbers:
         model = number.model
-        if model in across and not math.isnan(number.worth):
+        if model in across and number.worth is not None:
             point = (across[model], number.worth, number.low, number.high)
             marks.append((model, series[model], [point]))
     if not marks:
         return
     x = spec.metrics[plain.x].title
-    y = metric_of(numbers[0]).titled(as_int(numbers[0].t))
+    y = metric_of(numbers[0]).titled(numbers[0].t)
     is_cost = plain.x in COSTS
     line: Any = {"drawstyle": "steps-post"} if is_cost else {"linestyle": (0, (1, 3))}
     lines = plain.lines
@@ -338,7 +339,7 @@ def _scatter(part: Numbers, plain: Scatter, series: SeriesOf) -> Iterator[Drawin
 def _worths(part: Numbers, metric: Metric) -> dict[str, float]:
     """Return model → its value to rank by at the last t, where there is one."""
     worths = {number.model: number.worth for number in shown_numbers(part, metric)}
-    return {model: worth for model, worth in worths.items() if not math.isnan(worth)}
+    return {model: worth for model, worth in worths.items() if worth is not None}
 
 
 def _against_cost(part: Numbers, numbers: Numbers) -> Iterator[Scatter]:
@@ -352,7 +353,7 @@ def _against_cost(part: Numbers, numbers: Numbers) -> Iterator[Scatter]:
             continue
         ranked = []
         for number in numbers:
-            rank = as_int(number.by_value)
+            rank = number.by_value
             if rank is not None and number.model in costs:
                 ranked.append((costs[number.model], rank, number.worth))
         front = []
@@ -381,9 +382,9 @@ def _groups(part: Numbers, kind: str) -> Iterator[Drawing]:
     t = None
     for number in part:
         is_own = number.group_kind == kind and number.metric == metric.name
-        if is_own and number.last and not math.isnan(number.value):
+        if is_own and number.last and number.value is not None:
             groups.setdefault(number.group, {})[number.model] = number.value
-            t = as_int(number.t)
+            t = number.t
     if len(groups) < 2:
         return
     names = sorted(groups)

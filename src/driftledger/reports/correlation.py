@@ -95,7 +95,8 @@ def our_columns(numbers: Numbers) -> dict[str, dict[str, float]]:
                 values = {}
                 for number in steps[t]:
                     if not number.control and not number.apart:
-                        values[number.model] = number.worth
+                        worth = number.worth
+                        values[number.model] = math.nan if worth is None else worth
                 columns[f"{metric.titled(t)}, {place}"] = values
     return columns
 

@@ -1,7 +1,6 @@
 """Every benchmark's models side by side: tables as in the papers for people, one row per number for
 programs."""
 
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
@@ -29,7 +28,6 @@ from driftledger.reports.tests import metric_of
 from driftledger.scoring.frame import (
     PLACE,
     SETUP,
-    as_int,
     by_setup,
     csv_of,
     rows_in,
@@ -109,8 +107,8 @@ def _absent(part: Numbers) -> Iterator[str]:
     """Say which numbers have no value and which models no rank, and why."""
     reasons = []
     for number in part:
-        if math.isnan(number.value):
-            title = metric_of(number).titled(as_int(number.t))
+        if number.value is None:
+            title = metric_of(number).titled(number.t)
             if number.group:
                 title += f" of {number.group}"
             reasons.append(((title, number.why), number.model))
@@ -148,7 +146,7 @@ def _across(numbers: Numbers, metrics: Sequence[Metric], every: bool) -> Columns
     columns = {}
     for metric in metrics:
         shown = shown_numbers(numbers, metric)
-        setups = by_setup(number for number in shown if not math.isnan(number.worth))
+        setups = by_setup(number for number in shown if number.worth is not None)
         if not every:
             setups = setups[:1]
         names = [name for part in setups for name in set(names_of(part))]

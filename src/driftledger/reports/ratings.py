@@ -19,7 +19,7 @@ from driftledger.reports.tables import (
     spec_of,
 )
 from driftledger.reports.tests import units_in
-from driftledger.scoring.frame import as_int, by_setup, scores_in
+from driftledger.scoring.frame import by_setup, scores_in
 from driftledger.scoring.metric import Input
 from driftledger.scoring.score import Score
 from driftledger.scoring.table import Cell, Cells, Table, number_cell
@@ -92,7 +92,7 @@ def _values(
             is_seen = metric.needs & {Input.DRAWN, Input.ENCODER}
             if metric.in_rows and metric.is_higher and is_seen:
                 for number in shown_numbers(part, metric):
-                    title = f"{spec.title} {metric.titled(as_int(number.t))}"
+                    title = f"{spec.title} {metric.titled(number.t)}"
                     units = units_in(number, rows_of)
                     worths = {unit: worth for unit, (worth, *_) in units.items()}
                     yield title, number.score, worths

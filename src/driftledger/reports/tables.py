@@ -15,7 +15,6 @@ from driftledger.benchmarks.registry import benchmark
 from driftledger.core.grouping import grouped
 from driftledger.reports.tests import metric_of
 from driftledger.scoring.frame import (
-    as_int,
     by_setup,
     place_of,
     scores_in,
@@ -65,15 +64,15 @@ def names_of(part: Numbers, *left_out: str) -> list[str]:
 
 def cell_of(number: Any) -> Cell:
     """Write a number of a frame with its rank, and its deviation or else its interval."""
-    if math.isnan(number.worth):
+    if number.worth is None:
         return Cell()
     digits = number.digits
     score = None if number.metric in COSTS else number.score  # no page has a cost
     cell = number_cell(number.worth, digits, score=score, place=place_of(number))
-    deviation = "" if math.isnan(number.std) else f"{number.std:.{digits}f}"
+    deviation = "" if number.std is None else f"{number.std:.{digits}f}"
     return cell._replace(
         mark=MARK if lacks_interval(number) else "",
-        rank=as_int(number.rank),
+        rank=number.rank,
         bold=number.best,
         letters=number.letters,
         deviation=deviation,
@@ -83,12 +82,12 @@ def cell_of(number: Any) -> Cell:
 
 def lacks_interval(number: Any) -> bool:
     """Return True for a value that says why it has no interval."""
-    return bool(number.why) and math.isnan(number.low) and not math.isnan(number.value)
+    return bool(number.why) and number.low is None and number.value is not None
 
 
 def interval(number: Any) -> str:
     """Write a number's interval; empty without one."""
-    if math.isnan(number.low):
+    if None in (number.low, number.high):
         return ""
     return f"{number.low:.{number.digits}f}–{number.high:.{number.digits}f}"
 
@@ -100,7 +99,7 @@ def cells_by_model(numbers: Numbers) -> ByModel:
 
 def rank_cell(number: Any, rank: Any) -> Cell:
     """Write a rank by a number; a dash for NA."""
-    return number_cell(as_int(rank), 0, score=number.score, place=place_of(number))
+    return number_cell(rank, 0, score=number.score, place=place_of(number))
 
 
 def name_cell(score: Score, kind: str = MODELS) -> Cell:
@@ -115,7 +114,7 @@ def numbers_of(part: Numbers, metric: Metric) -> list[Any]:
     numbers = []
     for number in part:
         is_whole = number.metric == metric.name and not number.group_kind
-        if is_whole and not math.isnan(number.value):
+        if is_whole and number.value is not None:
             numbers.append(number)
     return numbers
 
@@ -127,14 +126,14 @@ def shown_numbers(part: Numbers, metric: Metric) -> list[Any]:
 
 def by_t(part: Numbers, metric: Metric) -> dict[int | None, list[Any]]:
     """Return t → the numbers of a metric over all samples that have a value, t by t."""
-    return grouped(numbers_of(part, metric), lambda number: as_int(number.t))
+    return grouped(numbers_of(part, metric), lambda number: number.t)
 
 
 def best_first(scores: Sequence[Score], numbers: Numbers) -> list[Score]:
     """Sort scores by the first number of their models; then those without a rank, then controls."""
     worths = dict[str, float]()
     for number in numbers:
-        if not number.apart and not math.isnan(number.worth):
+        if not number.apart and number.worth is not None:
             sign = -1 if metric_of(number).is_higher else 1
             worths.setdefault(number.model, sign * number.worth)
 
@@ -157,7 +156,7 @@ def misplaced(numbers: Numbers, title: str) -> list[str]:
 
     Return nothing without controls.
     """
-    models = [number for number in numbers if as_int(number.by_value)]
+    models = [number for number in numbers if number.by_value]
     count = sum(number.doubtful for number in models)
     if not count:
         return []
@@ -219,7 +218,7 @@ def _model_tables(part: Numbers, order: Sequence[Score]) -> Iterator[Table]:
         yield table._replace(name=f"models_{count}" if len(tables) > 1 else "models")
         rest = {}
     names = {metric.name for metric in spec.metrics.shown("headline")}
-    headlines = [n for n in whole if n.metric in names and as_int(n.t)]
+    headlines = [n for n in whole if n.metric in names and n.t]
     if not all(number.last for number in headlines):
         title = f"{spec.title} at every t; in brackets the interval"
         table = models_table(title, by_title(headlines), order, ends)
@@ -261,7 +260,7 @@ def models_table(
     marked = []
     apart = dict[str, str]()
     for head, numbers in columns.items():
-        if any(not math.isnan(number.worth) for number in numbers):
+        if any(number.worth is not None for number in numbers):
             cells[head] = {number.model: write(number) for number in numbers}
             notes += misplaced(numbers, head)
             marked += [(head, number) for number in numbers]
@@ -305,7 +304,7 @@ def _places(part: Numbers, kind: str) -> dict[Place, bool]:
     for number in part:
         is_shown = number.last or number.metric == metrics[0]
         if is_shown and number.group_kind == kind and number.metric in metrics:
-            places[Place(number.metric, as_int(number.t))] = number.last
+            places[Place(number.metric, number.t)] = number.last
     order = sorted(places, key=lambda place: (metrics.index(place[0]), -(place.t or 0)))
     return {place: places[place] for place in order}
 

@@ -27,7 +27,6 @@ from driftledger.metrics.ranks import DECIMALS, competition_ranks
 from driftledger.reports.scores import RowsOf, no_rows
 from driftledger.scoring.frame import (
     SETUP,
-    as_int,
     place_of,
     rows_in,
     scores_in,
@@ -63,7 +62,7 @@ def with_ranks(numbers: DataFrame, rows_of: RowsOf = no_rows) -> DataFrame:
 
     ``apart`` says why a model has no rank: its coverage is below ``min_coverage``, or too much more
     is left out of its score than of the best covered model's. ``worth`` is the value to show and to
-    rank by; NaN for a mean of which a part is missing. ``last`` is True without a t, and at the
+    rank by; missing for a mean of which a part is missing. ``last`` is True without a t, and at the
     last t that some model is ranked by, or if there is none, at the last of all. ``title`` and
     ``digits`` are those of the metric.
 
@@ -85,7 +84,7 @@ def _with_ranks(part: DataFrame, table: MetricTable, rows_of: RowsOf) -> DataFra
     part = part.assign(
         apart=[reasons.get(number.model, "") for number in rows],
         worth=[_worth(number) for number in rows],
-        title=[metric_of(number).headed(as_int(number.t)) for number in rows],
+        title=[metric_of(number).headed(number.t) for number in rows],
         digits=[metric_of(number).digits for number in rows],
     )
     ranks: dict[Any, Rank] = {}
@@ -129,7 +128,7 @@ def _ranks(members: Sequence[Any], rows_of: RowsOf) -> dict[Any, Rank]:
     sign = 1 if metric.is_higher else -1
     competing = []
     for number in members:
-        if metric.has_direction and not number.apart and not math.isnan(number.worth):
+        if metric.has_direction and not number.apart and number.worth is not None:
             competing.append(number)
     competing.sort(key=lambda number: (-sign * number.worth, number.model))
     controls = [sign * number.worth for number in competing if number.control]
@@ -210,7 +209,7 @@ def units_in(number: Any, rows_of: RowsOf) -> Units:
     if number.group_kind:
         spec = benchmark(number.benchmark)
         rows = spec.rows_in(number.score, number.group_kind, number.group, rows)
-    return units_of(metric_of(number), rows, as_int(number.t))
+    return units_of(metric_of(number), rows, number.t)
 
 
 def _makes(metric: Metric, units: Units, value: float) -> bool:

@@ -61,19 +61,18 @@ def _numbers(score: Score) -> Iterator[Number]:
 
 
 def rows_in(numbers: DataFrame) -> list[Any]:
-    """Return each number as a tuple with the columns as names, and its ``Index``."""
-    return [*numbers.itertuples()]
+    """Return each number as a tuple with the columns as names, and its ``Index``.
+
+    What is missing is None, but for texts.
+    """
+    known = numbers.astype(object).where(numbers.notna(), None)
+    return [*known.itertuples()]
 
 
 def place_of(number: Any) -> Place:
     """Return the place of a row."""
-    t = as_int(number.t)
-    return Place(number.metric, t, number.group_kind or None, number.group or None)
-
-
-def as_int(value: Any) -> int | None:
-    """Return a ``t``, an ``n`` or a rank of a row; None for NA."""
-    return None if pd.isna(value) else int(value)
+    group = number.group_kind or None, number.group or None
+    return Place(number.metric, number.t, *group)
 
 
 def whole(numbers: DataFrame) -> DataFrame:
