@@ -197,11 +197,12 @@ class OpenedProject:
         """
         import pandas as pd
 
-        from driftledger.scoring.frame import frame, place_of, rows_in, whole
+        from driftledger.scoring.frame import frame, place_of, rows_in
 
         stored = self._stored(benchmark)
         scores = [selected_score(self._project, spec, keys) for spec, keys in stored]
-        numbers = whole(frame(scores)).dropna(subset="value", ignore_index=True)
+        numbers = frame(scores).dropna(subset="value")
+        numbers = numbers[numbers["group_kind"] == ""].reset_index(drop=True)
         rows = []
         number: Any
         for number in rows_in(numbers):

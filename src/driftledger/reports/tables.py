@@ -98,7 +98,7 @@ def cells_by_model(numbers: Numbers) -> ByModel:
 
 
 def rank_cell(number: Any, rank: Any) -> Cell:
-    """Write a rank by a number; a dash for NA."""
+    """Write a rank by a number; a dash for None."""
     return number_cell(rank, 0, score=number.score, place=place_of(number))
 
 
@@ -322,7 +322,10 @@ def _group_table(
     """
     found = {(place_of(n), id(n.score)): n for n in numbers}
     own = [n for n in numbers if place_of(n)[:2] == place[:2]]
-    nested = nested_groups(numbers)
+    means = spec_of(numbers).means_of_groups
+    nested: Mapping[str, Sequence[str]] = {}
+    if means:
+        nested = numbers[0].score.details["groups"]
     names = {number.group for number in own if number.group_kind == kind}
     rest = sorted(names.difference(*nested.values()))
     rows: list[Cells] = []
@@ -342,7 +345,6 @@ def _group_table(
         for name in members:
             add(name, place._replace(group_kind=kind, group=name))
         if group:
-            means = spec_of(numbers).means_of_groups
             add_mean(group, place._replace(group_kind=means, group=group))
     if nested:
         add_mean("overall", place)
@@ -358,14 +360,6 @@ def _in_group(number: Any, ranks: bool) -> Cell:
         return rank_cell(number, number.by_value)
     cell = cell_of(number)._replace(more="")
     return cell if number.differ else cell._replace(letters="")
-
-
-def nested_groups(numbers: Numbers) -> Mapping[str, Sequence[str]]:
-    """Return group → the groups that it is the mean of; empty for benchmarks without such means."""
-    if not spec_of(numbers).means_of_groups:
-        return {}
-    groups: Mapping[str, Sequence[str]] = numbers[0].score.details["groups"]
-    return groups
 
 
 def generators_tables(numbers: Numbers) -> Iterator[Table]:

@@ -75,11 +75,6 @@ def place_of(number: Any) -> Place:
     return Place(number.metric, number.t, *group)
 
 
-def whole(numbers: DataFrame) -> DataFrame:
-    """Return the numbers of all samples, not those of groups."""
-    return numbers[numbers["group_kind"] == ""]
-
-
 def by_setup(numbers: Iterable[Any]) -> list[list[Any]]:
     """Return the rows of each setup, in the order in which setups come."""
 
