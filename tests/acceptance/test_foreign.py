@@ -7,7 +7,7 @@ import shutil
 
 from tests.acceptance import own_code
 from tests.acceptance.checkout import with_images
-from tests.acceptance.numbers import read
+from tests.acceptance.numbers import numbers, read
 from tests.acceptance.places import (
     FOREIGN_BENCHMARK,
     REPOSITORY,
@@ -53,7 +53,7 @@ def test_components_and_a_dataset_of_somebody_else(tmp_path):
     [score] = map(read, score_files(checkout.root))
     mine = {"encoder": "my_encoder", "generator": "my_generator", "model": "my_model"}
     assert score["keys"] == {"dataset": "my_data", **mine}
-    assert math.isfinite(score["metrics"]["gc_at_2"])
+    assert math.isfinite(numbers(score)["gc_at_2"])
     assert (score["scored"], score["total"]) == (4, 4)
     assert mine == {
         role: card["provider"].partition(":")[0]
@@ -115,10 +115,10 @@ def test_a_benchmark_of_somebody_else(tmp_path):
             for _, text in texts_of(json.loads(line))
         ]
         assert len(lengths) == 3
-        assert scores[about["keys"]["model"]]["metrics"]["words"] == sum(lengths) / len(
+        assert numbers(scores[about["keys"]["model"]])["words"] == sum(lengths) / len(
             lengths
         )
-    value = scores["regions_fine"]["metrics"]["words"]
+    value = numbers(scores["regions_fine"])["words"]
     assert f"{value:.1f}" in checkout.driftledger("audit", "regions_fine:words").stdout
     compared = json.loads(
         checkout.driftledger("compare", "regions_fine", "blind", "--json").stdout

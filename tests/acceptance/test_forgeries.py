@@ -117,7 +117,7 @@ class Forgery(NamedTuple):
 
 
 SENTENCE = (r'("text":")A ', r"\g<1>B ")
-TOP = (r'("gc_at_1": ?)0\.\d', r"\g<1>0.1")
+TOP = (r'("metric": "gc",[^}]*"value": )0\.\d', r"\g<1>0.1")
 VERSION = (r'"version": "\d"', '"version": "0"')
 FORGERIES = (
     Forgery("a byte of an image", drawing, last_byte),

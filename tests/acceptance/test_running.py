@@ -172,8 +172,8 @@ def test_cost_is_shown_per_sample_and_pages_follow_from_it(pushed, tmp_path):
     assert 'data-value="438.0"' in pages
     pushed.driftledger("export", "csv", "eyes/hands/hues", "-o", str(tmp_path))
     exported = (tmp_path / "scores.csv").read_text(encoding="utf-8")
-    assert ",usd_per_1000,1587.0," in exported
-    assert ",tokens_per_sample,438.0," in exported
+    assert ",usd_per_1000,,,,1587.0," in exported
+    assert ",tokens_per_sample,,,,438.0," in exported
     verified = json.loads(pushed.driftledger("verify", "--json").stdout)
     assert verified["checked"]["files"] > 0
     assert verified["findings"] == []

@@ -18,7 +18,7 @@ from driftledger.ledger.lineage import (
     read_runs,
 )
 from driftledger.ledger.objects.git import CommitTree, Git
-from driftledger.scoring.score import Inputs
+from driftledger.scoring.score import Flag, Inputs
 from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL, SCORES
 from tests.support.terminal import printed
 
@@ -90,7 +90,7 @@ def test_a_fingerprint_follows_from_what_went_in(original):
     assert "version" not in first.to_dict()
     assert Inputs.model_validate(first.to_dict()) == first
     same = fingerprint()
-    assert fingerprint(numbers=[], flags=["x"]) == same
+    assert fingerprint(numbers=[], flags=[Flag(text="x")]) == same
     card = score.components["model"].model_copy(update={"fingerprint": "0" * 64})
     others = [
         fingerprint(inputs=inputs.model_copy(update=change))

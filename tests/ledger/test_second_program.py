@@ -36,7 +36,7 @@ def test_every_number_is_that_of_the_second_program(run, original):
     else:
         scores = scores_in(REPOSITORY if run == "default" else original.root)
     for case in lines(f"second_program/{run}.jsonl"):
-        expected = numbers(case)
+        expected = case["numbers"]
         assert len(expected) > 15
         now = scores[title(about(case))]
         found = {name: now.get(name) for name in expected}

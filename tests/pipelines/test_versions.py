@@ -177,9 +177,7 @@ def written_by(stage, top):
             numbers = {
                 key: score[key]
                 for key in (
-                    "metrics",
-                    "groups",
-                    "curves",
+                    "numbers",
                     "outcomes",
                     "scored",
                     "total",
