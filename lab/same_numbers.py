@@ -32,6 +32,7 @@ RENAMED = {
 """A pattern in a name of schema 2 → what schema 3 has in its place."""
 
 ALLOWED: Mapping[str, str] = {
+    r"\b(whole_)?kid(_at_[0-9]+)?(_std)? is .*, was None$": "KID is new",
     r"_n is [0-9]+, was None$": "how many samples stand behind a number is new",
     r": [a-z]+/.*_(low|high|std) is .*, was None$": "intervals of groups are new",
     r": (similarity|gc_samples|text_similarity|similarity_mean|words|refused"
