@@ -6,7 +6,7 @@ import json
 import pytest
 
 from tests.acceptance import stability
-from tests.acceptance.numbers import read, shorten
+from tests.acceptance.numbers import numbers, read, shorten
 from tests.acceptance.places import score_files
 from tests.acceptance.project_1_0 import RUN, unpack
 
@@ -28,7 +28,7 @@ def test_commands_and_python_have_all_that_1_0_had():
 def metrics_of_services(project):
     """Score file of the service's model and generator → its metrics."""
     return {
-        path: read(path)["metrics"]
+        path: numbers(read(path))
         for path in score_files(project.root)
         if "eyes" in path.parts and "painter" not in path.parts
     }

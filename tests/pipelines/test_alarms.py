@@ -1,12 +1,12 @@
 """A service whose model never gets an image: every score says so, wherever it is shown."""
 
-import json
 import shutil
 
 import pytest
 
 from driftledger.benchmarks.registry import benchmark_names
 from tests.acceptance import own_code
+from tests.acceptance.numbers import numbers, read
 from tests.acceptance.places import FOREIGN_BENCHMARK, REPOSITORY
 from tests.conftest import make_checkout
 from tests.support.bundles import Forger, differing
@@ -86,15 +86,10 @@ def blindfolded(tmp_path_factory):
 
 def test_each_score_carries_the_alarms(blindfolded):
     checkout, _ = blindfolded
-    scores = [
-        json.loads(file.read_bytes())
-        for file in checkout.root.glob("reports/scores/**/score.json")
-    ]
+    scores = [read(file) for file in checkout.root.glob("reports/scores/**/score.json")]
     assert {score["benchmark"] for score in scores} == {*benchmark_names(), "words"}
     for score in scores:
-        lacks, one_text = [
-            flag for flag in score["flags"] if flag.startswith("alarm: ")
-        ]
+        lacks, one_text = [flag["text"] for flag in score["flags"] if "alarm" in flag]
         assert lacks.endswith(LACKS)
         _, _, count, _, total, *_ = lacks.split()
         assert count == total
@@ -103,7 +98,7 @@ def test_each_score_carries_the_alarms(blindfolded):
             == f'alarm: all {total} replies of the model are one text: "{REPLY}"'
         )
     [mme] = [score for score in scores if score["benchmark"] == "mme"]
-    assert (mme["metrics"]["score"], mme["metrics"]["refused"]) == (0, 100)
+    assert (numbers(mme)["score"], numbers(mme)["refused"]) == (0, 100)
 
 
 def test_the_leaderboard_the_site_and_the_closing_lines_say_them(blindfolded):

@@ -1,10 +1,10 @@
 """What the scores in ``reports/`` say about the embedded components, as the README shows."""
 
-import json
 from itertools import pairwise
 
 import pytest
 
+from tests.acceptance.numbers import numbers, read
 from tests.conftest import REPOSITORY
 from tests.support.shipped import OTHERS, is_default
 
@@ -17,11 +17,11 @@ def metrics():
     if not is_default():
         pytest.skip(OTHERS)
 
-    def read(model, place):
+    def named(model, place):
         path = REPOSITORY / "reports/scores" / model / place / "score.json"
-        return json.loads(path.read_text(encoding="utf-8"))["metrics"]
+        return numbers(read(path))
 
-    return read
+    return named
 
 
 def test_who_looks_tells_digits_apart_and_who_does_not_tells_what_chance_tells(metrics):
