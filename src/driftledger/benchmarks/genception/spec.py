@@ -86,6 +86,7 @@ def _of_sets(distance: Distance, is_whole: bool) -> Metric:
         direction="lower",
         digits=3,
         over_t=True,
+        shown=NOWHERE if is_whole else frozenset({"table"}),
     )
 
 
