@@ -137,7 +137,7 @@ def test_the_documented_lines_of_dvc_show_the_scores_of_two_models(small, tmp_pa
         re.search(rf"\b{name}\.json +gc +0\.\d+ +0\.\d+ +-?0\.0*[1-9]", changed)
         for name in ("blind", "regions_fine")
     )
-    assert len(shown["dvc metrics diff --all"]) > len(changed)
+    assert "blind.json" in shown["dvc metrics diff --all"]
     assert re.search(r"genception\.iterations +2 +7", shown["params diff"])
     assert (
         max(len(line) for text in shown.values() for line in text.splitlines()) <= 200
