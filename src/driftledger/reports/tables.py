@@ -220,9 +220,17 @@ def _model_tables(part: Numbers, order: Sequence[Score]) -> Iterator[Table]:
     names = {metric.name for metric in spec.metrics.shown("headline")}
     headlines = [n for n in whole if n.metric in names and n.t]
     if not all(number.last for number in headlines):
-        title = f"{spec.title} at every t; in brackets the interval"
+        title = f"{spec.title} at every t"
         table = models_table(title, by_title(headlines), order, ends)
-        yield table._replace(name="models_by_t", detail=True)
+        rows = [[_without_more(cell) for cell in row] for row in table.rows]
+        yield table._replace(rows=rows, name="models_by_t", detail=True)
+
+
+def _without_more(cell: Cell | str) -> Cell | str:
+    """Return a cell without its interval, of which a wide table has no room."""
+    if isinstance(cell, str) or cell.value is None:
+        return cell
+    return cell._replace(more="")
 
 
 def by_title(numbers: Iterable[Any]) -> Columns:

@@ -131,6 +131,7 @@ def test_without_images_their_hashes_still_lead_to_the_lock(original, tmp_path):
         "words": "reproduced",
         "image_similarity": FROM_FEATURES,
         "frechet": FROM_FEATURES,
+        "kid": FROM_FEATURES,
     }
     forger = Forger(tmp_path / "score.zip")
     [name, *_] = forger.manifest["left_out"]
