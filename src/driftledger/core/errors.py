@@ -51,6 +51,10 @@ class StoreError(DriftledgerError):
     """The call store or an output folder cannot be used."""
 
 
+class EarlierFormatError(StoreError):
+    """An earlier version wrote a file in a format that this one does not read."""
+
+
 class ServiceError(DriftledgerError):
     """A remote service refuses for a reason that all calls share: the key, the model's name, the
     quota."""

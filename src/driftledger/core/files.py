@@ -37,7 +37,11 @@ from driftledger.core.canonical import (
     sha256_file,
     sha256_of,
 )
-from driftledger.core.errors import DriftledgerError, StoreError
+from driftledger.core.errors import (
+    DriftledgerError,
+    EarlierFormatError,
+    StoreError,
+)
 from driftledger.core.paths import leads_out
 from driftledger.core.strict import explain
 from driftledger.core.text import shortened
@@ -348,7 +352,7 @@ def parse_json(data: bytes, kind: type[R], where: str) -> R:
         schema = content.get("schema") if isinstance(content, dict) else None
         if kind.EARLIER and isinstance(schema, int) and schema < kind.SCHEMA:
             written = f"was written by an earlier driftledger as schema {schema}"
-            raise StoreError(f"{where} {written}; {kind.EARLIER}")
+            raise EarlierFormatError(f"{where} {written}; {kind.EARLIER}")
         return kind.model_validate(content, extra=extra)
     except ValidationError as error:
         raise StoreError(explain(error, unfit)) from None

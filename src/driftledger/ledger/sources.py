@@ -11,7 +11,12 @@ from typing import Literal, NamedTuple
 from driftledger.benchmarks.base import SCORES
 from driftledger.benchmarks.registry import benchmark
 from driftledger.core.canonical import sha256_bytes
-from driftledger.core.errors import DriftledgerError, LedgerError, first_few
+from driftledger.core.errors import (
+    DriftledgerError,
+    EarlierFormatError,
+    LedgerError,
+    first_few,
+)
 from driftledger.ledger.lineage import Lineage, Published, Run, published_in, read_runs
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.git import CommitTree
@@ -212,7 +217,9 @@ class Sources:
         for published in read_published(self.root):
             is_meant = combination in (None, published.combination)
             if is_meant and published.fingerprint not in here:
-                former = self._from_git(published)
+                former = None
+                with suppress(EarlierFormatError):  # which its own version reads
+                    former = self._from_git(published)
                 if former is not None:
                     yield former
 
@@ -232,11 +239,21 @@ class Sources:
         return None
 
     def _read(self, published: Published, tree: CommitTree) -> Run | None:
-        """Read a run, unless its scores are of others."""
+        """Read a run, unless its scores are of others.
+
+        Raises:
+            EarlierFormatError: its scores are not in the format of this version.
+        """
         selected = []
         for score in published.scores:
             selected.append((benchmark(score.benchmark), score.keys))
-        runs = read_runs(self.root, selected, [published.combination], tree)
+        try:
+            runs = read_runs(self.root, selected, [published.combination], tree)
+        except EarlierFormatError:
+            raise EarlierFormatError(
+                f"{published.combination.path} in commit {tree.commit[:12]} was scored by an "
+                "earlier driftledger; check that commit out, and use the version that wrote it"
+            ) from None
         return runs[0] if runs else None
 
     def nearest(self, text: str) -> str:
