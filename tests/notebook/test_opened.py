@@ -158,6 +158,17 @@ def test_other_settings_than_those_of_the_scores_are_refused(evaluated):
         opened.scores()
 
 
+def test_a_metric_of_a_later_version_is_left_out(evaluated):
+    [file] = evaluated.root.glob(
+        "reports/scores/regions_medium/genception/**/score.json"
+    )
+    score = json.loads(file.read_bytes())
+    score["numbers"].append({"metric": "brightness", "t": 2, "value": 0.5})
+    file.write_text(json.dumps(score), encoding="utf-8")
+    assert "gc" in set(OpenedProject(evaluated.root).scores()["metric"])
+    assert "brightness" not in set(OpenedProject(evaluated.root).scores()["metric"])
+
+
 def test_reading_loads_neither_mlflow_nor_what_components_need(finished):
     code = (
         "import sys, driftledger; p = driftledger.open('.'); p.runs; p.scores(); r = "

@@ -56,7 +56,10 @@ def what_is_lacking(project: Project, scores: Sequence[Score]) -> list[str]:
 
 
 def selected_score(project: Project, spec: Benchmark, keys: Keys) -> Score:
-    """Read one of them; errors as in :func:`selected_scores`."""
+    """Read one of them, without numbers of metrics that only a later version knows.
+
+    Errors as in :func:`selected_scores`.
+    """
     folder = project.root / spec.scores.at(keys)
     score = read_score(folder)
     settings = project.settings
@@ -67,7 +70,8 @@ def selected_score(project: Project, spec: Benchmark, keys: Keys) -> Score:
             f"the score of {spec.name} on {score.on} for {score.model} was computed with other "
             "settings than params.yaml has now; run 'dvc repro'"
         )
-    return score
+    known = [number for number in score.numbers if spec.metrics.get(number.metric)]
+    return score.model_copy(update={"numbers": known})
 
 
 def rows_reader(project: Project) -> RowsOf:

@@ -138,7 +138,7 @@ class ChainTable:
 
     @property
     def scored(self) -> int:
-        """How many chains reached their end."""
+        """The number of chains that reached their end."""
         return len(self.rows) - len(self.lost)
 
     @cached_property
@@ -149,7 +149,7 @@ class ChainTable:
 
     @property
     def counted(self) -> int:
-        """How many chains reached their end or count as the worst value."""
+        """The number of chains that reached their end or count as the worst value."""
         return self.scored + self.worst.total()
 
     def flags(self, done: str, things: str) -> list[AnyFlag]:
