@@ -17,7 +17,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from driftledger.benchmarks._questions.spec import permutation, rendered
+from driftledger.benchmarks.base.questions import permutation, rendered
 from driftledger.benchmarks.registry import question_rules, shipped_section
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError

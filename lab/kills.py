@@ -35,8 +35,8 @@ import typer
 import yaml
 from PIL import Image
 
+from driftledger.benchmarks.base.usage import CALLS, USAGE
 from driftledger.benchmarks.registry import benchmark_names
-from driftledger.benchmarks.usage import CALLS, USAGE
 from driftledger.core.files import INPUTS, write_json
 from lab.entry import new_app, run
 

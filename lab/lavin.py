@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import mean
 
-from driftledger.benchmarks._questions.parsing.reply import Parsed
-from driftledger.benchmarks._questions.parsing.yes_no import (
+from driftledger.benchmarks.base.parsing.reply import Parsed
+from driftledger.benchmarks.base.parsing.yes_no import (
     parse_yes_no,
     read_literally,
 )

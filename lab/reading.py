@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 
 import typer
 
-from driftledger.benchmarks._questions.parsing.choice import parse_choice
-from driftledger.benchmarks._questions.parsing.refusal import is_refusal
-from driftledger.benchmarks._questions.parsing.yes_no import parse_yes_no
+from driftledger.benchmarks.base.parsing.choice import parse_choice
+from driftledger.benchmarks.base.parsing.refusal import is_refusal
+from driftledger.benchmarks.base.parsing.yes_no import parse_yes_no
 from lab.entry import new_app, run
 
 CASES = Path("tests/cases/reading")

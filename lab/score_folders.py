@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from driftledger.benchmarks import scoring
+from driftledger.benchmarks.base import scoring
 from driftledger.benchmarks.registry import benchmark
 from driftledger.collect.features import FeatureStore
 from driftledger.project.project import Project

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from driftledger.benchmarks._questions.spec import rendered
+from driftledger.benchmarks.base.questions import rendered
 from driftledger_demo.datasets.arrangements.grammar import (
     GROUNDS,
     INKS,

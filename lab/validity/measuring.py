@@ -9,10 +9,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
-from driftledger.benchmarks._chains.records import ChainRequest
-from driftledger.benchmarks.collecting import Collecting, write_collected
+from driftledger.benchmarks.base.chains.records import ChainRequest
+from driftledger.benchmarks.base.collecting import Collecting, write_collected
+from driftledger.benchmarks.base.scoring import Scoring
 from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.scoring import Scoring
 from driftledger.collect.features import encode_media, encode_texts
 from driftledger.collect.run import Collector
 from driftledger.collect.store import CallStore

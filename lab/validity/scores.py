@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftledger.benchmarks.base import Benchmark
+from driftledger.benchmarks.base.benchmark import Benchmark
 from driftledger.benchmarks.registry import benchmark, benchmarks
 from driftledger.core.errors import StoreError
 from driftledger.core.files import read_json, read_jsonl

@@ -18,8 +18,8 @@ from mlflow.entities import AssessmentError, AssessmentSource, Feedback
 from mlflow.genai.scorers import Scorer
 from pydantic import Field, PrivateAttr
 
+from driftledger.benchmarks.base.scoring import PERCENT
 from driftledger.benchmarks.registry import FIRST
-from driftledger.benchmarks.scoring import PERCENT
 from driftledger.collect.batches import Workers
 from driftledger.collect.call import Draw, Steps
 from driftledger.collect.features import FeatureStore, encode_media, encode_texts

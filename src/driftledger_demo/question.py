@@ -3,7 +3,7 @@
 import re
 from typing import Literal, NamedTuple
 
-from driftledger.benchmarks._questions.parsing.refusal import is_refusal
+from driftledger.benchmarks.base.parsing.refusal import is_refusal
 from driftledger.core.types import Conversation
 
 CANNOT = "I cannot determine this from the image."

@@ -40,10 +40,10 @@ STABLE = {
     "driftledger.data.build": "build build_questions",
     "driftledger.data.datasets.base": "DatasetProvider SourceItem",
     "driftledger.data.question_sets.base": "QuestionProvider SourceQuestion",
-    "driftledger.benchmarks.base": "Benchmark Metric Rule Input",
-    "driftledger.benchmarks.one_call": "OneCallPerSample",
+    "driftledger.benchmarks.base.benchmark": "Benchmark Metric Rule Input",
+    "driftledger.benchmarks.base.one_call": "OneCallPerSample",
     "driftledger.benchmarks.registry": "question_rules",
-    "driftledger.benchmarks.settings": "Section",
+    "driftledger.benchmarks.base.settings": "Section",
     "driftledger.metrics": "drift frechet retrieval self_awareness yes_no "
     "structural ranks correlation ratings changes paired intervals sequential",
 }

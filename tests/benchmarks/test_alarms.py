@@ -2,9 +2,9 @@
 
 import pytest
 
-from driftledger.benchmarks.records import CollectedRecord, RecordedResult
+from driftledger.benchmarks.base.records import CollectedRecord, RecordedResult
 from driftledger.core.types import Outcome
-from tests.benchmarks._questions.asking import MME, Says, exam
+from tests.benchmarks.base.questions.asking import MME, Says, exam
 from tests.support.records import facts
 
 LACKS = "I don't see an image attached."

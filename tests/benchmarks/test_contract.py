@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from driftledger.benchmarks.base import DATASET, QUESTION_SET
-from driftledger.benchmarks.records import RECORDS, CollectedRecord, stream_records
+from driftledger.benchmarks.base.benchmark import DATASET, QUESTION_SET
+from driftledger.benchmarks.base.records import RECORDS, CollectedRecord, stream_records
+from driftledger.benchmarks.base.settings import Section
+from driftledger.benchmarks.base.traces import values_of, worth_showing
 from driftledger.benchmarks.registry import benchmark, benchmarks, find_score
-from driftledger.benchmarks.settings import Section
-from driftledger.benchmarks.traces import values_of, worth_showing
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import canonical_json
 from driftledger.core.errors import StoreError

@@ -2,8 +2,8 @@
 
 import json
 
-from driftledger.benchmarks.records import RECORDS
-from driftledger.benchmarks.usage import CALLS, USAGE, ScoreUsage, usage_behind
+from driftledger.benchmarks.base.records import RECORDS
+from driftledger.benchmarks.base.usage import CALLS, USAGE, ScoreUsage, usage_behind
 from driftledger.core.files import read_json
 from tests.support.cases import cases, each_case
 

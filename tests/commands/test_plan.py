@@ -16,8 +16,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from driftledger.benchmarks.base.usage import usage_behind
 from driftledger.benchmarks.registry import benchmark_names
-from driftledger.benchmarks.usage import usage_behind
 from driftledger.collect.call import Batch, walk
 from driftledger.collect.store import CallStore
 from driftledger.commands import run as running

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image, ImageDraw
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from driftledger.benchmarks._questions.parsing.refusal import is_refusal
+from driftledger.benchmarks.base.parsing.refusal import is_refusal
 from driftledger.components.base import Component
 from driftledger.components.contract import check_component
 from driftledger.core import code_digest

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from driftledger.benchmarks.records import CollectedCard
+from driftledger.benchmarks.base.records import CollectedCard
 from driftledger.core.errors import LedgerError, StoreError
 from driftledger.core.files import Record, parse_json
 from driftledger.data.records import DatasetCard, QuestionEntry, SampleEntry

@@ -17,7 +17,7 @@ MAY_READ = {
     "core/databases.py": 1,  # a database that is a regular file
     "core/media.py": 3,  # Pillow and wave, of bytes or of a file that open_regular has opened
     "core/code_digest.py": 1,  # a module, which Python has imported
-    "benchmarks/_questions/parsing/text.py": 1,  # a file of the package
+    "benchmarks/base/parsing/text.py": 1,  # a file of the package
     "benchmarks/registry.py": 1,  # a file of the package
     "project/catalogue.py": 1,  # a file of the package
     "project/presets.py": 2,  # files of the package, and settings that are read after read_yaml

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from driftledger.benchmarks.records import RECORDS
+from driftledger.benchmarks.base.records import RECORDS
 from driftledger.benchmarks.registry import benchmark
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import sha256_of

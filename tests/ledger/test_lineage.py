@@ -5,7 +5,7 @@ import shutil
 import pytest
 import yaml
 
-from driftledger.benchmarks.records import RECORDS
+from driftledger.benchmarks.base.records import RECORDS
 from driftledger.benchmarks.registry import benchmark
 from driftledger.commands.audit import audit
 from driftledger.core.canonical import sha256_file

@@ -12,9 +12,9 @@ import pytest
 from PIL import Image
 
 from driftledger import __version__
-from driftledger.benchmarks.records import results_of, stream_records
+from driftledger.benchmarks.base.records import results_of, stream_records
+from driftledger.benchmarks.base.usage import CALLS, USAGE, CallUsage, usage_behind
 from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.usage import CALLS, USAGE, CallUsage, usage_behind
 from driftledger.collect.call import Draw
 from driftledger.commands.verify import Verified, verify
 from driftledger.components.base import Component

@@ -18,7 +18,7 @@ import pytest
 from PIL import Image
 
 import driftledger
-from driftledger.benchmarks.traces import Shot, Step, Trace
+from driftledger.benchmarks.base.traces import Shot, Step, Trace
 from driftledger.commands.evaluate import evaluate
 from driftledger.components.base import Model
 from driftledger.core.errors import (

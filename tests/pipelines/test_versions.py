@@ -16,7 +16,7 @@ from pathlib import Path
 
 import yaml
 
-from driftledger.benchmarks.records import CARD, RECORDS
+from driftledger.benchmarks.base.records import CARD, RECORDS
 from driftledger.commands import stages
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.files import INPUTS

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 import pytest
 import yaml
 
-from driftledger.benchmarks.records import CollectedRecord
+from driftledger.benchmarks.base.records import CollectedRecord
 from driftledger.benchmarks.registry import benchmark
 from driftledger.core.errors import ConfigError
 from driftledger.core.files import write_folder, write_jsonl

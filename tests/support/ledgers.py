@@ -8,17 +8,17 @@ from typing import Any
 
 from PIL import Image
 
-from driftledger.benchmarks.base import Stage
-from driftledger.benchmarks.records import (
+from driftledger.benchmarks.base.benchmark import Stage
+from driftledger.benchmarks.base.records import (
     CARD,
     RECORDS,
     CollectedCard,
     CollectedRecord,
     RecordedResult,
 )
+from driftledger.benchmarks.base.scoring import Scored, write_score
+from driftledger.benchmarks.base.usage import RoleUsage, ScoreUsage
 from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.scoring import Scored, write_score
-from driftledger.benchmarks.usage import RoleUsage, ScoreUsage
 from driftledger.components.base import ComponentCard
 from driftledger.core.files import write_json, write_jsonl
 from driftledger.core.media import png_bytes

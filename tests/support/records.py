@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from driftledger.benchmarks.records import (
+from driftledger.benchmarks.base.records import (
     RECORDS,
     CallFacts,
     CollectedRecord,

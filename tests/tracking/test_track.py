@@ -17,7 +17,7 @@ import pytest
 from mlflow import MlflowClient
 from PIL import Image
 
-from driftledger.benchmarks.traces import Step, Trace
+from driftledger.benchmarks.base.traces import Step, Trace
 from driftledger.core.errors import DriftledgerError
 from driftledger.core.types import Outcome
 from driftledger.ledger.objects.files import Workspace

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from driftledger.benchmarks.base import Rule
-from driftledger.benchmarks.one_call import OneCallPerSample
-from driftledger.benchmarks.settings import Section
+from driftledger.benchmarks.base.benchmark import Rule
+from driftledger.benchmarks.base.one_call import OneCallPerSample
+from driftledger.benchmarks.base.settings import Section
 from driftledger.core.types import Sample
 from driftledger.scoring.means import mean_over_samples
 from driftledger.scoring.metric import Input, Metric, MetricTable

@@ -14,7 +14,7 @@ from driftledger.core.files import load_yaml
 from driftledger.core.registry import installed
 
 if TYPE_CHECKING:
-    from driftledger.benchmarks.base import Benchmark
+    from driftledger.benchmarks.base.benchmark import Benchmark
     from driftledger.data.question_sets.base import QuestionProvider, QuestionRules
 
 BENCHMARKS = {

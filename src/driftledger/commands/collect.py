@@ -12,9 +12,13 @@ from functools import partial
 from pathlib import Path
 from threading import Lock
 
-from driftledger.benchmarks.base import RECORDS_OF, Benchmark
-from driftledger.benchmarks.collecting import Collecting, FailedCalls, write_collected
-from driftledger.benchmarks.records import (
+from driftledger.benchmarks.base.benchmark import RECORDS_OF, Benchmark
+from driftledger.benchmarks.base.collecting import (
+    Collecting,
+    FailedCalls,
+    write_collected,
+)
+from driftledger.benchmarks.base.records import (
     CARD,
     CollectedCard,
     CollectedRecord,
@@ -22,7 +26,7 @@ from driftledger.benchmarks.records import (
     results_of,
     stream_records,
 )
-from driftledger.benchmarks.usage import CallUsage, read_calls
+from driftledger.benchmarks.base.usage import CallUsage, read_calls
 from driftledger.collect.call import walk
 from driftledger.collect.progress import COUNTS, Progress
 from driftledger.collect.run import Collector

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
-from driftledger.benchmarks.records import stream_records
+from driftledger.benchmarks.base.records import stream_records
 from driftledger.collect.call import Call, Planned, walk
 from driftledger.commands.collect import tasks_of
 from driftledger.core.errors import StoreError

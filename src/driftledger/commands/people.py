@@ -29,7 +29,7 @@ def descriptions(
 ) -> None:
     """Write the sheet in which people describe images, as a row in every table; what they wrote
     stays."""
-    from driftledger.benchmarks.base import DATASET
+    from driftledger.benchmarks.base.benchmark import DATASET
     from driftledger.benchmarks.genception.human import write_human_sheet
     from driftledger.benchmarks.registry import benchmark
     from driftledger.data.build import build

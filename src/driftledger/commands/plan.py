@@ -12,8 +12,8 @@ from typing import Any
 from filelock import Timeout
 from rich.table import Table
 
-from driftledger.benchmarks.collecting import Collecting
-from driftledger.benchmarks.records import results_of, stream_records
+from driftledger.benchmarks.base.collecting import Collecting
+from driftledger.benchmarks.base.records import results_of, stream_records
 from driftledger.collect.call import NotStoredError
 from driftledger.collect.plan import Plan, PlannedCalls
 from driftledger.collect.store import CallStore

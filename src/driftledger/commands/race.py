@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from driftledger.benchmarks.base import Benchmark
+from driftledger.benchmarks.base.benchmark import Benchmark
 from driftledger.benchmarks.registry import benchmark, benchmark_names
 from driftledger.collect.features import release_all
 from driftledger.commands.collect import collect, restore, tasks_of

@@ -8,7 +8,13 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
-from driftledger.benchmarks.base import DATASET, QUESTION_SET, SCORES, Benchmark, Stage
+from driftledger.benchmarks.base.benchmark import (
+    DATASET,
+    QUESTION_SET,
+    SCORES,
+    Benchmark,
+    Stage,
+)
 from driftledger.benchmarks.registry import question_rules
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import (
@@ -115,8 +121,8 @@ def score(
         ConfigError: the model is not selected.
         DriftledgerError: some scores could not be computed; it has the class of the first reason.
     """
-    from driftledger.benchmarks.scoring import write_score
-    from driftledger.benchmarks.usage import usage_behind
+    from driftledger.benchmarks.base.scoring import write_score
+    from driftledger.benchmarks.base.usage import usage_behind
     from driftledger.project.resolve import inputs_of
 
     if model not in project.settings.run.models:

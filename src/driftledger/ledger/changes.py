@@ -12,7 +12,7 @@ from typing import TypeAlias, cast
 
 import numpy as np
 
-from driftledger.benchmarks.records import RECORDS, CollectedRecord, RecordedResult
+from driftledger.benchmarks.base.records import RECORDS, CollectedRecord, RecordedResult
 from driftledger.collect.features import encode_texts
 from driftledger.components.base import Component, ComponentCard, Encoder
 from driftledger.core.errors import DriftledgerError, LedgerError

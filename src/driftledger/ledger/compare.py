@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from driftledger.benchmarks.base import UNREAD_COUNTS, Benchmark, Rule
+from driftledger.benchmarks.base.benchmark import UNREAD_COUNTS, Benchmark, Rule
 from driftledger.core.errors import LedgerError, StoreError, first_few
 from driftledger.core.files import read_jsonl
 from driftledger.core.text import changes, shown_apart

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from driftledger.benchmarks.records import CollectedCard, CollectedRecord
+from driftledger.benchmarks.base.records import CollectedCard, CollectedRecord
 from driftledger.core.canonical import Json, sha256_bytes, sha256_file
 from driftledger.core.errors import DataError
 from driftledger.core.files import Record, parse_json, read_json, read_regular

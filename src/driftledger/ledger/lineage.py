@@ -7,9 +7,9 @@ from pathlib import Path
 
 from pydantic import Field
 
-from driftledger.benchmarks.base import Benchmark, Selected, Stage
+from driftledger.benchmarks.base.benchmark import Benchmark, Selected, Stage
+from driftledger.benchmarks.base.usage import USAGE, parse_score
 from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.usage import USAGE, parse_score
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import LedgerError, StoreError

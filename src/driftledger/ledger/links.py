@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from driftledger.benchmarks.records import CARD, RECORDS
-from driftledger.benchmarks.usage import CALLS
+from driftledger.benchmarks.base.records import CARD, RECORDS
+from driftledger.benchmarks.base.usage import CALLS
 from driftledger.core.canonical import canonical_json, sha256_of
 from driftledger.ledger.bundles.reading import (
     DIR,

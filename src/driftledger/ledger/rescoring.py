@@ -14,18 +14,18 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple, TypeVar, cast
 
 from driftledger import __version__
-from driftledger.benchmarks.base import Benchmark
-from driftledger.benchmarks.collecting import Collecting, Replay
-from driftledger.benchmarks.records import (
+from driftledger.benchmarks.base.benchmark import Benchmark
+from driftledger.benchmarks.base.collecting import Collecting, Replay
+from driftledger.benchmarks.base.records import (
     CARD,
     CollectedCard,
     CollectedRecord,
     Folders,
     stream_records,
 )
-from driftledger.benchmarks.scoring import Scored, Scoring
-from driftledger.benchmarks.settings import recorded
-from driftledger.benchmarks.usage import USAGE, usage_behind
+from driftledger.benchmarks.base.scoring import Scored, Scoring
+from driftledger.benchmarks.base.settings import recorded
+from driftledger.benchmarks.base.usage import USAGE, usage_behind
 from driftledger.collect.features import FeatureStore
 from driftledger.components.base import Component, ComponentCard, Encoder
 from driftledger.core.canonical import Json, canonical_json

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, StringConstraints
 
-from driftledger.benchmarks.descriptions import Description
+from driftledger.benchmarks.base.descriptions import Description
 from driftledger.components.base import Component, Encoder, Generator, Model
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.files import load_json, load_yaml, read_regular

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 from platformdirs import user_cache_path
 
-from driftledger.benchmarks.base import Benchmark, Selected, Stage
-from driftledger.benchmarks.collecting import Collecting
-from driftledger.benchmarks.descriptions import check_prefix
+from driftledger.benchmarks.base.benchmark import Benchmark, Selected, Stage
+from driftledger.benchmarks.base.collecting import Collecting
+from driftledger.benchmarks.base.descriptions import check_prefix
+from driftledger.benchmarks.base.scoring import Scoring
 from driftledger.benchmarks.registry import benchmarks
-from driftledger.benchmarks.scoring import Scoring
 from driftledger.collect.features import FeatureStore
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Component, Model

@@ -16,15 +16,15 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, PrivateAttr, ValidationError, create_model
 from ruamel.yaml import YAML
 
-from driftledger.benchmarks.base import DATASET, Benchmark, Stage
-from driftledger.benchmarks.descriptions import Description
+from driftledger.benchmarks.base.benchmark import DATASET, Benchmark, Stage
+from driftledger.benchmarks.base.descriptions import Description
+from driftledger.benchmarks.base.settings import EntryOf, NeededFor, OfSelected, Section
 from driftledger.benchmarks.registry import (
     benchmark,
     benchmark_names,
     question_rules,
     shipped_section,
 )
-from driftledger.benchmarks.settings import EntryOf, NeededFor, OfSelected, Section
 from driftledger.components.base import Encoder, Model
 from driftledger.core.errors import ConfigError, UntrustedCodeError, unknown_name
 from driftledger.core.files import LARGEST_YAML, load_yaml, read_regular, reading

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from functools import cache
 
-from driftledger.benchmarks.base import Benchmark
+from driftledger.benchmarks.base.benchmark import Benchmark
+from driftledger.benchmarks.base.usage import read_score
 from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.usage import read_score
 from driftledger.core.errors import StoreError
 from driftledger.core.files import read_jsonl
 from driftledger.core.paths import Keys

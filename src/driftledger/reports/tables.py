@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from driftledger.benchmarks.base import Benchmark
+from driftledger.benchmarks.base.benchmark import Benchmark
 from driftledger.benchmarks.registry import benchmark
 from driftledger.core.grouping import grouped
 from driftledger.reports.tests import metric_of

@@ -9,8 +9,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal
 
-from driftledger.benchmarks._chains.spec import ChainBenchmark
-from driftledger.benchmarks.traces import Shot, Shown, Step, Trace, worth_showing
+from driftledger.benchmarks.base.chains.spec import ChainBenchmark
+from driftledger.benchmarks.base.traces import Shot, Shown, Step, Trace, worth_showing
 from driftledger.core.canonical import Json
 from driftledger.core.errors import LedgerError
 from driftledger.core.media import MEDIA, kind_of

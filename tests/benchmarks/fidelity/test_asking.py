@@ -1,7 +1,7 @@
 """Which samples fidelity asks about, and how."""
 
-from driftledger.benchmarks.collecting import Collecting
-from driftledger.benchmarks.descriptions import Description
+from driftledger.benchmarks.base.collecting import Collecting
+from driftledger.benchmarks.base.descriptions import Description
 from driftledger.benchmarks.fidelity.spec import FidelityBenchmark, FidelitySettings
 from driftledger.core.types import Sample
 from driftledger.data.records import read_samples

@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from driftledger.benchmarks.base.records import RECORDS
 from driftledger.benchmarks.fidelity.ratings import (
     RUBRIC,
     Rated,
@@ -20,7 +21,6 @@ from driftledger.benchmarks.fidelity.ratings import (
     to_rate,
     write_sheet,
 )
-from driftledger.benchmarks.records import RECORDS
 from driftledger.core.errors import ConfigError
 from driftledger.core.files import write_jsonl
 from tests.support.ledgers import iteration

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from driftledger.benchmarks.collecting import Collecting, write_collected
+from driftledger.benchmarks.base.collecting import Collecting, write_collected
+from driftledger.benchmarks.base.records import stream_records
 from driftledger.benchmarks.genception.human import write_human_sheet
 from driftledger.benchmarks.genception.spec import GenCeption, GenCeptionSettings
-from driftledger.benchmarks.records import stream_records
 from driftledger.collect.run import Collector
 from driftledger.collect.store import CallStore
 from driftledger.commands.collect import ask, refuse_failures

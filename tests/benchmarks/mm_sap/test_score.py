@@ -6,7 +6,7 @@ import pytest
 
 from driftledger.core.types import Outcome
 from driftledger.data.records import read_questions
-from tests.benchmarks._questions.asking import OPTIONS, SAP, Says, exam, sap
+from tests.benchmarks.base.questions.asking import OPTIONS, SAP, Says, exam, sap
 from tests.support.cases import CASES
 from tests.support.tables import tables_of
 

@@ -6,6 +6,7 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
+from driftledger.benchmarks.base.records import CollectedRecord
 from driftledger.benchmarks.mm_vet.spec import (
     CALIBRATION,
     MMVet,
@@ -13,7 +14,6 @@ from driftledger.benchmarks.mm_vet.spec import (
     graded_prompt,
     judge_flags,
 )
-from driftledger.benchmarks.records import CollectedRecord
 from driftledger.collect.call import NotStoredError
 from driftledger.collect.plan import Plan
 from driftledger.collect.store import CallStore
@@ -23,7 +23,7 @@ from driftledger.core.errors import CoverageError
 from driftledger.core.types import Conversation, Outcome, Result
 from driftledger.data.records import read_questions
 from driftledger.metrics.intervals import share_interval
-from tests.benchmarks._questions.asking import (
+from tests.benchmarks.base.questions.asking import (
     SECTIONS,
     VET,
     Grades,

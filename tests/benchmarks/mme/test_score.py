@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from driftledger.benchmarks._questions.parsing.yes_no import (
+from driftledger.benchmarks.base.parsing.yes_no import (
     parse_yes_no,
     read_literally,
 )
@@ -18,7 +18,7 @@ from driftledger.core.types import Result
 from driftledger.data.records import QuestionSetCard
 from driftledger.scoring.means import numbers
 from driftledger.scoring.metric import Value
-from tests.benchmarks._questions.asking import MME, Says, exam
+from tests.benchmarks.base.questions.asking import MME, Says, exam
 from tests.support.cases import CASES, each_case
 
 

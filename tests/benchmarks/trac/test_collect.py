@@ -4,16 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from driftledger.benchmarks.collecting import (
+from driftledger.benchmarks.base.collecting import (
     Collecting,
     write_collected,
 )
-from driftledger.benchmarks.descriptions import (
+from driftledger.benchmarks.base.descriptions import (
     Demonstrations,
     Description,
     check_prefix,
 )
-from driftledger.benchmarks.records import (
+from driftledger.benchmarks.base.records import (
     CARD,
     CollectedCard,
     stream_records,

@@ -6,8 +6,8 @@ import shutil
 import pytest
 from PIL import Image
 
-from driftledger.benchmarks.records import CollectedRecord
-from driftledger.benchmarks.usage import USAGE, ScoreUsage
+from driftledger.benchmarks.base.records import CollectedRecord
+from driftledger.benchmarks.base.usage import USAGE, ScoreUsage
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.data.records import read_samples
 from driftledger.scoring.score import Score

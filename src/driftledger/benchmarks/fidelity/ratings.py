@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from driftledger.benchmarks.records import Folders, stream_records
+from driftledger.benchmarks.base.records import Folders, stream_records
 from driftledger.core.canonical import Json, sha256_of
 from driftledger.core.errors import ConfigError
 from driftledger.core.files import write_bytes

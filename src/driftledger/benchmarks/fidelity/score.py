@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping
 from functools import partial
 
-from driftledger.benchmarks._chains.distances import (
+from driftledger.benchmarks.base.chains.distances import (
     DISTANCES,
     compare,
     numbers_of,
 )
-from driftledger.benchmarks._chains.scoring import (
+from driftledger.benchmarks.base.chains.scoring import (
     ChainTable,
     cut_texts,
     rows_of,
@@ -16,14 +16,14 @@ from driftledger.benchmarks._chains.scoring import (
     values_at,
     words,
 )
-from driftledger.benchmarks._chains.spec import ChainBenchmark
+from driftledger.benchmarks.base.chains.spec import ChainBenchmark
+from driftledger.benchmarks.base.scoring import PERCENT, Scored, Scoring
 from driftledger.benchmarks.fidelity.ratings import (
     Rated,
     details_of,
     ratings_of,
     read_ratings,
 )
-from driftledger.benchmarks.scoring import PERCENT, Scored, Scoring
 from driftledger.collect.features import encode_media, encode_texts, read_texts
 from driftledger.components.base import Encoder
 from driftledger.core.media import Kind

@@ -11,13 +11,18 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from driftledger.benchmarks._chains.distances import (
+from driftledger.benchmarks.base.benchmark import (
+    PaperTables,
+    Rule,
+    score_stage,
+)
+from driftledger.benchmarks.base.chains.distances import (
     DISTANCES,
     Distance,
     mean_of_distances,
 )
-from driftledger.benchmarks._chains.records import ChainRequest
-from driftledger.benchmarks._chains.spec import (
+from driftledger.benchmarks.base.chains.records import ChainRequest
+from driftledger.benchmarks.base.chains.spec import (
     ANOTHER_DESCRIPTION,
     BEGUN,
     KEYS,
@@ -27,24 +32,19 @@ from driftledger.benchmarks._chains.spec import (
     ChainBenchmark,
     chain_stage,
 )
-from driftledger.benchmarks.base import (
-    PaperTables,
-    Rule,
-    score_stage,
-)
-from driftledger.benchmarks.collecting import Collecting
-from driftledger.benchmarks.descriptions import Description, filled
-from driftledger.benchmarks.fidelity.ratings import RUBRIC
-from driftledger.benchmarks.scoring import (
+from driftledger.benchmarks.base.collecting import Collecting
+from driftledger.benchmarks.base.descriptions import Description, filled
+from driftledger.benchmarks.base.scoring import (
     Scored,
     Scoring,
 )
-from driftledger.benchmarks.settings import (
+from driftledger.benchmarks.base.settings import (
     DrawingPrompt,
     EntryOf,
     NeededFor,
     RepeatedSection,
 )
+from driftledger.benchmarks.fidelity.ratings import RUBRIC
 from driftledger.core.strict import Name, is_none
 from driftledger.core.types import Sample
 from driftledger.scoring.means import mean_over_samples

@@ -4,9 +4,9 @@ of the model."""
 from itertools import chain
 from typing import cast
 
-from driftledger.benchmarks._chains.records import ChainRequest
-from driftledger.benchmarks._chains.spec import ChainBenchmark
-from driftledger.benchmarks.collecting import Collecting
+from driftledger.benchmarks.base.chains.records import ChainRequest
+from driftledger.benchmarks.base.chains.spec import ChainBenchmark
+from driftledger.benchmarks.base.collecting import Collecting
 from driftledger.collect.call import Ask, Call, Draw, walk
 from driftledger.collect.store import CallStore
 from driftledger.components.human import Human, Pending, write_sheet

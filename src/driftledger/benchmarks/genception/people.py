@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from itertools import chain
 
-from driftledger.benchmarks.base import Benchmark
+from driftledger.benchmarks.base.benchmark import Benchmark
 from driftledger.scoring.number import Place
 from driftledger.scoring.score import Score, Scores
 from driftledger.scoring.table import NOTHING, Cell, Cells, Table, number_cell

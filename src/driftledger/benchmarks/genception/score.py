@@ -6,13 +6,13 @@ from functools import partial
 
 import numpy as np
 
-from driftledger.benchmarks._chains.distances import (
+from driftledger.benchmarks.base.chains.distances import (
     DISTANCES,
     compare,
     numbers_of,
     whole,
 )
-from driftledger.benchmarks._chains.scoring import (
+from driftledger.benchmarks.base.chains.scoring import (
     ChainTable,
     Encode,
     cut_texts,
@@ -21,8 +21,8 @@ from driftledger.benchmarks._chains.scoring import (
     values_over_t,
     words,
 )
-from driftledger.benchmarks._chains.spec import ChainBenchmark
-from driftledger.benchmarks.scoring import Scored, Scoring
+from driftledger.benchmarks.base.chains.spec import ChainBenchmark
+from driftledger.benchmarks.base.scoring import Scored, Scoring
 from driftledger.collect.features import encode_media, encode_texts, read_texts
 from driftledger.components.base import Encoder
 from driftledger.core.grouping import grouped

@@ -10,14 +10,18 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from driftledger.benchmarks._chains.distances import (
+from driftledger.benchmarks.base.benchmark import (
+    Rule,
+    score_stage,
+)
+from driftledger.benchmarks.base.chains.distances import (
     DISTANCES,
     Distance,
     mean_of_distances,
     whole,
 )
-from driftledger.benchmarks._chains.records import ChainRequest
-from driftledger.benchmarks._chains.spec import (
+from driftledger.benchmarks.base.chains.records import ChainRequest
+from driftledger.benchmarks.base.chains.spec import (
     ANOTHER_DESCRIPTION,
     EVERYWHERE,
     KEYS,
@@ -28,18 +32,14 @@ from driftledger.benchmarks._chains.spec import (
     ChainBenchmark,
     chain_stage,
 )
-from driftledger.benchmarks.base import (
-    Rule,
-    score_stage,
-)
-from driftledger.benchmarks.collecting import Collecting
-from driftledger.benchmarks.genception.people import people
-from driftledger.benchmarks.scoring import Scored, Scoring
-from driftledger.benchmarks.settings import (
+from driftledger.benchmarks.base.collecting import Collecting
+from driftledger.benchmarks.base.scoring import Scored, Scoring
+from driftledger.benchmarks.base.settings import (
     DrawingPrompt,
     EntryOf,
     RepeatedSection,
 )
+from driftledger.benchmarks.genception.people import people
 from driftledger.core.canonical import Json
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.media import ANY_MEDIUM

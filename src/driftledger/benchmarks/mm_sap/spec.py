@@ -11,9 +11,10 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from driftledger.benchmarks._questions.parsing import choice
-from driftledger.benchmarks._questions.parsing.reply import Parsed
-from driftledger.benchmarks._questions.spec import (
+from driftledger.benchmarks.base.benchmark import PaperTables, Rule, Scatter
+from driftledger.benchmarks.base.parsing import choice
+from driftledger.benchmarks.base.parsing.reply import Parsed
+from driftledger.benchmarks.base.questions import (
     READ,
     QuestionBenchmark,
     QuestionSection,
@@ -23,10 +24,9 @@ from driftledger.benchmarks._questions.spec import (
     refusals,
     row_of,
 )
-from driftledger.benchmarks.base import PaperTables, Rule, Scatter
-from driftledger.benchmarks.records import CollectedRecord
-from driftledger.benchmarks.scoring import PERCENT, Scored, Scoring
-from driftledger.benchmarks.settings import holding
+from driftledger.benchmarks.base.records import CollectedRecord
+from driftledger.benchmarks.base.scoring import PERCENT, Scored, Scoring
+from driftledger.benchmarks.base.settings import holding
 from driftledger.core.errors import CoverageError, unknown_name
 from driftledger.core.grouping import grouped
 from driftledger.core.types import Outcome

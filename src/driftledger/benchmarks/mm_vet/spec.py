@@ -21,10 +21,15 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import Field
 
-from driftledger.benchmarks._questions.parsing import grade
-from driftledger.benchmarks._questions.parsing.grade import parse_grade, strict_grade
-from driftledger.benchmarks._questions.parsing.reply import Parsed
-from driftledger.benchmarks._questions.spec import (
+from driftledger.benchmarks.base.benchmark import (
+    PaperTables,
+    Rule,
+)
+from driftledger.benchmarks.base.collecting import Collecting
+from driftledger.benchmarks.base.parsing import grade
+from driftledger.benchmarks.base.parsing.grade import parse_grade, strict_grade
+from driftledger.benchmarks.base.parsing.reply import Parsed
+from driftledger.benchmarks.base.questions import (
     ANOTHER_PROMPT,
     READ,
     QuestionBenchmark,
@@ -36,14 +41,9 @@ from driftledger.benchmarks._questions.spec import (
     row_of,
     worths,
 )
-from driftledger.benchmarks.base import (
-    PaperTables,
-    Rule,
-)
-from driftledger.benchmarks.collecting import Collecting
-from driftledger.benchmarks.records import CollectedRecord, RecordedResult, Records
-from driftledger.benchmarks.scoring import PERCENT, Scored, Scoring
-from driftledger.benchmarks.settings import holding
+from driftledger.benchmarks.base.records import CollectedRecord, RecordedResult, Records
+from driftledger.benchmarks.base.scoring import PERCENT, Scored, Scoring
+from driftledger.benchmarks.base.settings import holding
 from driftledger.collect.call import Ask, Planned, Steps
 from driftledger.components.base import Component, longest_reply
 from driftledger.core.canonical import Json

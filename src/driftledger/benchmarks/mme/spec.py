@@ -8,9 +8,10 @@ from functools import partial
 from math import inf
 from typing import Any, ClassVar, Literal
 
-from driftledger.benchmarks._questions.parsing import yes_no as parsing
-from driftledger.benchmarks._questions.parsing.reply import Parsed
-from driftledger.benchmarks._questions.spec import (
+from driftledger.benchmarks.base.benchmark import PaperTables
+from driftledger.benchmarks.base.parsing import yes_no as parsing
+from driftledger.benchmarks.base.parsing.reply import Parsed
+from driftledger.benchmarks.base.questions import (
     READ,
     QuestionBenchmark,
     QuestionSection,
@@ -20,9 +21,8 @@ from driftledger.benchmarks._questions.spec import (
     row_of,
     worths,
 )
-from driftledger.benchmarks.base import PaperTables
-from driftledger.benchmarks.records import CollectedRecord
-from driftledger.benchmarks.scoring import PERCENT, Scored, Scoring
+from driftledger.benchmarks.base.records import CollectedRecord
+from driftledger.benchmarks.base.scoring import PERCENT, Scored, Scoring
 from driftledger.core.errors import first_few
 from driftledger.core.grouping import grouped
 from driftledger.core.types import Outcome

@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, count, product
 from typing import cast
 
-from driftledger.benchmarks.collecting import Collecting
-from driftledger.benchmarks.one_call import answered
-from driftledger.benchmarks.records import Records
+from driftledger.benchmarks.base.collecting import Collecting
+from driftledger.benchmarks.base.one_call import answered
+from driftledger.benchmarks.base.records import Records
 from driftledger.benchmarks.trac.protocol import Condition, TracProtocol
 from driftledger.collect.call import Ask, Planned, RunSteps
 from driftledger.collect.features import encode_media, encode_texts

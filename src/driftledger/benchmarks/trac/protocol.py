@@ -5,7 +5,7 @@ from typing import NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from driftledger.benchmarks.records import CollectedRecord
+from driftledger.benchmarks.base.records import CollectedRecord
 from driftledger.scoring.score import Score
 
 EXAMPLES = ("example_encoder", "example_model")

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftledger.benchmarks.scoring import (
+from driftledger.benchmarks.base.scoring import (
     PERCENT,
     Scored,
     Scoring,

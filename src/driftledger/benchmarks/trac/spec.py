@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Annotated, Any, ClassVar
 
-from driftledger.benchmarks.base import (
+from driftledger.benchmarks.base.benchmark import (
     DATASET,
     RECORDS_OF,
     Benchmark,
@@ -19,11 +19,12 @@ from driftledger.benchmarks.base import (
     over_t,
     score_stage,
 )
-from driftledger.benchmarks.collecting import Collecting
-from driftledger.benchmarks.descriptions import Description, filled
-from driftledger.benchmarks.records import Folders, Records
-from driftledger.benchmarks.scoring import PERCENT, Scored, Scoring
-from driftledger.benchmarks.settings import OfSelected, Section
+from driftledger.benchmarks.base.collecting import Collecting
+from driftledger.benchmarks.base.descriptions import Description, filled
+from driftledger.benchmarks.base.records import Folders, Records
+from driftledger.benchmarks.base.scoring import PERCENT, Scored, Scoring
+from driftledger.benchmarks.base.settings import OfSelected, Section
+from driftledger.benchmarks.base.traces import Trace
 from driftledger.benchmarks.trac.collect import collect_descriptions
 from driftledger.benchmarks.trac.protocol import EXAMPLES, TracProtocol, protocol_of
 from driftledger.benchmarks.trac.score import score_descriptions
@@ -33,7 +34,6 @@ from driftledger.benchmarks.trac.tables import (
     top1_by_length,
 )
 from driftledger.benchmarks.trac.traces import traces_of
-from driftledger.benchmarks.traces import Trace
 from driftledger.collect.call import RunSteps
 from driftledger.core.canonical import Json
 from driftledger.core.errors import DataError

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from driftledger.benchmarks.base import Benchmark
-from driftledger.benchmarks.records import Folders, stream_records
+from driftledger.benchmarks.base.benchmark import Benchmark
+from driftledger.benchmarks.base.records import Folders, stream_records
+from driftledger.benchmarks.base.traces import Shown, Step, Trace, shot, values_of
 from driftledger.benchmarks.trac.protocol import Condition, protocol_of
-from driftledger.benchmarks.traces import Shown, Step, Trace, shot, values_of
 from driftledger.core.media import kind_of
 from driftledger.data.records import read_samples
 from driftledger.scoring.score import Row, Rows, Score

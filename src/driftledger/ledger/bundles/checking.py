@@ -21,16 +21,16 @@ import numpy as np
 from PIL import Image
 
 from driftledger import __version__
-from driftledger.benchmarks.base import Benchmark
-from driftledger.benchmarks.records import (
+from driftledger.benchmarks.base.benchmark import Benchmark
+from driftledger.benchmarks.base.records import (
     CARD,
     RECORDS,
     CollectedCard,
     results_of,
     stream_records,
 )
+from driftledger.benchmarks.base.scoring import Scored
 from driftledger.benchmarks.registry import benchmark, benchmark_names
-from driftledger.benchmarks.scoring import Scored
 from driftledger.collect.features import OF_FILES, FeatureStore
 from driftledger.components.base import ComponentCard, Encoder
 from driftledger.components.checkpoints import CheckpointComponent

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from driftledger.benchmarks.collecting import Recorded
-from driftledger.benchmarks.records import (
+from driftledger.benchmarks.base.collecting import Recorded
+from driftledger.benchmarks.base.records import (
     CARD,
     RECORDS,
     CollectedCard,

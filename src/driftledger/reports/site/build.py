@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from pandas import DataFrame
 
+from driftledger.benchmarks.base.traces import Trace, values_of, worth_showing
 from driftledger.benchmarks.registry import benchmark
-from driftledger.benchmarks.traces import Trace, values_of, worth_showing
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.files import Files
 from driftledger.core.grouping import grouped

@@ -7,7 +7,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from driftledger.benchmarks.base import Benchmark
+from driftledger.benchmarks.base.benchmark import Benchmark
 from driftledger.benchmarks.registry import benchmark
 from driftledger.core.text import for_terminal
 from driftledger.reports.site.units import (

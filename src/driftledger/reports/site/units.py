@@ -10,8 +10,8 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-from driftledger.benchmarks.base import Benchmark
-from driftledger.benchmarks.traces import Shot, Shown, Step, Trace
+from driftledger.benchmarks.base.benchmark import Benchmark
+from driftledger.benchmarks.base.traces import Shot, Shown, Step, Trace
 from driftledger.scoring.metric import Metric
 
 PROMPT = "prompt"

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from driftledger.benchmarks.collecting import write_collected
-from driftledger.benchmarks.records import stream_records
+from driftledger.benchmarks.base.collecting import write_collected
+from driftledger.benchmarks.base.records import stream_records
 from driftledger.components.contract import check_component
 from driftledger.components.sounds import (
     CLAP,

@@ -1,0 +1,1 @@
+"""What benchmarks share: others' benchmarks derive from these classes, too."""

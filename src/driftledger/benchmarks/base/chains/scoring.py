@@ -1,0 +1,336 @@
+"""Chains as scores see them: a row per sample and repeat, a column per iteration."""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from driftledger.benchmarks.base.chains.records import ChainRequest, ChainStep
+from driftledger.benchmarks.base.chains.spec import ChainBenchmark
+from driftledger.benchmarks.base.scoring import Scoring, clusters_of, copies
+from driftledger.core.canonical import Json
+from driftledger.core.types import (
+    Float32,
+    Float64,
+    Medium,
+    Outcome,
+    PromptUsage,
+    Sample,
+)
+from driftledger.data.records import ONE_CATEGORY
+from driftledger.metrics.repeats import mean_over_repeats
+from driftledger.scoring.metric import Value
+from driftledger.scoring.number import Number
+from driftledger.scoring.score import AnyFlag, Flag, RepeatRow, Row, Score, Values
+
+Encode = Callable[[Sequence[Any]], Float32]
+"""Media or texts → features, n×d."""
+
+
+class Chain(NamedTuple):
+    """The chain of a sample in one repeat."""
+
+    sample: Sample
+    category: str
+    cluster: str
+    repeat: int
+    end: int
+    """T, where it ends unless something is lost before."""
+    steps: dict[int, ChainStep]
+    """t → what is needed of the record."""
+
+    @property
+    def last(self) -> ChainStep:
+        """The last step there is."""
+        return self.steps[max(self.steps)]
+
+    @property
+    def has_ended(self) -> bool:
+        """True if it reached its end."""
+        return self.end in self.steps and self.steps[self.end].has_come
+
+    def value(self, metric: str, t: int | None, value: float) -> Value:
+        """Return what the chain is worth in a metric."""
+        return Value(
+            metric,
+            t,
+            category=self.category,
+            sample=self.sample.id,
+            cluster=self.cluster,
+            repeat=self.repeat,
+            value=value,
+        )
+
+    def texts(self, last: int) -> list[str]:
+        """Return the texts of t = 1 … last; empty for one that cannot be compared."""
+        texts = []
+        for t in range(1, last + 1):
+            step = self.steps.get(t)
+            texts.append(step.text or "" if step and step.is_there else "")
+        return texts
+
+
+@dataclass
+class ChainTable:
+    """The chains of a folder, those of one sample one after the other."""
+
+    given: Scoring
+    samples: list[Sample]
+    rows: list[Chain]
+    repeats: int
+    iterations: int
+    """T, of the longest."""
+
+    @classmethod
+    def read(
+        cls,
+        given: Scoring,
+        spec: ChainBenchmark,
+        by_group: Mapping[str, int] | None = None,
+    ) -> "ChainTable":
+        """Read the chains of a folder.
+
+        Args:
+            by_group: group of categories → the T of its chains, if that is not the T of all.
+
+        Raises:
+            StoreError: a chain has no record.
+        """
+        request = ChainRequest.model_validate(given.card.protocol)
+        request = request.model_copy(update={"iterations_by_group": by_group})
+        samples = [*spec.samples(given.samples)]
+        clusters = clusters_of(samples)
+        steps = _steps(given)
+        rows = []
+        for sample, repeat in product(samples, range(request.repeats)):
+            given.require([(sample.id, 1, repeat)])
+            category = sample.category or ONE_CATEGORY
+            chain = Chain(
+                sample,
+                category,
+                cluster=clusters[sample.id],
+                repeat=repeat,
+                end=request.last(category, given.dataset),
+                steps=steps[sample.id, repeat],
+            )
+            rows.append(chain)
+        return cls(given, samples, rows, request.repeats, request.iterations)
+
+    @cached_property
+    def ends(self) -> dict[str, int]:
+        """Category → the T of its chains."""
+        return {chain.category: chain.end for chain in self.rows}
+
+    @property
+    def categories(self) -> dict[str, dict[str, list[str]]]:
+        """Categories as a kind of groups."""
+        return {"category": {name: [name] for name in sorted(self.ends)}}
+
+    @cached_property
+    def lost(self) -> list[Chain]:
+        """The chains that did not reach their end."""
+        return [chain for chain in self.rows if not chain.has_ended]
+
+    @property
+    def scored(self) -> int:
+        """The number of chains that reached their end."""
+        return len(self.rows) - len(self.lost)
+
+    @cached_property
+    def worst(self) -> Counter[Outcome]:
+        """Outcome → how many of the lost chains count as the worst value from some t on."""
+        ended = [chain.last for chain in self.lost]
+        return Counter(step.outcome for step in ended if step.is_worst)
+
+    @property
+    def counted(self) -> int:
+        """The number of chains that reached their end or count as the worst value."""
+        return self.scored + self.worst.total()
+
+    def flags(self, done: str, things: str) -> list[AnyFlag]:
+        """Return what a reader must know of lost chains, equal samples and cut prompts.
+
+        Args:
+            done: for people, what became of chains that reached their end: ``reached t=5``.
+            things: for people, what there is one of for each chain.
+
+        Raises:
+            CoverageError: no chain counts.
+        """
+        given = self.given
+        total = len(self.rows)
+        problems = [chain.last.problem for chain in self.lost]
+        flags: list[AnyFlag] = [*copies(self.samples)]
+        flags += given.too_little(
+            self.scored, total, f"{things} {done}", problems, self.counted
+        )
+        if self.worst:
+            how = ", ".join(f"{n} {outcome}" for outcome, n in self.worst.items())
+            flags.append(
+                f"for {self.worst.total()} of {total} {things} the model gave no description "
+                f"({how}): similarities count as 0 from there on"
+            )
+        return [*flags, *_cut(given.facts.readings), *given.facts.noted()]
+
+    def score(
+        self,
+        numbers: Sequence[Number],
+        *,
+        of: Sequence[Chain],
+        flags: Sequence[AnyFlag],
+        details: Json,
+    ) -> Score:
+        """Return the score that has these numbers, and the outcomes ``of`` these chains."""
+        return self.given.score(
+            numbers,
+            scored=self.scored,
+            counted=self.counted,
+            total=len(self.rows),
+            outcomes=[chain.last.outcome for chain in of],
+            flags=flags,
+            details=details,
+        )
+
+    def of_repeat(self, repeat: int) -> range:
+        """Return the rows of a repeat."""
+        return range(repeat, len(self.rows), self.repeats)
+
+    def table(self) -> Float64:
+        """Return chains × T: 0 from where the model left nothing to go on from, else NaN."""
+        table = np.full((len(self.rows), self.iterations), np.nan)
+        for row, chain in enumerate(self.rows):
+            for t, step in chain.steps.items():
+                if step.is_worst:
+                    table[row, t - 1 : chain.end] = 0.0
+        return table
+
+    def medium(self, step: ChainStep) -> Medium:
+        """Return the image or sound of a step."""
+        return Medium(self.given.folder / str(step.file), step.sha256)
+
+    def reached(self, repeat: int, t: int) -> dict[int, Any]:
+        """Return row → the medium or the text, of the chains of a repeat that got to t."""
+        is_text = self.given.kind == "text"
+        reached: dict[int, Any] = {}
+        for row in self.of_repeat(repeat):
+            step = self.rows[row].steps.get(t)
+            if step is not None and step.has_come:
+                reached[row] = step.text if is_text else self.medium(step)
+        return reached
+
+
+def taken(features: Float32, rows: Sequence[int]) -> Float32:
+    """Return these rows of a table, without a copy where they are all."""
+    return features if len(rows) == len(features) else features[rows]
+
+
+def _steps(given: Scoring) -> Mapping[tuple[str, int], dict[int, ChainStep]]:
+    """Return sample and repeat → t → what is needed of the record."""
+    steps = defaultdict[tuple[str, int], dict[int, ChainStep]](dict)
+    is_text = given.kind == "text"
+    for record in given.read():
+        step = ChainStep.of(record, is_text, given.section.unread == "worst")
+        steps[record.unit, record.repeat][record.step] = step
+    return steps
+
+
+def values_at(
+    metric: str, t: int | None, chains: ChainTable, column: Float64
+) -> Iterator[Value]:
+    """Yield the values of chains at one t; a chain with NaN has none."""
+    for chain, value in zip(chains.rows, column.tolist(), strict=True):
+        if not math.isnan(value):
+            yield chain.value(metric, t, value)
+
+
+def values_over_t(metric: str, chains: ChainTable, table: Float64) -> Iterator[Value]:
+    """Yield the values of chains × T."""
+    for t, column in enumerate(table.T, 1):
+        yield from values_at(metric, t, chains, column)
+
+
+def words(chains: ChainTable) -> Iterator[Value]:
+    """Yield the number of words of each description, which is a sample of its own."""
+    for chain in chains.rows:
+        for t, step in chain.steps.items():
+            if step.text:
+                value = chain.value("words", None, len(step.text.split()))
+                sample = f"{chain.sample.id}, t={t}, repeat {chain.repeat}"
+                yield value._replace(category="", sample=sample)
+
+
+def rows_of(
+    chains: ChainTable, columns: Mapping[str, Float64], *, by_category: bool
+) -> list[Row]:
+    """Return a row per sample; of several repeats, with the values of each alone.
+
+    Args:
+        columns: key of rows → chains × T.
+        by_category: whether samples are averaged within categories before these are; if not, rows
+            lack the keys that they have no value of.
+    """
+    alone = []
+    for repeat in range(chains.repeats):
+        own = slice(repeat, None, chains.repeats)
+        alone.append({key: column[own] for key, column in columns.items()})
+    whole = {key: mean_over_repeats([each[key] for each in alone]) for key in columns}
+    rows = []
+    for index, sample in enumerate(chains.samples):
+        first = index * chains.repeats
+        own_chains = chains.rows[first : first + chains.repeats]
+        ended = [chain.last.outcome for chain in own_chains]
+        unusual = [outcome for outcome in ended if outcome is not Outcome.OK]
+        category = own_chains[0].category
+        row = Row(
+            unit=sample.id,
+            group=category if by_category else ONE_CATEGORY,
+            cluster=own_chains[0].cluster,
+            outcome=unusual[0] if unusual else Outcome.OK,
+            values=_row_values(whole, index, by_category),
+            extra={} if by_category else {"category": category},
+        )
+        if chains.repeats > 1:
+            for outcome, tables in zip(ended, alone, strict=True):
+                values = _row_values(tables, index, by_category)
+                row.repeats.append(RepeatRow(outcome=outcome, values=values))
+        rows.append(row)
+    return rows
+
+
+def _row_values(tables: Mapping[str, Float64], index: int, keeps_empty: bool) -> Values:
+    values: Values = {}
+    for key, table in tables.items():
+        own = table[index].tolist()
+        known = [None if math.isnan(value) else value for value in own]
+        if keeps_empty or any(value is not None for value in known):
+            values[key] = known
+    return values
+
+
+def _cut(readings: Sequence[PromptUsage]) -> Iterator[Flag]:
+    cut = [reading for reading in readings if reading.cut]
+    if cut:
+        unread = sum(reading.tokens - reading.read for reading in cut)
+        tokens = sum(reading.tokens for reading in readings)
+        text = (
+            f"the generator's text encoder cut off {len(cut)} of {len(readings)} descriptions: "
+            f"{unread} of {tokens} tokens were not read"
+        )
+        yield Flag(text=text, role="generator")
+
+
+def cut_texts(
+    readings: Sequence[PromptUsage], reader: str, role: str, metrics: Sequence[str] = ()
+) -> Iterator[Flag]:
+    """Yield a flag if ``reader`` read only the beginning of some descriptions."""
+    cut = sum(reading.cut for reading in readings)
+    if cut:
+        text = (
+            f"{reader} read only the beginning of {cut} of {len(readings)} descriptions"
+        )
+        yield Flag(text=text, role=role, metrics=(*metrics,))

@@ -1,0 +1,296 @@
+"""The common part of the specifications of benchmarks over chains: from a dataset to a score."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+
+from driftledger.benchmarks.base.benchmark import (
+    DATASET,
+    RECORDS_OF,
+    Benchmark,
+    Rule,
+    Stage,
+)
+from driftledger.benchmarks.base.chains.records import (
+    ChainRequest,
+    asked_again,
+    medium_path,
+    of_repeat,
+)
+from driftledger.benchmarks.base.collecting import Collecting, FailedCalls
+from driftledger.benchmarks.base.records import (
+    CollectedRecord,
+    Folders,
+    RecordedResult,
+    Records,
+    stream_records,
+)
+from driftledger.benchmarks.base.traces import Shown, Step, Trace, shot, values_of
+from driftledger.collect.call import Ask, Draw, NotStoredError, Planned, RunSteps, Steps
+from driftledger.components.base import Component, Model, longest_reply
+from driftledger.core.canonical import derive_seed
+from driftledger.core.grouping import grouped
+from driftledger.core.types import Conversation, Medium, Sample, Subject
+from driftledger.data.records import read_samples
+from driftledger.scoring.means import mean_over_samples
+from driftledger.scoring.metric import Input, Metric, ShownIn
+from driftledger.scoring.score import Row, Rows, Score
+
+KEYS = ("dataset", "model", "generator")
+"""What names a folder of chains."""
+
+SEEN = frozenset({Input.ENCODER, Input.DRAWN, Input.DESCRIPTIONS, Input.DATA})
+"""What an encoder's view of chains depends on."""
+
+ANOTHER_DESCRIPTION = Rule(
+    "describe_prompt", "another prompt asks for another description"
+)
+BEGUN = Rule("prefix", "a reply that is begun for a model goes on otherwise")
+LONGER = Rule("max_tokens", "longer descriptions tell more")
+
+
+EVERYWHERE: frozenset[ShownIn] = frozenset(
+    {"headline", "compared", "glance", "across", "table", "bars", "last", "curve"}
+)
+NOWHERE: frozenset[ShownIn] = frozenset()
+WORDS = Metric(
+    "words",
+    "words",
+    "mean number of words of the descriptions",
+    "exact.exact_mean",
+    needs=frozenset({Input.DESCRIPTIONS}),
+    estimate=mean_over_samples,
+    direction="neither",
+    digits=1,
+)
+
+
+def chain_stage(name: str, benchmark_name: str, *settings: str) -> Stage:
+    """Return the stage that makes a benchmark's chains, which depends on these settings."""
+    path = f"{RECORDS_OF}/{benchmark_name}/{{dataset}}/{{generator}}"
+    return Stage(name, KEYS, path, 6, settings, holds=("seed", "parent_sha256"))
+
+
+class ChainBenchmark(Benchmark):
+    """Collects chains of describe → generate over a dataset, in one stage."""
+
+    data = DATASET
+
+    def samples(self, samples: Sequence[Sample]) -> Sequence[Sample]:
+        """Return the samples that chains may begin with."""
+        return samples
+
+    def collect(
+        self, collecting: Collecting, run: RunSteps
+    ) -> Iterator[CollectedRecord]:
+        """Go through the chains of all samples, repeat after repeat.
+
+        So the calls of each repeat are in the company that they would be in if it were the only
+        one, and a reply that several of them need is there when the later ones look for it.
+
+        Raises:
+            NotStoredError: as of :class:`RunSteps`, after every repeat has been gone through.
+        """
+        request = ChainRequest.model_validate(collecting.protocol)
+        complete = True
+        for repeat in range(request.repeats):
+            try:
+                for records in run(self.planned(collecting, request, repeat)):
+                    yield from records
+            except NotStoredError:
+                complete = False
+        if not complete:
+            raise NotStoredError
+
+    def planned(
+        self, collecting: Collecting, request: ChainRequest, repeat: int
+    ) -> Iterator[Planned[Records]]:
+        """Yield the chain of each sample, with stand-ins for what is not known before it goes
+        on."""
+        model = collecting.model()
+        longest = longest_reply(model, request.max_tokens)
+        draw = (collecting.generator(), request.drawing(longest))
+        twins = Counter[str]()
+        for sample in self.samples(collecting.samples):
+            ask = describe(
+                model, request, sample.medium, Subject(sample.id, 1, collecting.on)
+            )
+            last = request.last(sample.category, collecting.dataset)
+            calls: list[tuple[Component, Conversation | str]]
+            calls = [(ask.component, ask.conversation), draw] * last
+            if sample.medium.kind == "text":  # which is drawn first, and is known
+                first = request.drawing(sample.medium.open())
+                calls = [(draw[0], first), *calls[:-1]]
+            twin = twins[sample.medium.sha256]
+            twins[sample.medium.sha256] += 1
+            yield Planned(chain(collecting, request, sample, repeat, twin), calls)
+
+    def failures(self, records: Sequence[CollectedRecord]) -> FailedCalls:
+        chains = {(record.unit, record.repeat) for record in records}
+        return super().failures(records)._replace(total=len(chains), things="chains")
+
+    def traces(self, folders: Folders, score: Score, rows: Rows) -> Iterator[Trace]:
+        """Yield the chains of these rows, those of one sample one after the other."""
+        samples = read_samples(folders["dataset"])
+        files = {sample.id: sample.medium.path for sample in samples}
+        prompt = score.inputs.protocol["describe_prompt"]
+        units = {row.unit for row in rows}
+        stored = stream_records(folders[self.collects.name], self.collects.holds)
+        records = grouped(
+            (record for record in stored if record.unit in units),
+            lambda record: record.unit,
+        )
+        values = values_of(self, score)
+        for row in rows:
+            own = records[row.unit]
+            start = shot(files[row.unit])
+            [*_, end] = [record for record in own if not record.repeat]
+            category = row.extra.get("category", row.group)
+            yield Trace(
+                unit=row.unit,
+                name="chain",
+                inputs={"sample": row.unit, "category": category, **start},
+                outputs={"description": end.text, **_drawn(end.drawing)},
+                outcome=row.outcome,
+                steps=[*_steps(row, own, start, prompt)],
+                values=values(row),
+                start="t = 0",
+            )
+
+
+def chain(
+    collecting: Collecting,
+    request: ChainRequest,
+    sample: Sample,
+    repeat: int = 0,
+    twin: int = 0,
+) -> Steps[Records]:
+    """Go through one sample's chain, to T or to the first outcome without anything to go on.
+
+    An image or a sound is described and drawn at each t; a text is drawn, and that described.
+
+    Args:
+        twin: how many samples before it have the same bytes.
+    """
+    records: Records = []
+    parent = sample.medium
+    roles = ["model", "generator"]
+    text = ""
+    if parent.kind == "text":
+        roles.reverse()
+        text = parent.open()
+    for t in range(1, request.last(sample.category, collecting.dataset) + 1):
+        subject = Subject(sample.id, t, collecting.on)
+        seed = derive_seed(request.seed, sample.medium.sha256, twin, t, repeat)
+        extra = {"parent_sha256": parent.sha256, "seed": seed}
+        record = CollectedRecord(
+            unit=sample.id, step=t, repeat=repeat, results=[], extra=extra
+        )
+        records.append(record)
+        for role in roles:
+            if role == "model":
+                ask = describe(collecting.model(), request, parent, subject, repeat)
+                reply = yield ask
+                record.results.append(RecordedResult.of(role, ask, reply))
+                text = reply.text or ""
+                if not text or not reply.outcome.goes_on:
+                    return records
+            else:
+                prompt = request.drawing(text)
+                draw = Draw(collecting.generator(), prompt, seed, subject)
+                drawn = yield draw
+                suffix = drawn.medium.path.suffix if drawn.medium is not None else ""
+                file = medium_path(sample.id, t, repeat, suffix)
+                record.results.append(RecordedResult.of(role, draw, drawn, file))
+                if drawn.medium is None:
+                    return records
+                parent = drawn.medium
+    return records
+
+
+def _steps(
+    row: Row, records: Records, start: Mapping[str, Shown], prompt: str
+) -> Iterator[Step]:
+    """Yield the calls behind a row; each is shown what came of the one before.
+
+    Args:
+        records: of its chains, from t = 1 to the end of each.
+        start: the sample's medium.
+        prompt: for the model.
+    """
+    shown = start
+    for record in records:
+        t = record.step
+        if t == 1:
+            shown = start
+        similarity = row.alone(record.repeat).values.get("similarity", [])
+        for number, each in enumerate(record.results):
+            if each.role == "model":
+                verb = "describe"
+                inputs = {"prompt": prompt, **shown}
+                shown = {"description": each.text}
+            else:
+                verb = "generate"
+                inputs = {**shown, "seed": record.extra["seed"]}
+                shown = _drawn(each)
+            outputs = dict(shown)
+            mark = ""
+            if number == 1:  # with which an iteration is complete
+                if each.file or each.text:
+                    mark = largest_loss(similarity).get(t, "")
+                for s in similarity[t - 1 : t]:
+                    if s is not None:
+                        outputs[f"s({t})"] = s
+            yield Step(
+                f"{verb} {t}{of_repeat(record.repeat)}",
+                each.role,
+                inputs=inputs,
+                outputs=outputs,
+                outcome=each.outcome,
+                error=each.error,
+                column=f"t = {t}",
+                mark=mark,
+                again=f"repeat {record.repeat}" if record.repeat else "",
+            )
+
+
+def _drawn(result: RecordedResult | None) -> Mapping[str, Shown]:
+    """Return the image or sound of a result, by the name of its medium; empty if it has none."""
+    if result is None or result.medium is None:
+        return {}
+    return shot(result.medium.path)
+
+
+def describe(
+    model: Model,
+    request: ChainRequest,
+    medium: Medium,
+    context: Subject,
+    repeat: int = 0,
+) -> Ask:
+    """Return the call for a description of a medium."""
+    shown = Conversation.ask(
+        request.describe_prompt,
+        medium,
+        context,
+        request.max_tokens,
+        prefix=request.prefix,
+    )
+    return Ask(
+        model, "describe", shown, context, asked_again(model.model_dump(), repeat)
+    )
+
+
+def largest_loss(similarity: Sequence[float | None]) -> dict[int, str]:
+    """Return the t at which s(t) falls most, from s(0) = 1, and how far; empty if it never falls.
+
+    >>> largest_loss([0.9, 0.5, None, 0.4])
+    {2: 'largest loss −0.400'}
+    """
+    largest = 0.0
+    loss = {}
+    for t, (before, after) in enumerate(pairwise([1.0, *similarity]), 1):
+        if before is not None and after is not None and before - after > largest:
+            largest = before - after
+            loss = {t: f"largest loss −{largest:.3f}"}
+    return loss

@@ -1,0 +1,138 @@
+"""The common part of all answer readers: announcements, denials and corrections of an answer."""
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Generic, NamedTuple, TypeVar
+
+from driftledger.benchmarks.base.parsing.text import find, folded, replaced
+from driftledger.core.types import Outcome
+
+V = TypeVar("V")
+
+SEVERAL = "several"
+BACK = 160
+"""How many characters before an answer are looked at."""
+
+
+class Parsed(NamedTuple, Generic[V]):
+    """A reading: the value where ``outcome`` is OK, else None; ``how`` names what decided."""
+
+    outcome: Outcome
+    value: V | None
+    how: str
+
+
+class Reading(NamedTuple, Generic[V]):
+    """A reading of ``start`` to ``end``; ``how`` is the rule, or why it has no value."""
+
+    value: V | None
+    how: str
+    start: int
+    end: int
+
+    def named(self, how: str) -> "Reading[V]":
+        return self if self.value is None else self._replace(how=how)
+
+    def several(self) -> "Reading[V]":
+        return self._replace(value=None, how=SEVERAL)
+
+
+def unparsed(how: str) -> Parsed[V]:
+    """Nothing was read, and why."""
+    return Parsed(Outcome.UNPARSED, None, how)
+
+
+def agreed(readings: Sequence[Reading[V]]) -> Parsed[V]:
+    """Return the value of all ``readings``, if it is the same."""
+    value, how, *_ = readings[0]
+    if any(reading.value != value for reading in readings):
+        return unparsed(SEVERAL)
+    return Parsed(Outcome.UNPARSED if value is None else Outcome.OK, value, how)
+
+
+class PlainReply(ABC, Generic[V]):
+    """A plain reply, searched for answers by the lists of ``patterns.yaml``."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.low = folded(text)
+
+    @abstractmethod
+    def read(self, position: int) -> Reading[V] | None:
+        """Return the announced answer at ``position``, with all that are joined to it."""
+
+    def at(self, name: str, position: int) -> re.Match[str] | None:
+        """Return what a list finds at ``position``."""
+        return find(name).match(self.low, position)
+
+    def skip(self, name: str, position: int) -> int:
+        """Return the end of what a list finds at ``position``; else ``position``."""
+        match = self.at(name, position)
+        return match.end() if match else position
+
+    def denied(self, reading: Reading[V], start: int) -> bool:
+        """Return True if the words around deny or only imagine a reading.
+
+        The statement begins at ``start``.
+        """
+        sentence = after_last(
+            "but", after_last("sentence_end", self.low[max(0, start - BACK) : start])
+        )
+        return bool(
+            find("unreal").search(sentence)
+            or find("negation").search(after_last("clause_end", sentence))
+        )
+
+    def announced(self, name: str, how: str) -> Iterator[Reading[V]]:
+        """Yield answers behind the announcements of a list.
+
+        Those of what is not the answer do not count: *the wrong answer is*.
+        """
+        for match in find(name).finditer(self.low):
+            mine = not before("not_mine", self.low, match.start())
+            if (
+                mine
+                and (reading := self.read(match.end()))
+                and not self.denied(reading, match.start())
+            ):
+                yield reading.named(how)
+
+    def final(self) -> Iterator[Reading[V]]:
+        """Yield answers behind *final answer*, in ``\\boxed{}``, in a field or tag named answer."""
+        return self.announced("final", "final_answer")
+
+    def unfinished(self, thinking: bool) -> Parsed[V]:
+        """Read the answer of a reply that was cut.
+
+        It is a final one, or one in a sentence that others follow without a doubt.
+        """
+        length = len(self.low)
+        doubted = max(
+            (doubt.start() for doubt in find("doubt").finditer(self.low)), default=-1
+        )
+        may_go_on = before("cut_word", self.low, length)
+        readings = [each for each in self.final() if each.end < length or not may_go_on]
+        for each in () if thinking else self.announced("answer", "answer_phrase"):
+            certain = doubted < each.end and not before("maybe", self.low, each.start)
+            if certain and self.at("another_sentence", each.end):
+                readings.append(each)
+        return agreed(readings) if readings else unparsed("unfinished")
+
+
+@lru_cache(maxsize=1024)  # options are read again in every order
+def meant(text: str) -> str:
+    """Return a plain reply without what it takes back, denies or gives up: *A. No, wait*."""
+    kept = after_last("retraction", folded(text))
+    return replaced("passed_over", text[len(text) - len(kept) :]).lstrip(" .,:;!?…\n")
+
+
+def before(name: str, text: str, position: int) -> re.Match[str] | None:
+    """Return what a list finds right before ``position``."""
+    return find(name).search(text, max(0, position - BACK), position)
+
+
+def after_last(name: str, text: str) -> str:
+    ends = [match.end() for match in find(name).finditer(text)]
+    return text[ends[-1] :] if ends else text

@@ -1,0 +1,472 @@
+"""The base of benchmarks over questions: their settings, calls, records of answers and traces."""
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
+from string import ascii_uppercase
+from typing import Annotated, Any, ClassVar, NamedTuple
+
+from driftledger.benchmarks.base.benchmark import (
+    QUESTION_SET,
+    RECORDS_OF,
+    Rule,
+    Stage,
+    score_stage,
+)
+from driftledger.benchmarks.base.collecting import Collecting
+from driftledger.benchmarks.base.one_call import OneCall
+from driftledger.benchmarks.base.parsing.reply import Parsed
+from driftledger.benchmarks.base.records import (
+    CollectedRecord,
+    Folders,
+    RecordedResult,
+    stream_records,
+)
+from driftledger.benchmarks.base.scoring import Scoring
+from driftledger.benchmarks.base.settings import Section, holding
+from driftledger.benchmarks.base.traces import (
+    Option,
+    Shot,
+    Shown,
+    Step,
+    Trace,
+    values_of,
+)
+from driftledger.collect.call import Ask
+from driftledger.core.canonical import Json, sha256_of
+from driftledger.core.grouping import grouped
+from driftledger.core.types import Conversation, Outcome, Subject, Turn
+from driftledger.data.question_sets.base import QuestionRules
+from driftledger.data.question_sets.places import with_images
+from driftledger.data.records import QuestionEntry, read_questions
+from driftledger.scoring.metric import Input, Value
+from driftledger.scoring.number import Number
+from driftledger.scoring.score import AnyFlag, Row, Rows, Score, Values
+
+READ = frozenset({Input.ANSWERS, Input.DATA})
+"""The inputs of every number of a question benchmark."""
+
+ANOTHER_PROMPT = Rule("prompt", "another prompt asks another question")
+
+
+class QuestionSection(Section):
+    """The way to put questions, and their denominators."""
+
+    prompt: Annotated[str, holding("{question}")]
+
+
+class ReadAnswer(NamedTuple):
+    """An answer, its reading or grade, and what a score makes of that."""
+
+    question: QuestionEntry
+    record: CollectedRecord
+    outcome: Outcome
+    read: Any
+    """An option's id, a yes, a grade; None where nothing could be read."""
+    how: str
+    """The rule by which it was read."""
+    taken: Any = None
+    """The reading that is scored, also of a refusal; None where there is none."""
+    worth: float | None = None
+    """From 0 to 1; None where it is not in the denominators."""
+    category: str = ""
+    cluster: str = ""
+    """What is resampled as a whole."""
+
+    @property
+    def variant(self) -> int:
+        """The place of its order of the options or of its grading, from 0."""
+        return self.record.step - 1 + self.record.repeat
+
+    def value(self, metric: str, worth: float) -> Value:
+        """Return what it is worth in a metric."""
+        return Value(
+            metric=metric,
+            t=None,
+            category=self.category,
+            sample=self.question.id,
+            cluster=self.cluster,
+            repeat=self.variant,
+            value=worth,
+        )
+
+
+class QuestionBenchmark(OneCall):
+    """Asks every question of a set, and scores what the answers are read or graded as."""
+
+    data = QUESTION_SET
+    questions: ClassVar[QuestionRules]
+    settings: ClassVar[type[QuestionSection]] = QuestionSection
+    parser: ClassVar[str]
+    """The version of the reader of answers, or of a judge's grades, unless the section selects
+    another."""
+
+    unfair: ClassVar[tuple[Rule, ...]] = (
+        ANOTHER_PROMPT,
+        Rule("parser", "another parser reads other answers from the same replies"),
+    )
+
+    def asks(self, collecting: Collecting) -> Iterator[tuple[Ask, Json]]:
+        """Yield question by question, and per question variant by variant."""
+        for question in collecting.questions:
+            for variant in range(int(collecting.protocol.get("permutations", 1))):
+                ask, order = question_call(collecting, question, variant)
+                yield ask, {"order": order} if order else {}
+
+    def selected_parser(self, section: Any) -> str:
+        """Return the version of the reader that a section selects, for the score's protocol."""
+        return self.parser
+
+    @abstractmethod
+    def parsed(
+        self, question: QuestionEntry, record: CollectedRecord, parser: str
+    ) -> Parsed[Any]:
+        """Read an answer that :func:`is_readable`, or its grade, by the reader of this version."""
+
+    def read(
+        self, question: QuestionEntry, record: CollectedRecord, parser: str
+    ) -> ReadAnswer:
+        """Read an answer; pure, so that scoring and traces do it whenever they need it."""
+        answer = answer_of(record)
+        reading = Parsed[Any](answer.outcome, None, "no answer")
+        if is_readable(answer):
+            reading = self.parsed(question, record, parser)
+        return ReadAnswer(
+            question,
+            record,
+            outcome=reading.outcome,
+            read=reading.value,
+            how=reading.how,
+        )
+
+    def taken(self, answer: ReadAnswer, section: Any) -> Any:
+        """Return the reading that is scored; a subclass says what a refusal counts as."""
+        return answer.read
+
+    @abstractmethod
+    def worth(self, question: QuestionEntry, taken: Any) -> float:
+        """Return what a reading is worth, from 0 to 1; one of None is wrong."""
+
+    @abstractmethod
+    def category(self, question: QuestionEntry) -> str:
+        """Return the category of a question, of which groups are made."""
+
+    def cluster(self, question: QuestionEntry) -> str:
+        """Return what is resampled as a whole: by default the question's image."""
+        return question.cluster
+
+    def graded(
+        self, given: Scoring, records: Iterable[CollectedRecord]
+    ) -> list[ReadAnswer]:
+        """Return every answer with its worth, by question, then by order or grading.
+
+        What nothing could be read in is wrong if ``unread`` is worst, except in a failed call,
+        which says nothing of the model.
+
+        Raises:
+            StoreError: an answer or grading has no record.
+        """
+        places = {entry.id: place for place, entry in enumerate(given.questions)}
+        own = [record for record in records if record.step]
+        own.sort(key=lambda record: (places[record.unit], record.step, record.repeat))
+        steps = {record.step for record in own}
+        given.require(product(places, steps, {record.repeat for record in own}))
+        parser = self.selected_parser(given.section)
+        unread_is_wrong = given.section.unread == "worst"
+        answers = []
+        for record in own:
+            question = given.questions[places[record.unit]]
+            answer = self.read(question, record, parser)
+            taken = self.taken(answer, given.section)
+            worth = None
+            is_wrong = unread_is_wrong and answer.outcome is not Outcome.FAILED
+            if taken is not None or is_wrong:
+                worth = self.worth(question, taken)
+            graded = answer._replace(
+                taken=taken,
+                worth=worth,
+                category=self.category(question),
+                cluster=self.cluster(question),
+            )
+            answers.append(graded)
+        return answers
+
+    def score_of(
+        self,
+        given: Scoring,
+        answers: Sequence[ReadAnswer],
+        numbers: Sequence[Number],
+        *,
+        flags: Sequence[AnyFlag] = (),
+        details: Json | None = None,
+    ) -> Score:
+        """Return the score that has these numbers of these answers.
+
+        Raises:
+            CoverageError: no answer is in the denominators.
+        """
+        scored = sum(answer.taken is not None for answer in answers)
+        counted = sum(answer.worth is not None for answer in answers)
+        total = len(answers)
+        lost = []
+        for answer in sorted(answers, key=lambda answer: answer.variant):
+            if answer.read is None and answer.outcome is not Outcome.REFUSED:
+                lost.append(f"{answer.record.unit}: {answer.outcome}, {answer.how}")
+        notes = given.too_little(
+            total - len(lost), total, "answers could be read", lost, counted
+        )
+        return given.score(
+            numbers,
+            scored=scored,
+            counted=counted,
+            total=total,
+            outcomes=(answer.outcome for answer in answers),
+            flags=[*notes, *flags],
+            details=details,
+            parser=self.selected_parser(given.section),
+        )
+
+    def traces(self, folders: Folders, score: Score, rows: Rows) -> Iterator[Trace]:
+        """Yield the questions of these rows, with every answer to them and how it was read."""
+        folder = folders["question_set"]
+        questions = {entry.id: entry for entry in read_questions(folder)}
+        records = [*stream_records(folders[self.collects.name], self.collects.holds)]
+        records.sort(key=lambda record: (record.step, record.repeat))
+        by_unit = grouped(records, lambda record: record.unit)
+        values = values_of(self, score)
+        parser = score.inputs.protocol["parser"]
+        for row in rows:
+            about = [questions[name] for name in row.extra.get("questions", [row.unit])]
+            own = [record for entry in about for record in by_unit[entry.id]]
+            answers = []
+            for record, worth in zip(own, self.worths(row), strict=False):
+                answer = self.read(questions[record.unit], record, parser)
+                answers.append(answer._replace(worth=worth))
+            inputs: dict[str, Shown] = {
+                "questions": [entry.question for entry in about]
+            }
+            if len(about) == 1:
+                inputs = _put_as(about[0].question, about[0].options)
+            for number, medium in enumerate(about[0].media(folder), 1):
+                name = f"image {number}" if number > 1 else "image"
+                inputs[name] = Shot(medium.path)
+            truth = {"right": [_right(entry) for entry in about]}
+            readings = {_in_words(answer) for answer in answers}
+            yield Trace(
+                unit=row.unit,
+                name="question" if len(about) == 1 else "questions",
+                inputs=inputs,
+                outputs={"read as": sorted(readings), **truth},
+                outcome=row.outcome,
+                steps=[*self._steps(answers)],
+                values=values(row),
+                facts=truth,
+            )
+
+    def _steps(self, answers: Sequence[ReadAnswer]) -> Iterator[Step]:
+        """Yield each answer of the model, followed by what was read in it or by its gradings."""
+        questions = {answer.question.id for answer in answers}
+        calls = grouped(
+            answers, lambda answer: (answer.question.id, answer.record.step)
+        )
+        for number, gradings in enumerate(calls.values(), 1):
+            first = gradings[0]
+            column = "answer"
+            if len(questions) > 1:
+                column = first.question.question
+            elif len(calls) > 1:
+                column = f"order {first.record.step}"
+            yield _answer_step(f"answer {number}", gradings, column)
+            for answer in gradings:
+                name = f"grade {number}"
+                if len(gradings) > 1:
+                    name += f", grading {answer.record.repeat + 1}"
+                judged = self.collects.judged
+                yield Step(
+                    name,
+                    "judge" if judged else "",
+                    inputs={"answer": answer.record.text},
+                    outputs={
+                        "read as": _in_words(answer),
+                        "by the rule": answer.how,
+                        "right": _right(answer.question),
+                    },
+                    outcome=answer.outcome,
+                    column=column,
+                    good=None if judged else bool(answer.worth),
+                )
+
+
+def worths(answers: Iterable[ReadAnswer], metric: str) -> Iterator[Value]:
+    """Yield what the answers that count are worth."""
+    for answer in answers:
+        if answer.worth is not None:
+            yield answer.value(metric, answer.worth)
+
+
+def refusals(answers: Iterable[ReadAnswer], metric: str) -> Iterator[Value]:
+    """Yield 1 of each answer that declines, 0 of others; a failed call gave none.
+
+    They are in no category, so that no group has them.
+    """
+    for answer in answers:
+        if answer.outcome is not Outcome.FAILED:
+            declines = float(answer.outcome is Outcome.REFUSED)
+            yield answer.value(metric, declines)._replace(category="", repeat=0)
+
+
+def by_question(answers: Iterable[ReadAnswer]) -> Iterable[list[ReadAnswer]]:
+    """Return the answers to each question."""
+    return grouped(answers, lambda answer: answer.question.id).values()
+
+
+def row_of(
+    own: Sequence[ReadAnswer],
+    values: Values,
+    *,
+    unit: str,
+    group: str = "all",
+    **extra: Any,
+) -> Row:
+    """Return the row of a question or an image from the answers about it."""
+    outcomes = [answer.outcome for answer in own]
+    readings = {"outcomes": outcomes, "read": [answer.read for answer in own]}
+    return Row(
+        unit=unit,
+        group=group,
+        cluster=own[0].cluster,
+        outcome=joint_outcome(outcomes),
+        values=values,
+        extra=extra | readings,
+    )
+
+
+def joint_outcome(outcomes: Sequence[Outcome]) -> Outcome:
+    """Return the outcome of a question or pair: ok if any answer's is, else that of the first."""
+    return Outcome.OK if Outcome.OK in outcomes else outcomes[0]
+
+
+def question_stages(
+    name: str,
+    *asked: str,
+    scored: tuple[str, ...] = (),
+    judged: bool = False,
+    asking: int = 3,
+    version: int = 7,
+) -> tuple[Stage, Stage]:
+    """Return the stage that asks the model, and the judge if there is one, and the one that scores.
+
+    Args:
+        asked: settings of the benchmark's section that the first depends on; ``scored``: those of
+            the second.
+        judged: whether a judge grades the answers.
+        asking, version: those of the stage that asks, and of the one that scores.
+    """
+    keys = ("question_set", "model")
+    folder = f"{RECORDS_OF}/{name}/{{question_set}}"
+    holds = ("order",) if "permutations" in asked else ()
+    answer = Stage("answer", keys, folder, asking, ("prompt", *asked), judged, holds)
+    return answer, score_stage(name, keys, *scored, version=version)
+
+
+def question_call(
+    collecting: Collecting, question: QuestionEntry, variant: int = 0
+) -> tuple[Ask, list[int]]:
+    """Return the call for one question, and its option ids in the order that this variant shows."""
+    order = permutation(
+        collecting.protocol["seed"], question.id, variant, len(question.options)
+    )
+    shown = [question.options[option] for option in order]
+    text = rendered(collecting.protocol["prompt"], question.question, shown)
+    context = Subject(question.id, variant + 1, collecting.on)
+    parts = with_images(text, question.media(collecting.data))
+    conversation = Conversation((Turn("user", parts),), context, options=tuple(shown))
+    return Ask(collecting.model(), "answer", conversation, context), order
+
+
+def permutation(seed: int, question: str, variant: int, options: int) -> list[int]:
+    """Return option ids in the order of one variant, by hashes.
+
+    It does not depend on the model: all are shown the same.
+    """
+    return sorted(
+        range(options),
+        key=lambda option: sha256_of([seed, "options", question, variant, option]),
+    )
+
+
+def rendered(prompt: str, question: str, options: Sequence[str]) -> str:
+    """Return ``prompt`` with the question and the lettered options in their places, a line each."""
+    lettered = zip(ascii_uppercase, options, strict=False)
+    lines = "\n".join(
+        f"{letter}. {' '.join(text.split())}" for letter, text in lettered
+    )
+    before, _, after = prompt.partition("{question}")
+    return before + question + after.replace("{options}", lines)
+
+
+def answer_of(record: CollectedRecord) -> RecordedResult:
+    """Return what the model answered."""
+    return next(each for each in record.results if each.role == "model")
+
+
+def is_readable(answer: RecordedResult) -> bool:
+    """Return True if there is something to read; a refusal in free text may still choose."""
+    return answer.outcome.goes_on or (
+        answer.outcome is Outcome.REFUSED and bool(answer.text)
+    )
+
+
+def _answer_step(name: str, gradings: Sequence[ReadAnswer], column: str) -> Step:
+    """Return the step of a model's answer, from all that was read in it."""
+    entry = gradings[0].question
+    record = gradings[0].record
+    answer = answer_of(record)
+    chosen = {each.read for each in gradings}
+    correct = entry.refusal if entry.answer is None else entry.answer
+    options = []
+    order = record.extra.get("order", ())
+    for letter, option in zip(ascii_uppercase, order, strict=False):
+        text = entry.options[option]
+        options.append(
+            Option(letter, text, chosen=option in chosen, right=option == correct)
+        )
+    lettered = [f"{option.letter}. {option.text}" for option in options]
+    return Step(
+        name,
+        "model",
+        inputs=_put_as(entry.question, lettered),
+        outputs={"answer": answer.text},
+        outcome=answer.outcome,
+        error=answer.error,
+        column=column,
+        options=options,
+    )
+
+
+def _put_as(question: str, options: Sequence[str]) -> dict[str, Shown]:
+    if not options:
+        return {"question": question}
+    return {"question": question, "options": options}
+
+
+def _right(entry: QuestionEntry) -> str:
+    """Return the correct answer as text, or the refusal if no option is right."""
+    if entry.answer is None and entry.refusal is not None:
+        return f"refusing: {entry.options[entry.refusal]}"
+    return (
+        entry.options[entry.answer]
+        if isinstance(entry.answer, int)
+        else str(entry.answer)
+    )
+
+
+def _in_words(answer: ReadAnswer) -> str:
+    """Return what an answer was read as: an option's text, yes or no, a grade."""
+    read = answer.read
+    options = answer.question.options
+    if read is None:
+        return "nothing"
+    if isinstance(read, bool):
+        return "yes" if read else "no"
+    return options[read] if options else f"{read:g}"

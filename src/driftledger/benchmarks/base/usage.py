@@ -1,0 +1,209 @@
+"""Time, tokens and money that calls took: a line per call beside records, totals beside a score.
+
+Only calls of services and checkpoints are noted. No score, fingerprint or rank depends on them.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import field_validator
+
+from driftledger.benchmarks.base.records import stream_records
+from driftledger.core.files import (
+    Record,
+    SparseRecord,
+    parse_json,
+    read_bytes,
+    read_jsonl,
+)
+from driftledger.core.grouping import grouped
+from driftledger.core.strict import Name, Strict
+from driftledger.core.types import Usage
+from driftledger.metrics.exact import round_significant
+from driftledger.metrics.intervals import DIGITS
+from driftledger.scoring.metric import COSTS
+from driftledger.scoring.score import SCORE, Score
+
+CALLS = "usage.jsonl"
+"""Beside ``records.jsonl``: a :class:`CallUsage` per line."""
+USAGE = "usage.json"
+"""Beside ``score.json``: the :class:`ScoreUsage`."""
+
+
+class CallUsage(SparseRecord):
+    """A line of ``usage.jsonl``: what a call took."""
+
+    key: str
+    """The key of the call, as in its record."""
+    role: Name
+    service: bool = False
+    """True for a service, whose calls may cost money."""
+    usage: Usage = Usage()
+    """Without seconds where it was made in a batch, or nothing is known of it."""
+
+    @field_validator("usage")
+    @classmethod
+    def _tells_counted_costs(cls, usage: Usage) -> Usage:
+        """Take the cost of an earlier line, which may be a bound, as one."""
+        if usage.cost is not None and usage.most_cost is None:
+            usage = replace(usage, cost=None, most_cost=usage.cost)
+        return usage
+
+
+class RoleUsage(Strict):
+    """Totals of a role's calls, each counted once, however many samples share it.
+
+    A total of which nothing is known is None.
+    """
+
+    service: bool
+    """True for a service; its calls cost what ``cost`` says, and those of a checkpoint nothing."""
+    calls: int
+    """Those with an answer: failed calls are in no total."""
+    unknown: int
+    """Those of which nothing was noted."""
+    seconds: float | None
+    """None with calls of batches, whose durations are not known."""
+    input_tokens: int | None
+    output_tokens: int | None
+    counted: int = 0
+    """The calls whose tokens were counted, and are added up here."""
+    cost: float | None
+    priced: int = 0
+    """The calls whose cost was counted, and is added up here."""
+    most_cost: float | None = None
+    """The most that all calls may have cost, with their failed attempts; None without prices."""
+
+
+class ScoreUsage(Record):
+    """``usage.json`` of a score's folder: what the calls behind the score took."""
+
+    samples: int
+    """Samples or questions that were asked about."""
+    roles: dict[str, RoleUsage]
+    """Role → its totals, for roles that a service or a checkpoint played."""
+
+    @property
+    def uncounted(self) -> str:
+        """The calls of services that were counted, where these are not all; else empty."""
+        phrases = []
+        for name, role in self.roles.items():
+            counted = role.counted if role.most_cost is None else role.priced
+            if role.service and counted < role.calls:
+                phrases.append(f"{counted} of {role.calls} calls of the {name}")
+        return " and ".join(phrases)
+
+    @property
+    def costs(self) -> dict[str, float]:
+        """The costs of a sample, of all roles together, where those of every call were counted.
+
+        Services alone cost money, and tokens are of the roles that count them.
+        """
+        if any(role.unknown for role in self.roles.values()):
+            return {}
+        totals: dict[str, list[Any]] = {key: [] for key in COSTS}
+        for name, role in self.roles.items():
+            totals["seconds_per_sample"].append(role.seconds)
+            # generators and checkpoints may count none at all
+            if role.counted or (role.service and name != "generator"):
+                tokens = (role.input_tokens or 0) + (role.output_tokens or 0)
+                is_known = role.counted == role.calls
+                totals["tokens_per_sample"].append(tokens if is_known else None)
+            if role.service:
+                cost = role.cost if role.priced == role.calls else None
+                totals["usd_per_1000"].append(cost)
+        costs = {}
+        for key, values in totals.items():
+            if values and None not in values:
+                samples = self.samples / 1000 if key == "usd_per_1000" else self.samples
+                costs[key] = round_significant(math.fsum(values) / samples, DIGITS)
+        return costs
+
+
+def read_score(folder: Path) -> Score:
+    """Read the score in a folder with its costs.
+
+    Raises:
+        StoreError: the score is missing, or a file cannot be read.
+    """
+    usage = folder / USAGE
+    totals = read_bytes(usage) if usage.is_file() else None
+    return parse_score(read_bytes(folder / SCORE), totals, str(folder))
+
+
+def parse_score(content: bytes, usage: bytes | None, folder: str) -> Score:
+    """Return the score in a folder with its costs, by the bytes of its files.
+
+    Args:
+        usage: of the file beside the score, if there is one.
+
+    Raises:
+        StoreError: a file cannot be read.
+    """
+    score = parse_json(content, Score, f"{folder}/{SCORE}")
+    if usage is None:
+        return score
+    totals = parse_json(usage, ScoreUsage, f"{folder}/{USAGE}")
+    known = {"costs": totals.costs, "uncounted": totals.uncounted}
+    return score.model_copy(update=known)
+
+
+def read_calls(folder: Path) -> list[CallUsage]:
+    """Read what the calls in a folder of records took; none where that is not noted.
+
+    Raises:
+        StoreError: the file cannot be read.
+    """
+    file = folder / CALLS
+    return read_jsonl(file, CallUsage) if file.is_file() else []
+
+
+def usage_behind(folder: Path) -> ScoreUsage | None:
+    """Add up what the calls in a folder of records took; None where none is noted.
+
+    A judge's checks of itself are the same for every model, and in the totals of none.
+
+    Raises:
+        StoreError: its files cannot be read.
+    """
+    calls = read_calls(folder)
+    if not calls:
+        return None
+    units = set[str]()
+    checks = set[str]()
+    for record in stream_records(folder):
+        if record.step:
+            units.add(record.unit)
+        if record.checks_judge:
+            checks.update(result.key for result in record.results)
+    calls = [call for call in calls if call.key not in checks]
+    roles = grouped(calls, lambda call: call.role)
+    totals = {role: _total(own) for role, own in roles.items()}
+    return ScoreUsage(samples=len(units), roles=totals)
+
+
+def _total(calls: Sequence[CallUsage]) -> RoleUsage:
+    used = [call.usage for call in calls]
+    tokens = [
+        (each.input_tokens, each.output_tokens)
+        for each in used
+        if each.input_tokens is not None and each.output_tokens is not None
+    ]
+    costs = [each.cost for each in used if each.cost is not None]
+    most = [each.most_cost for each in used if each.most_cost is not None]
+    seconds = [each.seconds for each in used if each != Usage()]
+    return RoleUsage(
+        service=calls[0].service,
+        calls=len(calls),
+        unknown=len(calls) - len(seconds),
+        seconds=math.fsum(seconds) if seconds and all(seconds) else None,
+        input_tokens=sum(asked for asked, _ in tokens) if tokens else None,
+        output_tokens=sum(answered for _, answered in tokens) if tokens else None,
+        counted=len(tokens),
+        cost=math.fsum(costs) if costs else None,
+        priced=len(costs),
+        most_cost=math.fsum(most) if most else None,
+    )

@@ -1,0 +1,250 @@
+"""Scores of chains worked by hand: the encoder reads vectors from pixels, and letters from texts.
+
+A case says of each repeat, sample by sample, the cosine between the original and the image at
+t = 1, 2, …, or the outcome that ended the chain. A sample's category is its first letter. One with
+``starts`` is of texts, which are drawn first; ``readings`` are the tokens of a sample's
+descriptions, and how many of them the generator reads.
+"""
+
+from types import SimpleNamespace
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from driftledger.benchmarks.base.chains.records import ChainRequest
+from driftledger.benchmarks.base.records import CARD, RECORDS, CollectedCard
+from driftledger.benchmarks.base.scoring import Scoring
+from driftledger.benchmarks.fidelity.ratings import COLUMNS
+from driftledger.benchmarks.registry import benchmark
+from driftledger.components.base import ComponentCard
+from driftledger.core.canonical import sha256_bytes
+from driftledger.core.errors import CoverageError
+from driftledger.core.files import write_json, write_jsonl
+from driftledger.core.media import Sound, encoded
+from driftledger.core.text import csv_text
+from driftledger.core.types import PromptUsage
+from driftledger.data.records import DatasetCard, SampleEntry
+from driftledger.notebook import chain_steps
+from driftledger.scoring.number import NumberName
+from driftledger.tracking.traces import pictures_of
+from driftledger_demo.encoders.tfidf import TfIdf
+from tests.support.by_hand import assert_holds, assert_score
+from tests.support.cases import each_case, lines
+from tests.support.fakes import EchoModel, LetterEncoder, SizeGenerator, TableEncoder
+from tests.support.ledgers import iteration, result
+
+CASES = lines("benchmarks/chains.jsonl")
+VECTORS = {
+    1: (200, 0),
+    0.96: (192, 56),
+    0.8: (160, 120),
+    0.6: (120, 160),
+    0.28: (56, 192),
+    0: (0, 200),
+}
+"""Cosine with the original, which is (200, 0) → the red and the green of an image."""
+KEYS = {"dataset": "d", "model": "m", "generator": "g"}
+
+
+class Step(NamedTuple):
+    """An iteration: the cosine of what was drawn, or the outcome that ended the chain."""
+
+    sample: str
+    t: int
+    repeat: int
+    ended: float | str
+    text: str | None
+
+
+def steps(case):
+    texts = case.get("texts", {})
+    for repeat, chains in enumerate(case["chains"]):
+        for sample, chain in chains.items():
+            for t, ended in enumerate(chain, 1):
+                said = texts.get(sample, [])
+                yield Step(
+                    sample, t, repeat, ended, said[t - 1] if t <= len(said) else None
+                )
+
+
+def write_medium(folder, cosine, case):
+    """Write an image, or a sound, whose features have this cosine with the original."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if "sounds" in case:
+        samples = np.array([VECTORS[cosine]], np.float32).T / 2**15
+        name, medium = f"{cosine}.wav", Sound(samples, 8000)
+    else:
+        image = Image.new("RGB", (16, 16), (*VECTORS[cosine], 0))
+        name, medium = f"{cosine}.png", image
+    (folder / name).write_bytes(encoded(medium))
+    return name
+
+
+def write_dataset(folder, case):
+    twins = case.get("twins", {})
+    entries = []
+    for sample in case["chains"][0]:
+        entry = {
+            "id": sample,
+            "file": write_medium(folder, 1, case),
+            "category": sample[0],
+            "sha256": sha256_bytes(twins.get(sample, sample).encode()),
+            "width": 16,
+            "height": 16,
+        }
+        if "starts" in case:
+            entry["file"] = f"{sample}.txt"
+            (folder / f"{sample}.txt").write_text(case["starts"][sample])
+        entries.append(SampleEntry.model_validate(entry))
+    write_jsonl(folder / "samples.jsonl", entries)
+    card = {
+        "name": "d",
+        "provider": "x",
+        "settings": {},
+        "source": {},
+        "samples": len(entries),
+    }
+    card |= {"categories": {}, "digest": "dd", "groups": case.get("groups", {})}
+    write_json(folder / "dataset.json", DatasetCard.model_validate(card))
+
+
+def drawn_first(folder, step, case):
+    if step.ended == "filtered":
+        return [result("generator", step.ended)]
+    drawn = result(
+        "generator", file=write_medium(folder, 1, case), sha256="i", key="drawn"
+    )
+    outcome = step.ended if isinstance(step.ended, str) else "ok"
+    return [drawn, result("model", outcome, step.text)]
+
+
+def write_records(folder, spec, case):
+    records = []
+    for step in steps(case):
+        drawn = None
+        if not isinstance(step.ended, str):
+            drawn = write_medium(folder, step.ended, case)
+        by_generator = step.ended == "filtered"
+        outcome = "ok" if drawn or by_generator else str(step.ended)
+        of_drawing = {}
+        if "readings" in case:
+            of_drawing["reading"] = PromptUsage(*case["readings"][step.sample])
+        record = iteration(
+            step.sample,
+            step.t,
+            step.text,
+            drawn,
+            outcome,
+            step.repeat,
+            f"{drawn}",
+            **of_drawing,
+        )
+        if by_generator:
+            record.results.append(result("generator", step.ended))
+        if "starts" in case:
+            record = record.model_copy(
+                update={"results": drawn_first(folder, step, case)}
+            )
+        records.append(record)
+    write_jsonl(folder / RECORDS, records)
+    asked = ChainRequest(
+        iterations=case.get("iterations", 3),
+        describe_prompt="p",
+        max_tokens=None,
+        generate_prompt="{description}",
+        seed=1,
+        repeats=len(case["chains"]),
+    )
+    card = CollectedCard(
+        benchmark=spec.name,
+        stage=spec.collects.name,
+        keys=KEYS,
+        data_digest="dd",
+        components={
+            "model": ComponentCard.of("m", EchoModel()),
+            "generator": ComponentCard.of("g", SizeGenerator()),
+        },
+        protocol=asked.model_dump(),
+    )
+    write_json(folder / CARD, card)
+
+
+def to_score(folder, spec, case):
+    write_dataset(folder / "d", case)
+    write_records(folder / "c", spec, case)
+    settings = {
+        "iterations": 3,
+        "iterations_by_group": None,
+        "ssim_side": 64,
+        "unread": "left_out",
+    }
+    settings |= {"confidence": 0.95, "min_coverage": 0.0, "text_encoder": None}
+    settings |= case.get("settings", {})
+    section = spec.settings.model_construct(**settings)
+    encoders = {
+        "encoder": LetterEncoder(wide=case.get("wide", 2))
+        if case.get("letters")
+        else TableEncoder()
+    }
+    if case.get("fitted"):
+        encoders["encoder"] = TfIdf()
+    if settings["text_encoder"]:
+        readers = {"letters": LetterEncoder, "tfidf": TfIdf}
+        encoders["text_encoder"] = readers[settings["text_encoder"]]()
+    folders = {"dataset": folder / "d", spec.collects.name: folder / "c"}
+    beside = {}
+    if "ratings" in case:
+        beside["ratings"] = folder / "ratings.csv"
+        beside["ratings"].write_text(
+            csv_text(COLUMNS, case["ratings"]), encoding="utf-8"
+        )
+    return Scoring(
+        spec, KEYS | {"encoder": "e"}, folders, section, 1, encoders, beside=beside
+    )
+
+
+@each_case(CASES)
+def test_a_score_by_hand(tmp_path, case):
+    spec = benchmark(case["benchmark"])
+    given = to_score(tmp_path, spec, case)
+    if "error" in case:
+        with pytest.raises(CoverageError, match=case["error"]):
+            spec.score(given)
+        return
+    score, rows = spec.score(given)
+    assert_score(case, score, rows)
+    assert (score.unranked is not None) == case.get("unranked", False)
+    for key, value in case.get("ranked", {}).items():
+        number = score.by_place[NumberName.read(key).place]
+        is_ranked = spec.is_complete(score, number.place)
+        assert_holds(number.value if is_ranked else None, value, key)
+    if "headlines" in case:
+        names = [number.name for number in spec.metrics.headlines(score)]
+        assert names == case["headlines"]
+
+
+TEXTS = [case for case in CASES if "starts" in case]
+
+
+def test_a_chain_of_texts_is_shown_from_its_text_on(tmp_path):
+    case = TEXTS[0]
+    spec = benchmark("genception")
+    given = to_score(tmp_path, spec, case)
+    score, rows = spec.score(given)
+    trace = next(spec.traces(given.folders, score, rows[:1]))
+    drawn = [each.inputs["description"] for each in trace.steps if each.role != "model"]
+    assert drawn == [case["starts"]["a1"], *case["texts"]["a1"][:2]]
+    last = trace.steps[-1]
+    assert (last.role, last.outputs["s(3)"], last.mark) == (
+        "model",
+        0,
+        "largest loss −0.600",
+    )
+    lineage = SimpleNamespace(spec=spec, score=score, places=lambda _: given.folders)
+    [(_, pictures)] = pictures_of(lineage, tmp_path, {"d/a1": rows[0]})
+    assert pictures == [None, *[tmp_path / "c/1.png"] * 3]
+    steps = [*chain_steps(score, trace)]
+    assert [each["description"] for each in steps] == ["a", *case["texts"]["a1"]]
+    assert steps[0]["image"] is None
