@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, settings
 from driftledger.benchmarks.registry import benchmark_names
 from tests.acceptance.checkout import Folder, draw, made_once
 from tests.extras import MISSING
+from tests.sentence import sentence as sentence
 from tests.support.params import DEFAULT
 
 REPOSITORY = Path(__file__).parent.parent

@@ -14,10 +14,10 @@ from driftledger.core.canonical import md5_bytes
 from driftledger.core.errors import ConfigError
 from driftledger.ledger.objects.files import listing_bytes, listing_md5
 from tests.conftest import draw
+from tests.sentence import run
 from tests.support.cases import cases, each_case
 from tests.support.openai_server import OpenAIServer
 from tests.support.small import changed, small_params, write_params
-from tests.test_cli import run
 
 CASES = cases(__file__, "folders")
 

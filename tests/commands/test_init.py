@@ -21,9 +21,9 @@ from driftledger.core.files import load_yaml, write_bytes
 from driftledger.project.catalogue import SECTIONS, catalogue, selectable
 from driftledger.project.project import Project
 from tests.conftest import REPOSITORY, draw
+from tests.sentence import run
 from tests.support.cases import cases, each_case
 from tests.support.terminal import fitting, printed
-from tests.test_cli import run
 
 Tree = dict[str, bytes | str]
 
