@@ -11,6 +11,7 @@ from tests.conftest import REPOSITORY
 
 MAKEFILE = """
 install-all:
+%/installed-dev: ;
 .venv/installed: missing
 run: .venv/installed
 \tmkdir -p .driftledger && driftledger run > .driftledger/run.log
@@ -21,6 +22,7 @@ docs:
 test-slow:
 \t@echo "$$SKIPPED"; echo "=== 3 passed in 1s ==="; exit $${TESTS_FAIL:-0}
 test:
+\t@echo "reads $${DRIFTLEDGER_EVALUATED##*/}"
 \t@echo "=== 2 passed in 1s ==="; exit $${NEWEST_FAILS:-0}
 """
 """Only ``run`` needs what is installed, which CI must not install again from its clone."""
@@ -77,15 +79,16 @@ def repository(tmp_path):
     return root
 
 
-def ci(repository, **environment):
-    """Whether it passed, and what it printed."""
-    env = (
-        os.environ
-        | {"TMPDIR": str(repository.parent), "GIT_CONFIG_GLOBAL": os.devnull}
-        | environment
-    )
+def ci(repository, *part, **environment):
+    """Return whether CI passed, and the lines that it printed."""
+    own = {
+        "TMPDIR": str(repository.parent),
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "DRIFTLEDGER_EVALUATED": "",
+    }
+    env = os.environ | own | environment
     done = subprocess.run(
-        [repository / ".ci" / "run"],
+        [repository / ".ci" / "run", *part],
         env=env,
         capture_output=True,
         text=True,
@@ -95,15 +98,25 @@ def ci(repository, **environment):
     return done.returncode == 0, done.stdout.splitlines()
 
 
-def test_what_is_evaluated_anew_as_it_is_in_git_passes(repository):
+PASSES = "the checks pass; everything evaluated again is what is in Git, and a second run makes nothing"
+
+
+def test_results_that_are_as_in_git_pass(repository):
     passed, printed = ci(repository)
     assert passed
-    assert printed[-3:] == [
-        "=== 2 passed in 1s ===",
-        "=== 3 passed in 1s ===",
-        "the checks pass; everything evaluated again is what is in Git, and a second run makes "
-        "nothing",
-    ]
+    assert "reads clone" in printed
+    assert printed[-3:] == ["=== 2 passed in 1s ===", "=== 3 passed in 1s ===", PASSES]
+
+
+def test_a_pull_request_needs_no_slow_test(repository):
+    passed, printed = ci(repository, "pull", TESTS_FAIL="1")
+    assert passed
+    assert printed[-2:] == ["=== 2 passed in 1s ===", PASSES]
+    assert "=== 3 passed in 1s ===" not in printed
+
+
+def test_an_unknown_part_is_refused_before_anything_runs(repository):
+    assert ci(repository, "slow") == (False, [])
 
 
 @pytest.mark.parametrize(
@@ -131,7 +144,7 @@ def test_what_is_evaluated_anew_as_it_is_in_git_passes(repository):
 def test_what_differs_is_shown_and_fails(repository, environment, shown):
     passed, printed = ci(repository, **environment)
     assert not passed
-    assert set(shown) <= set(printed)
+    assert {"reads ", *shown} <= set(printed)
     assert (
         printed[-1]
         == "the checks pass; WHAT IS EVALUATED AGAIN IS NOT WHAT IS IN GIT, see above"
