@@ -32,12 +32,12 @@ class ParsedQuestion(NamedTuple):
 
     @property
     def asks(self) -> bool:
-        """False for a request, such as one to describe the image in a sentence."""
+        """Return False for a request, such as one to describe the image in a sentence."""
         return self.kind != "open" or "?" in self.question
 
     @property
     def refusals(self) -> list[int]:
-        """The indices of the options that decline to answer."""
+        """Return the indices of the options that decline to answer."""
         refusals = []
         for index, option in enumerate(self.options):
             if is_refusal(option) or _NOT_SHOWN.fullmatch(option):
@@ -55,8 +55,8 @@ def question_in(conversation: Conversation) -> ParsedQuestion | None:
     """Return the question of the last turn, or None where it wants a description.
 
     A choice has at least two lettered lines, A first; a yes-no question asks for these words; any
-    other question has a question mark in its first line, or asks for a sentence. What the main
-    things in an image are is no question: all of a description answers it.
+    other question has a question mark in its first line, or asks for a sentence. The
+    prompt for the main things in an image is no question: a whole description answers it.
 
     >>> from driftledger.core.types import Turn
     >>> choice = "Which one?\\nA. a cat\\nB. a dog\\nAnswer with the letter."

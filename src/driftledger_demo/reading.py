@@ -21,7 +21,7 @@ def figures(form: str, text: str, low: N, high: N, kind: Callable[[str], N]) -> 
 
 
 class Words(Generic[T]):
-    """Words with a meaning each; ``form`` is what a text says around one of them."""
+    """Words and their meanings; ``form`` is the pattern of the text around a word."""
 
     def __init__(self, meanings: dict[str, T], form: str = r"\b({})\b") -> None:
         self.meanings = meanings

@@ -94,7 +94,7 @@ COLOURS: dict[str, RGB] = _all_colours()
 
 
 def named(names: str) -> dict[str, RGB]:
-    """Return the colours of names that commas part."""
+    """Return the colours of comma-separated names."""
     return {name: COLOURS[name] for name in names.split(", ")}
 
 

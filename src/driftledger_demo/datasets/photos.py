@@ -19,7 +19,7 @@ from driftledger_demo.installed import EXTRA, read_installed
 
 
 class Library(Strict):
-    """A library that carries photographs: its distribution, and the version that was looked at."""
+    """A library with photographs: its distribution, and the version whose files are known."""
 
     distribution: str
     version: str

@@ -53,7 +53,7 @@ class Words(Encoder):
         return [PromptUsage(len(ids), len(ids)) for ids in self._tokens(texts)]
 
     def release(self) -> None:
-        """Let go of the embeddings, 16 MB, and of the tokenizer."""
+        """Free the embeddings, 16 MB, and the tokenizer."""
         self.__dict__.pop("_embeddings", None)
         self.__dict__.pop("_tokenizer", None)
 

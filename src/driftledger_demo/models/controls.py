@@ -18,11 +18,11 @@ _WORD = re.compile(r"\S+")
 
 
 class WordCounter(Model):
-    """A model that says one thing about each conversation, as long as it may be."""
+    """A model with one reply to each conversation, cut at a limit of words."""
 
     @abstractmethod
     def say(self, conversation: Conversation) -> str:
-        """Return what it replies to a conversation, at any length."""
+        """Return the reply to a conversation before it is cut."""
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
         replies = []
@@ -32,7 +32,7 @@ class WordCounter(Model):
 
 
 def at_most(text: str, max_tokens: int | None) -> Result:
-    """Return ``text`` as a reply of at most so many words, which are whatever blanks part.
+    """Return ``text`` as a reply of at most so many words, separated by blanks.
 
     A longer text ends with its last word allowed and is ``Outcome.TRUNCATED``; without a limit, or
     within it, ``text`` is left as it is.

@@ -27,8 +27,8 @@ class Rubric(Model):
     case and with anything between them that is no word. Elements joined by ``<AND>`` earn their
     share, in tenths and rounded down; of elements joined by ``<OR>`` any one earns everything.
     ``<AND>`` binds less than ``<OR>``. A prompt without such a row is answered by
-    ``Outcome.REFUSED``. A conversation's ``max_tokens`` is ignored: a grade is one word. A question
-    or a ground truth with a stroke in it is taken apart there.
+    ``Outcome.REFUSED``. A conversation's ``max_tokens`` is ignored: a grade is one word. A ``|`` in
+    a question or a ground truth splits it.
     """
 
     provider: ClassVar[str] = "rubric"

@@ -54,7 +54,7 @@ class Arrangement:
 
     @property
     def caption(self) -> str:
-        """One sentence that says everything.
+        """Return one sentence that names every fact.
 
         >>> Arrangement("pink", (Thing(0, "large", "red", "circle"),)).caption
         'At the top left a large red circle, on a pink background.'
@@ -64,9 +64,9 @@ class Arrangement:
 
     @property
     def held_out(self) -> bool:
-        """True if it is for evaluation, so that nothing is trained on it.
+        """Return whether it is for evaluation alone: nothing is trained on it then.
 
-        Another wording of captions would not change it.
+        It does not depend on the wording of captions.
         """
         parts = [f"{thing.words} {PLACES[thing.cell]}" for thing in self.things]
         return crc32(_sentence(parts, self.ground).encode()) % _HELD_OUT == 0
@@ -101,7 +101,7 @@ def covered(thing: Thing) -> Mask:
 
 @cache
 def silhouette(shape: str, size: str, cell: int) -> Mask:
-    """Return the pixels of an image that such a thing covers; one read-only array for all."""
+    """Return the pixels that such a thing covers, as a read-only array that is shared."""
     row, column = divmod(cell, 3)
     centre = (CENTRES[column], CENTRES[row])
     mask = figure(shape, (SIDE, SIDE), centre=centre, extent=SIZES[size])

@@ -41,7 +41,7 @@ def labels() -> list[str]:
 
 
 def of_count(things: int, seed: int) -> Iterator[Arrangement]:
-    """Yield arrangements of so many things, no two alike; there are 545 of one thing."""
+    """Yield distinct arrangements of ``count`` things; there are only 545 of one thing."""
 
     def make(number: int) -> Arrangement:
         key = ("count", things, seed, number)
@@ -53,7 +53,7 @@ def of_count(things: int, seed: int) -> Iterator[Arrangement]:
 
 
 def of_label(label: str, split: Split, seed: int) -> Iterator[Arrangement]:
-    """Yield arrangements with the label's thing as the large one, no two alike or in both splits.
+    """Yield distinct arrangements of a split whose one large thing is the label's.
 
     One or two other things are small.
     """
@@ -79,7 +79,7 @@ def _split(arrangement: Arrangement) -> Split:
 
 
 def _held_out(make: Callable[[int], Arrangement]) -> Iterator[Arrangement]:
-    """Yield the new ones of ``make(0)``, ``make(1)``, … that are held out."""
+    """Yield each distinct arrangement of ``make(0)``, ``make(1)``, … that is held out."""
     seen: set[Arrangement] = set()
     for arrangement in map(make, count()):
         if arrangement.held_out and arrangement not in seen:
@@ -106,10 +106,10 @@ def _shuffled_cells(*key: str | int) -> list[int]:
 
 
 class Arrangements(DatasetProvider):
-    """Drawn arrangements, by a seed; a larger count leaves the earlier ones as they are.
+    """Drawn arrangements, chosen by a seed; a larger count keeps the earlier ones.
 
     Without labels the categories are how many things there are. ``labelled``, the label is the
-    colour and the shape of the one large thing; others beside it are small.
+    colour and the shape of the one large thing; all others are small.
     """
 
     provider: ClassVar[str] = "arrangements"

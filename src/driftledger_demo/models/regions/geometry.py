@@ -90,7 +90,7 @@ class _Moments(NamedTuple):
 
 
 def _tilt(moments: _Moments) -> int:
-    """Return the direction of most variance; level if none stands out, since noise would choose."""
+    """Return the direction of most variance; level if none stands out, since noise would decide."""
     spreads = [moments.spread(step) for step in range(TILTS)]
     most = max(spreads)
     least = min(spreads)

@@ -134,7 +134,7 @@ _NOT_RECORDED = (
 
 @cache
 def _recorded() -> dict[str, Any]:
-    """Return the recorded answers: picture → prompt → an answer of each of the settings."""
+    """Return the recorded answers: picture → prompt → an answer for each of the settings."""
     data = files(__package__).joinpath("answers.json").read_bytes()
     recorded: dict[str, Any] = json.loads(data)
     return recorded

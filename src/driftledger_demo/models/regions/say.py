@@ -24,7 +24,7 @@ MOST_WORDS = 490
 
 @dataclass(frozen=True)
 class Dials:
-    """Meaning of a level of detail: how much a describer sees, and which words it knows."""
+    """A level of detail: how much a describer sees, and which words it knows."""
 
     regions: int
     colours: dict[str, RGB]
@@ -126,7 +126,7 @@ def _nearest_ratio(value: int, table: dict[str, int]) -> str:
 
 
 def _ratio(one: int, other: int) -> int:
-    """Return the larger of two numbers, from 1 on, over the smaller, times 1,000."""
+    """Return the ratio of the larger number to the smaller, times 1,000; both are 1 or more."""
     return 1000 * max(one, other) // max(1, min(one, other))
 
 

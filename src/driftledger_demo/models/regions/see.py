@@ -1,4 +1,4 @@
-"""Image → regions: the sight of the describer, before it has words for it.
+"""Image → regions: what the describer sees, before it is put into words.
 
 It works on a small copy of the picture with integer filters, so that the same picture gives the
 same regions on every processor.
@@ -99,7 +99,7 @@ def merge(labels: Whole, pairs: Sequence[tuple[int, int]], keep: int) -> Whole:
 
 
 def _cost(one: Sequence[int], other: Sequence[int]) -> int:
-    """Return the squared deviation that joining two patches adds; each is its area and its sums."""
+    """Return the squared deviation that joining two patches, each an area and sums, adds."""
     n1 = one[0]
     n2 = other[0]
     squares = 0
