@@ -12,7 +12,7 @@ pytest.importorskip("openai")
 
 from driftledger.collect.call import Ask, Draw
 from driftledger.collect.store import CallStore
-from driftledger.components.openai import OpenAIChat
+from driftledger.components.openai_chat import OpenAIChat
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.types import Conversation, Medium, Subject
 from tests.collect.chains import run_protocols

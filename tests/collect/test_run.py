@@ -19,8 +19,8 @@ from driftledger.collect.progress import Progress
 from driftledger.collect.run import Collector
 from driftledger.collect.store import CallStore
 from driftledger.components import service as patience
-from driftledger.components.openai import OpenAIChat
-from driftledger.components.service import Limits, Prices
+from driftledger.components.budget import Limits, Prices
+from driftledger.components.openai_chat import OpenAIChat
 from driftledger.core.errors import BudgetError, ServiceError, StoreError
 from driftledger.core.types import Conversation, Subject, Turn
 from tests.collect.chains import EXPECTED, chain, eight_images, run

@@ -14,7 +14,8 @@ from driftledger.collect import submitted
 from driftledger.collect.call import Ask, Draw
 from driftledger.collect.store import CallStore
 from driftledger.components import openai_batches
-from driftledger.components.openai import OpenAIChat, OpenAIImages
+from driftledger.components.openai_chat import OpenAIChat
+from driftledger.components.openai_images import OpenAIImages
 from driftledger.core.errors import DriftledgerError
 from driftledger.core.types import Conversation, Subject, Turn
 from tests.collect.chains import run_protocols

@@ -16,7 +16,7 @@ from driftledger.components.base import (
     Model,
 )
 from driftledger.components.human import Human
-from driftledger.components.openai import OpenAIChat
+from driftledger.components.openai_chat import OpenAIChat
 from driftledger.core import media
 from driftledger.core.canonical import sha256_of
 from driftledger.core.code_digest import code_digest

@@ -100,7 +100,7 @@ def test_components_that_keep_their_contract(component):
     ("component", "problem"),
     [
         (OneShort(), "replies: expected 3 for 3 calls, got 2"),
-        (Grey(), "or with a finite sound, got <PIL.Image.Image image mode=L"),
+        (Grey(), "a Result with an RGB image, got <PIL.Image.Image image mode=L"),
         (
             Double(),
             "image vectors: expected a float32 array, 3 × d, got float64 (3, 3)",

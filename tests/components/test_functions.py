@@ -123,16 +123,17 @@ def test_an_encoder_has_the_tower_that_it_is_given():
     features = reader.encode_texts(["a", "abc"])
     assert (features.dtype, features.tolist()) == (np.float32, [[1.0, 1.0], [3.0, 1.0]])
     assert reader.read_texts(["a cat sits"]) == [PromptUsage(3, 3)]
-    assert driftledger.encoder(sounds=lambda sounds: [[1.0]])().media == {"sound"}
 
 
 def test_what_is_given_wrongly_is_said():
     asked = Conversation((Turn("user", ("W",)),))
-    with pytest.raises(TypeError, match="gave int where it is to give text"):
+    with pytest.raises(TypeError, match="returned int; return text"):
         driftledger.model(lambda prompt, images: 3)().respond([asked])
-    with pytest.raises(TypeError, match="gave str; return an image"):
+    with pytest.raises(TypeError, match="returned str; return an image"):
         driftledger.generator(lambda prompt, seed: "image")().generate(["a"], [1])
-    with pytest.raises(TypeError, match=r"gave features of shape \(2,\) for 2 samples"):
+    with pytest.raises(
+        TypeError, match=r"returned features of shape \(2,\) for 2 samples"
+    ):
         driftledger.encoder(texts=lambda texts: [1.0, 2.0])().encode_texts(["a", "b"])
     with pytest.raises(ConfigError, match="is made of one function, not of 2"):
         driftledger.encoder(len, texts=len)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from driftledger.components.budget import Limits
 from driftledger.components.hosted import HuggingFaceImages, LiteLLM
-from driftledger.components.service import Limits
 from driftledger.core.errors import MissingExtraError, ServiceError
 from driftledger.core.types import Conversation, Turn
 from tests.support.canned_server import Canned

@@ -23,25 +23,20 @@ from tenacity import wait_fixed, wait_none
 
 from driftledger.components import service
 from driftledger.components.answers import RULES, retry_after
-from driftledger.components.openai import (
-    OpenAIChat,
-    OpenAIComponent,
-    OpenAIImages,
-    tokens_of,
-)
+from driftledger.components.budget import Limits, Meter, Prices
+from driftledger.components.openai import OpenAIComponent
+from driftledger.components.openai_chat import OpenAIChat
+from driftledger.components.openai_images import OpenAIImages
 from driftledger.components.service import (
     AttemptError,
-    Limits,
-    Meter,
-    Prices,
     RefusedError,
     ServiceClient,
     TransientError,
 )
-from driftledger.components.sounds import OpenAISpeech
+from driftledger.components.tokens import tokens_of
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import ConfigError, ServiceError
-from driftledger.core.media import Sound, suffix_of, wav_bytes
+from driftledger.core.media import suffix_of
 from driftledger.core.types import Conversation, Medium, Outcome, Result, Turn, Usage
 from tests.conftest import draw
 from tests.support.canned_server import Canned
@@ -50,7 +45,7 @@ from tests.support.openai_server import KEY, OpenAIServer, attempt
 from tests.support.virtual_time import STARTED, run
 
 HELLO = Conversation((Turn("user", ("Hello",)),))
-KINDS = {"chat": OpenAIChat, "image": OpenAIImages, "speech": OpenAISpeech}
+KINDS = {"chat": OpenAIChat, "image": OpenAIImages}
 RAISED = {
     "TransientError": TransientError,
     "ServiceError": ServiceError,
@@ -67,14 +62,6 @@ def key_and_no_backoff(monkeypatch):
 @pytest.fixture
 def image(tmp_path):
     path = draw(tmp_path / "one.png", 1)
-    return Medium(path, sha256_file(path))
-
-
-@pytest.fixture
-def sound(tmp_path):
-    tone = np.sin(np.arange(8000) / 10, dtype=np.float32)[:, None] / 2
-    path = tmp_path / "one.wav"
-    path.write_bytes(wav_bytes(Sound(tone, 16_000)))
     return Medium(path, sha256_file(path))
 
 
@@ -244,7 +231,7 @@ def test_what_a_service_says(case, monkeypatch):
 def test_each_rule_is_the_first_for_its_example(rule):
     status, body = rule.example
     model = chat("http://127.0.0.1:9/v1", extra={"seed_of_mine": 1})
-    _, found, advice = model._judged(status, body)
+    _, found, advice = model.judged(status, body)
     assert found == rule
     assert not re.search(r"\{\w+\}", advice)
     ends = {"later": TransientError, "refused": RefusedError, "filtered": None}
@@ -399,18 +386,14 @@ def test_a_lost_connection_may_pass(kind, says):
 
 
 @each_case(cases(__file__, "requests"))
-def test_what_is_sent(case, image, sound):
+def test_what_is_sent(case, image):
     kind = case.get("on", "chat")
-    media = {"IMAGE": image, "SOUND": sound}
-    spelt = {"IMAGE": "data:image/png;base64,", "SOUND": ""}
-    asked = case.get("asked") or [conversation(case, **media)]
+    asked = case.get("asked") or [conversation(case, IMAGE=image)]
     with Canned(404, "") as server, pytest.raises(ServiceError):
         attempt(component(kind, server.base_url, **case["settings"]), *asked)
     [body] = server.bodies
-    sent = body.decode()
-    for name, medium in media.items():
-        content = base64.b64encode(medium.path.read_bytes()).decode()
-        sent = sent.replace(spelt[name] + content, name)
+    content = base64.b64encode(image.path.read_bytes()).decode()
+    sent = body.decode().replace(f"data:image/png;base64,{content}", "IMAGE")
     assert server.requests[0][0] == case["path"]
     assert json.loads(sent) == case["request"]
 
@@ -441,21 +424,6 @@ def test_an_image_is_sent_as_the_settings_say(payload, media, size, tmp_path):
     with Image.open(BytesIO(base64.b64decode(data))) as sent:
         assert (sent.get_format_mimetype(), sent.size) == (media, size)
     assert model.fingerprint != OpenAIChat(model="m").fingerprint
-
-
-def spoken_in(content):
-    """What a generator of speech makes of this answer, as WAV."""
-    with Canned(200, content, {"content-type": "audio/wav"}) as server:
-        made = attempt(component("speech", server.base_url), "A bell rings.", 5)
-    return wav_bytes(made.sound)
-
-
-def test_a_sound_is_spoken_as_wav(sound):
-    wav = sound.path.read_bytes()
-    streamed = wav[:40] + b"\xff" * 4 + wav[44:]  # OpenAI writes no length
-    assert spoken_in(wav) == spoken_in(streamed) == wav
-    with pytest.raises(TransientError, match="no sound that can be used"):
-        spoken_in(wav[:-7])
 
 
 def test_estimates(image):

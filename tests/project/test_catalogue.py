@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from driftledger.components.base import Component
-from driftledger.components.openai import OpenAIChat
+from driftledger.components.openai_chat import OpenAIChat
 from driftledger.components.service import RemoteComponent
 from driftledger.core.registry import PROVIDED_SECTIONS
 from driftledger.project.presets import apply_preset

@@ -31,9 +31,10 @@ from driftledger.collect.progress import Progress
 from driftledger.collect.store import CallStore, component_id
 from driftledger.collect.submitted import Submitted
 from driftledger.components.base import Component, Readiness
+from driftledger.components.budget import Meter
+from driftledger.components.openai_batches import open_batches
 from driftledger.components.service import (
     Attempt,
-    Meter,
     RemoteComponent,
     ServiceClient,
 )
@@ -387,7 +388,7 @@ class Collector:
 
     async def _connect(self, component: RemoteComponent) -> Service:
         """Open the connection to a service, for all calls of this collector."""
-        opened = component.batches() if component.batch else component.connect()
+        opened = open_batches(component) if component.batch else component.connect()
         attempt: Any = await self._connections.enter_async_context(opened)
         limits = component.limits
         spent = self.store.spent(component.fingerprint)

@@ -1,10 +1,9 @@
 """Components made of plain functions, without writing a class.
 
-Each is a class as if it had been written: in a module it can be named in ``params.yaml`` by its
-place, as in ``provider: my_module:shout``, and its code is that module with what it imports.
-Keyword-only arguments of the function are its settings there. What is made in a notebook or inside
-of another function has no place, and its code no
-file: it differs from everything else, also from itself made again, and cannot be in a ledger.
+``params.yaml`` names such a component by its place, ``provider: my_module:shout``, and sets the
+function's keyword-only arguments. Its code is that module with its imports. A component of a
+notebook, or of a function inside another one, has no place and no file of code: its fingerprint
+differs from all others, in each process again, and no ledger can hold it.
 """
 
 from abc import ABC
@@ -25,32 +24,28 @@ from driftledger.components.base import (
     Model,
 )
 from driftledger.core.errors import ConfigError
-from driftledger.core.media import ANY_MEDIUM
 from driftledger.core.registry import LONGEST, import_place, place_of
-from driftledger.core.types import Conversation, Float32, Result, Sound
+from driftledger.core.types import Conversation, Float32, Result
 
 
 class _OfFunction(Component, ABC):
     """A component that leaves its work to a function."""
 
-    media = ANY_MEDIUM
-
     function: ClassVar[Callable[..., Any]]
     settings: ClassVar[frozenset[str]]
     """The keyword-only arguments of the function."""
     number: ClassVar[str]
-    """Differs from that of all others that any process made, since calls are kept."""
+    """Unique over all processes, since calls are kept."""
 
     @classmethod
     def is_named(cls, name: str) -> None:
         cls.__name__ = cls.__qualname__ = name
         cls.provider = place_of(cls)
 
-    def call(self, *given: Any) -> Any:
-        """Return the function's value, called with its settings."""
-        return self.function(
-            *given, **{setting: getattr(self, setting) for setting in self.settings}
-        )
+    def call(self, *arguments: Any) -> Any:
+        """Call the function, with its settings."""
+        settings = {setting: getattr(self, setting) for setting in self.settings}
+        return self.function(*arguments, **settings)
 
     @cached_property
     def code_digest(self) -> str | None:
@@ -62,11 +57,11 @@ class _OfFunction(Component, ABC):
 
 
 def model(fn: Callable[..., str | Result], *, version: str = "1") -> type[Model]:
-    """Return a model of a function that takes a prompt and a list of images, and gives text.
+    """Return a model of a function that takes a prompt and a list of images, and returns text.
 
-    The images are RGB, of Pillow's; sounds are a :class:`~driftledger.core.media.Sound`. In-context
-    examples stand before what is asked, in the prompt and among the images, as one text with blank
-    lines between. A function may give a :class:`~driftledger.core.types.Result` instead of text.
+    The images are RGB images of Pillow. The prompt is one text with blank lines between its parts;
+    in-context examples come first, in it and among the images. Instead of text, a function may
+    return a :class:`~driftledger.core.types.Result`.
 
     >>> @model
     ... def shout(prompt, images, *, end: str = "!"):
@@ -77,7 +72,7 @@ def model(fn: Callable[..., str | Result], *, version: str = "1") -> type[Model]
     'A CAT?'
 
     Args:
-        version: to be raised where what is behind the function changes and its code does not.
+        version: raise it if results change although the function's code does not.
     """
 
     def respond(
@@ -86,11 +81,11 @@ def model(fn: Callable[..., str | Result], *, version: str = "1") -> type[Model]
         replies = []
         for conversation in conversations:
             texts = (part for part in conversation.parts if isinstance(part, str))
-            media = [medium.open() for medium in conversation.media]
-            answer = self.call("\n\n".join(texts), media)
+            images = [image.open() for image in conversation.media]
+            answer = self.call("\n\n".join(texts), images)
             if not isinstance(answer, str | Result):
                 raise TypeError(
-                    f"{self.provider} gave {type(answer).__name__} where it is to give text"
+                    f"{self.provider} returned {type(answer).__name__}; return text"
                 )
             replies.append(Result(answer) if isinstance(answer, str) else answer)
         return replies
@@ -100,10 +95,9 @@ def model(fn: Callable[..., str | Result], *, version: str = "1") -> type[Model]
 
 
 def generator(
-    fn: Callable[..., Image.Image | Sound | Result], *, version: str = "1"
+    fn: Callable[..., Image.Image | Result], *, version: str = "1"
 ) -> type[Generator]:
-    """Return a generator of a function that takes a prompt and a seed, and gives an image of
-    Pillow's, or a sound.
+    """Return a generator of a function from a prompt and a seed to an image of Pillow.
 
     >>> plain = generator(lambda prompt, seed: Image.new("RGB", (32, 32), (seed % 256, 0, 0)))
     >>> plain().generate(["A red square."], [200])[0].image.getpixel((0, 0))
@@ -116,19 +110,17 @@ def generator(
     def generate(
         self: _OfFunction, prompts: Sequence[str], seeds: Sequence[int]
     ) -> list[Result]:
-        drawn = []
+        results = []
         for prompt, seed in zip(prompts, seeds, strict=True):
-            result = self.call(prompt, seed)
-            if isinstance(result, Sound):
-                result = Result(sound=result)
-            if not isinstance(result, Image.Image | Result):
+            drawn = self.call(prompt, seed)
+            if not isinstance(drawn, Image.Image | Result):
                 raise TypeError(
-                    f"{self.provider} gave {type(result).__name__}; return an image of Pillow's"
+                    f"{self.provider} returned {type(drawn).__name__}; return an image of Pillow"
                 )
-            drawn.append(
-                Result(image=result) if isinstance(result, Image.Image) else result
+            results.append(
+                Result(image=drawn) if isinstance(drawn, Image.Image) else drawn
             )
-        return drawn
+        return results
 
     cls: type[Generator] = _class_of(Generator, fn, version=version, generate=generate)
     return cls
@@ -137,13 +129,12 @@ def generator(
 def encoder(
     images: Callable[..., Any] | None = None,
     *,
-    sounds: Callable[..., Any] | None = None,
     texts: Callable[..., Any] | None = None,
     version: str = "1",
 ) -> type[Encoder]:
-    """Return an encoder of a function that takes a list of images, of sounds or of texts.
+    """Return an encoder of a function that takes a list of images, or of texts.
 
-    It gives an array with a row of features for each of them.
+    The function returns an array with a row of features for each of them.
 
     >>> lengths = encoder(texts=lambda texts: [[len(text), 1.0] for text in texts])
     >>> lengths().encode_texts(["A cat", "A dog sits"])
@@ -154,42 +145,35 @@ def encoder(
         version: as in :func:`model`.
 
     Raises:
-        ConfigError: not exactly one function is given.
+        ConfigError: there is no function, or there are two.
     """
-    given = [
-        (tower, fn)
-        for tower, fn in (("images", images), ("sounds", sounds), ("texts", texts))
-        if fn is not None
-    ]
-    if len(given) != 1:
+    fn = images or texts
+    if fn is None or (images and texts):
         raise ConfigError(
-            f"an encoder is made of one function, not of {len(given)}; derive a class from Encoder"
+            f"an encoder is made of one function, not of {2 if fn else 0}; derive a class from "
+            "Encoder"
         )
 
     def encode(self: _OfFunction, samples: Sequence[Any]) -> Float32:
         features = np.asarray(self.call([*samples]), dtype=np.float32)
         if features.ndim != 2 or len(features) != len(samples):
             raise TypeError(
-                f"{self.provider} gave features of shape {features.shape} for {len(samples)} "
+                f"{self.provider} returned features of shape {features.shape} for {len(samples)} "
                 "samples"
             )
         return features
 
-    [(tower, fn)] = given
-    cls: type[Encoder] = _class_of(
-        Encoder, fn, version=version, **{f"encode_{tower}": encode}
-    )
+    method = "encode_images" if images else "encode_texts"
+    cls: type[Encoder] = _class_of(Encoder, fn, version=version, **{method: encode})
     return cls
 
 
 def _class_of(base: Any, fn: Callable[..., Any], **members: Any) -> Any:
-    """Return a class that works by the function, with a field for each of its keyword-only
-    arguments."""
-    arguments = signature(fn).parameters.values()
+    """Return a class that calls the function, with a field for each keyword-only argument."""
     settings = {
-        each.name: each.default
-        for each in arguments
-        if each.kind is Parameter.KEYWORD_ONLY
+        argument.name: argument.default
+        for argument in signature(fn).parameters.values()
+        if argument.kind is Parameter.KEYWORD_ONLY
     }
     fields = {
         *base.model_fields,
@@ -202,7 +186,7 @@ def _class_of(base: Any, fn: Callable[..., Any], **members: Any) -> Any:
             f"{fn.__qualname__}: a setting cannot be called {taken[0]!r}; rename the argument"
         )
     hints = get_type_hints(fn, include_extras=True)
-    space = {
+    members |= {
         "__module__": fn.__module__,
         "__qualname__": fn.__qualname__[:LONGEST],
         "__doc__": fn.__doc__,
@@ -212,9 +196,8 @@ def _class_of(base: Any, fn: Callable[..., Any], **members: Any) -> Any:
             for setting, default in settings.items()
             if default is not Parameter.empty
         },
-        **members,
     }
-    cls = type(base)(fn.__name__, (_OfFunction, base), space)
+    cls = type(base)(fn.__name__, (_OfFunction, base), members)
     cls.function = staticmethod(fn)
     cls.settings = frozenset(settings)
     cls.number = uuid4().hex

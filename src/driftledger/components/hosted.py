@@ -14,13 +14,16 @@ from PIL import UnidentifiedImageError
 from pydantic import Field
 
 from driftledger.components.base import Operational, Readiness
-from driftledger.components.network import check_network
-from driftledger.components.openai import OpenAIChat, OpenAIComponent
+from driftledger.components.endpoint import Endpoint
+from driftledger.components.http import check_network
+from driftledger.components.openai_chat import OpenAIChat
+from driftledger.components.openai_images import decoded
 from driftledger.components.service import Attempt, RefusedError, RemoteGenerator
+from driftledger.components.tokens import tokens_of
 from driftledger.core.canonical import Json
 from driftledger.core.errors import ServiceError
 from driftledger.core.registry import import_extra
-from driftledger.core.types import Result, Usage
+from driftledger.core.types import Usage
 
 
 class LiteLLM(OpenAIChat):
@@ -32,6 +35,7 @@ class LiteLLM(OpenAIChat):
 
     library = "litellm"
     has_batches = False
+    lists_models = False
 
     api_key_env: Operational[str | None] = None
     """``null``: the variables that LiteLLM's documentation names for the service, such as
@@ -67,7 +71,7 @@ class LiteLLM(OpenAIChat):
         check_network()
         litellm = self._litellm()
         litellm.suppress_debug_info = True
-        yield partial(self._ask, litellm)
+        yield partial(self.ask, litellm)
 
     async def post(self, client: Any, body: Json) -> str:
         once = {
@@ -77,13 +81,13 @@ class LiteLLM(OpenAIChat):
             "drop_params": False,
         }
         answer = await client.acompletion(
-            **body, api_key=self._key, api_base=self.base_url, **once
+            **body, api_key=self.key, api_base=self.base_url, **once
         )
         # its own JSON can hold no half of a surrogate pair
         return json.dumps(answer.model_dump(), default=str)
 
 
-class HuggingFaceImages(OpenAIComponent, RemoteGenerator):
+class HuggingFaceImages(Endpoint, RemoteGenerator):
     """Generators of fal, Replicate, Together and others by ``huggingface_hub``, with one token of
     Hugging Face."""
 
@@ -106,12 +110,8 @@ class HuggingFaceImages(OpenAIComponent, RemoteGenerator):
     def host(self) -> str:
         return self.service
 
-    def body_of(self, prompt: str, seed: int) -> Json:
-        return {
-            "prompt": prompt,
-            "seed": seed if self.seeded else None,
-            "extra_body": self.extra,
-        }
+    def expected(self, prompt: str) -> Usage:
+        return Usage(tokens_of(prompt), 0, images=1)
 
     @asynccontextmanager
     async def connect(self) -> AsyncIterator[Attempt]:
@@ -119,7 +119,7 @@ class HuggingFaceImages(OpenAIComponent, RemoteGenerator):
         hub = import_extra("huggingface_hub")
         settings = {
             "provider": self.service,
-            "api_key": self._key,
+            "api_key": self.key,
             "timeout": self.limits.timeout,
         }
         async with hub.AsyncInferenceClient(self.model, **settings) as client:
@@ -130,12 +130,13 @@ class HuggingFaceImages(OpenAIComponent, RemoteGenerator):
         from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
 
         try:
-            image = await client.text_to_image(**self.body_of(prompt, seed))
-        except HfHubHTTPError as error:
-            given = error.response
-            return self.ended(
-                given.status_code, given.text or str(error), given.headers
+            image = await client.text_to_image(
+                prompt, seed=seed if self.seeded else None, extra_body=self.extra
             )
+        except HfHubHTTPError as error:
+            answer = error.response
+            text = answer.text or str(error)
+            return self.ended(answer.status_code, text, answer.headers)
         except OfflineModeIsEnabled as error:
             raise ServiceError(f"{self.title}: {self.redacted(str(error))}") from None
         except (httpx2.HTTPError, TimeoutError) as error:
@@ -155,9 +156,5 @@ class HuggingFaceImages(OpenAIComponent, RemoteGenerator):
             raise RefusedError(
                 self.redacted(str(error)), advice=advice, names_setting=True
             ) from None
-        return await self.read(image, prompt, seed)
-
-    async def read(self, answer: Any, prompt: str, seed: int) -> Result:
-        # The client opens what it got without decoding it: the file behind the image still holds
-        # the service's bytes.
-        return await self.shown(answer.fp.getvalue(), Usage(images=1))
+        # The client opens the image without decoding it: its file still holds the service's bytes.
+        return await decoded(self, image.fp.getvalue(), Usage(images=1))

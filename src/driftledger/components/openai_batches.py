@@ -3,15 +3,15 @@
 import json
 import re
 from collections.abc import AsyncIterator, Awaitable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
 from driftledger.components.answers import facts, field, trouble_in
 from driftledger.components.openai import OpenAIComponent
-from driftledger.components.service import TransientError
+from driftledger.components.service import RemoteComponent, TransientError
 from driftledger.core.files import load_json
 
 M = TypeVar("M", bound=BaseModel)
@@ -57,6 +57,14 @@ class Jobs(BaseModel):
     """A page of the service's list of batches."""
 
     data: list[Job]
+
+
+@asynccontextmanager
+async def open_batches(component: RemoteComponent) -> AsyncIterator["OpenAIBatches"]:
+    """Open a client for the batches of a component, which must have batches."""
+    ours = cast(OpenAIComponent, component)
+    async with ours.client() as client:
+        yield OpenAIBatches(ours, client)
 
 
 @dataclass

@@ -8,19 +8,13 @@ import re
 import time
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, Literal, Self, TypeAlias, cast
 
-from pydantic import (
-    Field,
-    NonNegativeFloat,
-    NonNegativeInt,
-    PositiveFloat,
-    model_validator,
-)
+from pydantic import Field, model_validator
 from tenacity import (
     AsyncRetrying,
     Future,
@@ -37,9 +31,9 @@ from driftledger.components.base import (
     Operational,
     Readiness,
 )
+from driftledger.components.budget import Limits, Meter, Prices
 from driftledger.core.canonical import Json
-from driftledger.core.errors import BudgetError, ServiceError
-from driftledger.core.strict import Strict
+from driftledger.core.errors import ServiceError
 from driftledger.core.types import Conversation, Outcome, Result, Usage
 
 Attempt: TypeAlias = Callable[..., Awaitable[Any]]
@@ -56,51 +50,6 @@ _MANY = 20
 _DAY = r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])(\.([2-9]|[1-9][0-9]))?$"
 _NUMBER = re.compile(r"[\w.:-]*\d[\w.:-]*")
 """A number, a time or the name of a request in an error; errors that differ in it are equal."""
-
-
-class Limits(Strict):
-    """Limits of calls to a service. None of them can change an answer."""
-
-    concurrency: int = Field(default=32, ge=1, le=1024)
-    """Calls on their way at once, at most: fewer while the service says that it is busy."""
-    requests_per_minute: int | None = Field(default=None, ge=1)
-    """Evenly spaced, retries included."""
-    timeout: PositiveFloat = 120.0
-    """Seconds that one attempt may take."""
-    deadline: PositiveFloat = 900.0
-    """Seconds that one call may take, with all its attempts and the waits between them."""
-    attempts: int = Field(default=8, ge=1, le=100)
-    max_calls: NonNegativeInt | None = None
-    """Attempts that may be made with this version of the component, over all runs of this call
-    store."""
-    max_cost: NonNegativeFloat | None = None
-    """What they may cost together, in the currency of ``prices``."""
-
-
-class Prices(Strict):
-    """A service's list prices, for estimates, budgets and the spend in MLflow."""
-
-    input: NonNegativeFloat = 0.0
-    """Per million input tokens."""
-    cached_input: NonNegativeFloat | None = None
-    """Per million input tokens that the service had cached; ``null``: as all others."""
-    output: NonNegativeFloat = 0.0
-    """Per million output tokens."""
-    image: NonNegativeFloat = 0.0
-    """Per drawn image."""
-    batch_discount: float = Field(default=0.5, ge=0, lt=1)
-    """The part of all these prices that a call in a batch saves."""
-
-    def cost(self, usage: Usage, in_batch: bool = False) -> float:
-        """Return the cost of a call with this usage; tokens that were not counted cost nothing."""
-        tokens = (usage.input_tokens or 0) * self.input + (
-            usage.output_tokens or 0
-        ) * self.output
-        if self.cached_input is not None:
-            cached = min(usage.cached_tokens, usage.input_tokens or 0)
-            tokens -= cached * (self.input - self.cached_input)
-        cost = tokens / 1_000_000 + usage.images * self.image
-        return cost * (1 - self.batch_discount) if in_batch else cost
 
 
 @dataclass(eq=False)
@@ -170,81 +119,6 @@ class _Call:
     most_cost: float = 0.0
     result: Result | None = None
     error: str | None = None
-
-
-@dataclass
-class Reservation:
-    """Room in a budget for one attempt."""
-
-    cost: float | None = None
-    """The cost of the attempt; None until it has begun."""
-
-
-@dataclass
-class Meter:
-    """A budget that goes on from the ``calls`` and the ``cost`` of earlier runs; used in one event
-    loop."""
-
-    limits: Limits
-    title: str
-    calls: int = 0
-    cost: float = 0.0
-    note: Callable[[int, float, bool], Awaitable[None]] | None = None
-    """Takes further calls and their cost, and whether to store both at once: where there is a
-    limit, an attempt is stored at its dearest before it is made, so that a kill forgets none."""
-    _reserved: float = 0.0
-
-    @asynccontextmanager
-    async def reserve(
-        self, most: float, held: float | None = None
-    ) -> AsyncIterator[Reservation]:
-        """Count an attempt at its largest cost, and at its own once the context ends.
-
-        An attempt that has not begun by then is not counted. One that an earlier run has made
-        takes the place of ``held``, which is part of the cost so far.
-
-        Raises:
-            BudgetError: it does not fit beside the attempts under way, at their largest costs.
-        """
-        if held is None:
-            self._refuse_beyond(most)
-        else:
-            self.calls -= 1
-            self.cost -= held
-        has_limit = (
-            self.limits.max_calls is not None or self.limits.max_cost is not None
-        )
-        self.calls += 1
-        self._reserved += most
-        if self.note is not None:
-            await self.note(1, most, has_limit)
-        reservation = Reservation()
-        try:
-            yield reservation
-        finally:
-            cost = reservation.cost or 0.0
-            unmade = 1 if reservation.cost is None else 0
-            self._reserved -= most
-            self.calls -= unmade
-            self.cost += cost
-            if self.note is not None:
-                await self.note(-unmade, cost - most, False)
-
-    def _refuse_beyond(self, most: float) -> None:
-        limits = self.limits
-        spent = self.cost + self._reserved
-        if limits.max_calls is not None and self.calls >= limits.max_calls:
-            why = f"limits.max_calls = {limits.max_calls} is used up"
-        elif limits.max_cost is not None and spent + most > limits.max_cost:
-            why = (
-                f"{spent:.4f} is spent or under way, and the next call may cost {most:.4f}: more "
-                f"than limits.max_cost = {limits.max_cost}"
-            )
-        else:
-            return
-        raise BudgetError(
-            f"{self.title}: {why}; finished calls are stored: raise it in params.yaml and run again"
-        )
 
 
 class Slots(asyncio.Semaphore):
@@ -549,7 +423,7 @@ class RemoteComponent(Component):
     code_is_identity = False
     metered = True
     has_batches: ClassVar[bool] = False
-    """Whether :meth:`batches` is written."""
+    """Whether its service takes calls in batches."""
 
     batch_size: Operational[Literal[1]] = 1
     limits: Operational[Limits] = Limits()
@@ -601,10 +475,6 @@ class RemoteComponent(Component):
         :class:`ServiceError` for what would meet every call, and answers with an outcome for
         everything else. It does not retry and does not sleep.
         """
-
-    def batches(self) -> AbstractAsyncContextManager[Any]:
-        """Open a client for batches, as :meth:`connect` for single calls."""
-        raise NotImplementedError(f"{self.provider} has no batches")
 
     @abstractmethod
     def expected(self, call: Any) -> Usage:

@@ -30,12 +30,13 @@ from driftledger.components.encoders import (
 )
 from driftledger.components.openai import OpenAIComponent
 from driftledger.components.service import RemoteGenerator
+from driftledger.components.tokens import tokens_of
 from driftledger.components.transformers import Chat, Prompt, Transformers
 from driftledger.core.canonical import Json, canonical_json
 from driftledger.core.errors import DataError
 from driftledger.core.media import Kind
 from driftledger.core.registry import import_extra
-from driftledger.core.types import Float32, Outcome, PromptUsage, Result, Sound
+from driftledger.core.types import Float32, Outcome, PromptUsage, Result, Sound, Usage
 from driftledger.data.datasets.sounds import MOST_SECONDS, decode_sound
 from driftledger.data.hub import Source
 
@@ -239,6 +240,9 @@ class OpenAISpeech(OpenAIComponent, RemoteGenerator):
     }
 
     voice: str = "alloy"
+
+    def expected(self, prompt: str) -> Usage:
+        return Usage(tokens_of(prompt), 0, images=1)
 
     def body_of(self, prompt: str, seed: int) -> Json:
         voice = {"voice": self.voice, "response_format": "wav"}

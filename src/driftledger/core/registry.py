@@ -38,14 +38,14 @@ OURS: dict[str, dict[str, str]] = {
     "models": {
         "human": "driftledger.components.human:Human",
         "predictions": "driftledger.components.predictions:Predictions",
-        "openai": "driftledger.components.openai:OpenAIChat",
+        "openai": "driftledger.components.openai_chat:OpenAIChat",
         "litellm": "driftledger.components.hosted:LiteLLM",
         "transformers": "driftledger.components.transformers:Transformers",
         "transformers_sounds": "driftledger.components.sounds:TransformersSounds",
     },
     "generators": {
         "diffusers": "driftledger.components.diffusers:Diffusers",
-        "openai_images": "driftledger.components.openai:OpenAIImages",
+        "openai_images": "driftledger.components.openai_images:OpenAIImages",
         "huggingface_images": "driftledger.components.hosted:HuggingFaceImages",
         "transformers_sounds": "driftledger.components.sounds:SoundGenerator",
         "diffusers_sounds": "driftledger.components.sounds:DiffusersSounds",

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
+from driftledger.components.budget import Limits
 from driftledger.components.hosted import LiteLLM
-from driftledger.components.service import Limits
 from driftledger.core.errors import ServiceError
 from driftledger.core.types import Conversation, Outcome, Turn, Usage
 from tests.support.canned_server import Canned

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from driftledger.components import service
-from driftledger.components.openai import OpenAIChat
+from driftledger.components.openai_chat import OpenAIChat
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ServiceError
 from driftledger.core.types import Conversation, Medium, Outcome
