@@ -37,6 +37,7 @@ from tests.support.ledgers import (
     write_scored,
 )
 from tests.support.params import default_params
+from tests.support.pictures import count_decodes
 
 HOSTILE = (
     "<script>document.title='owned'</script>"
@@ -373,6 +374,17 @@ def test_without_records_the_rest_is_written(tmp_path):
     )
     assert pages["index.html"].tags["table"] == 1
     assert not (tmp_path / "out" / "images").exists()
+
+
+def test_each_picture_is_decoded_once(tmp_path, monkeypatch):
+    """Three originals, and eleven drawings by three models, of which several are equal."""
+    project, scores = write_checkout(tmp_path)
+    decoded = count_decodes(monkeypatch)
+    write(project, scores, tmp_path / "out")
+    assert len(decoded) > 10
+    assert {*decoded.values()} == {1}
+    write(project, scores, tmp_path / "out")
+    assert {*decoded.values()} == {1}
 
 
 def test_another_folder_is_not_replaced(site, tmp_path):

@@ -27,6 +27,7 @@ from driftledger.tracking import track as tracking_module
 from driftledger.tracking.traces import Traces
 from driftledger.tracking.track import WRITER, track
 from driftledger.tracking.view import VIEW_TAG
+from tests.support.pictures import count_decodes
 from tests.tracking.conftest import Evaluated
 from tests.tracking.dump import dump, evaluation_runs, view_of
 from tests.tracking.project import (
@@ -88,6 +89,14 @@ def test_runs_are_created_worst_first_and_once(project):
     assert mlflow_state(Workspace(project.root)).runs == ids, (
         "for an audit by the id of a run"
     )
+
+
+def test_each_picture_is_decoded_once(project, monkeypatch):
+    """Two originals, and two drawings of each by two models."""
+    decoded = count_decodes(monkeypatch)
+    project.track()
+    assert len(decoded) == 2 + 2 * 2 * 2
+    assert {*decoded.values()} == {1}
 
 
 def test_no_name_of_a_number_is_read(project, monkeypatch):

@@ -33,8 +33,8 @@ class ShownImage(NamedTuple):
     """The path of the sound that the picture is a spectrogram of."""
 
 
-def shrunk(file: Path, side: int) -> Image.Image:
-    """Return an image of at most ``side`` pixels each way; of a sound, a spectrogram.
+def shrunk(file: Path, *sides: int) -> list[Image.Image]:
+    """Decode an image, or draw the spectrogram of a sound, and return a copy of at most each side.
 
     Raises:
         DataError: it is not an image or a sound, is broken, or has more pixels than Pillow decodes.
@@ -46,16 +46,23 @@ def shrunk(file: Path, side: int) -> Image.Image:
         )
     else:
         image, _ = decode(read_bytes(file), str(file), PILLOW_LIMIT)
-    image.thumbnail((side, side))
-    return image
+    copies = []
+    for side in sides:
+        copies.append(image.copy())
+        copies[-1].thumbnail((side, side))
+    return copies
 
 
 def thumbnail(file: Path, side: int = SIDE) -> bytes:
-    """Make a WebP file of what :func:`shrunk` returns; errors as there.
+    """Return a small picture of a file as WebP; errors as in :func:`shrunk`."""
+    return webp(*shrunk(file, side))
+
+
+def webp(image: Image.Image) -> bytes:
+    """Encode a small picture as WebP.
 
     The bytes depend on the libwebp inside Pillow, which ``requirements.txt`` pins.
     """
-    image = shrunk(file, side)
     written = BytesIO()
     image.save(written, "WEBP", quality=70, method=0, exif=b"", icc_profile=b"")
     return written.getvalue()

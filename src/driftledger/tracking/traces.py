@@ -15,7 +15,7 @@ from driftledger.core.canonical import Json
 from driftledger.core.errors import LedgerError
 from driftledger.core.media import MEDIA, kind_of
 from driftledger.core.types import Outcome
-from driftledger.data.thumbnails import thumbnail
+from driftledger.data.thumbnails import SIDE, shrunk, webp
 from driftledger.ledger.lineage import Lineage
 from driftledger.scoring.score import Row
 from driftledger.tracking.store import all_pages
@@ -23,6 +23,7 @@ from driftledger.tracking.store import all_pages
 if TYPE_CHECKING:
     from mlflow import MlflowClient
     from mlflow.tracing.attachments import Attachment
+    from PIL.Image import Image
 
 SOURCE_RUN = "mlflow.sourceRun"
 """Metadata of a trace: the run that it is of."""
@@ -34,9 +35,8 @@ OF_RUN = f"metadata.`{SOURCE_RUN}` = '{{}}'"
 CUT_SHORT = f"metadata.`{SOURCE_RUN}` IS NULL AND span.attributes.`{_RUN}` LIKE '%'"
 """Filter for the traces of ours whose writing was ended before their metadata."""
 
-_thumbnail = lru_cache(maxsize=1000)(thumbnail)
-"""Several runs show the same originals."""
-
+CHAIN_SIDE = 384
+"""Pixels of the longer side of a chain's pictures, at most."""
 _KINDS = {
     "model": "CHAT_MODEL",
     "generator": "TOOL",
@@ -108,6 +108,16 @@ def pictures_of(
                 shown += step.outputs.values()
         start = [None] if "description" in trace.inputs else []
         yield key, [*start, *(each.file for each in shown if isinstance(each, Shot))]
+
+
+@lru_cache(maxsize=500)
+def both_sizes(file: Path) -> "tuple[Image, bytes]":
+    """Return a file's picture for the grid of chains, and the smaller one for traces, as WebP.
+
+    Several runs show the same originals, and each file is decoded once.
+    """
+    large, small = shrunk(file, CHAIN_SIDE, SIDE)
+    return large, webp(small)
 
 
 class Traces:
@@ -223,7 +233,8 @@ class Traces:
         if (file, media_type) in self._attachments:
             attachment, owner = self._attachments[file, media_type]
             return attachment.ref(owner)
-        data = file.read_bytes() if media_type == MEDIA[".wav"] else _thumbnail(file)
+        is_sound = media_type == MEDIA[".wav"]
+        data = file.read_bytes() if is_sound else both_sizes(file)[1]
         attachment = Attachment(content_type=media_type, content_bytes=data)
         self._attachments[file, media_type] = attachment, trace_id
         return attachment

@@ -23,7 +23,6 @@ from driftledger.core.errors import LedgerError, first_few
 from driftledger.core.files import read_bytes, read_jsonl
 from driftledger.core.paths import main_checkout
 from driftledger.data.records import QUESTIONS, SAMPLES
-from driftledger.data.thumbnails import shrunk
 from driftledger.ledger.lineage import Run
 from driftledger.ledger.objects.files import Workspace
 from driftledger.ledger.published import mlflow_state, note_mlflow
@@ -59,6 +58,7 @@ from driftledger.tracking.traces import (
     CUT_SHORT,
     OF_RUN,
     Traces,
+    both_sizes,
     chained,
     delete_traces,
     pictures_of,
@@ -87,8 +87,6 @@ EXPERIMENT = "DVC_EXP_NAME"
 not current."""
 CHAINS = "driftledger.chains"
 """Tag of a run whose chains have all of their pictures."""
-CHAIN_SIDE = 384
-"""Pixels of the longer side of a chain's pictures, at most."""
 TRACKED = "reports/tracked.json"
 """Name → fingerprint of the selected runs, as the stage ``track`` writes it."""
 
@@ -313,7 +311,7 @@ class _Push:
         for key, files in pictures.items():
             for t, file in enumerate(files):
                 if file is not None:
-                    picture = shrunk(file, CHAIN_SIDE)
+                    picture, _ = both_sizes(file)
                     self._client.log_image(run_id, picture, key=key, step=t)
         if pictures:
             self._client.set_tag(run_id, CHAINS, "true")
