@@ -10,8 +10,8 @@ from driftledger.benchmarks.registry import benchmark
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import sha256_of
 from driftledger.core.files import write_jsonl
-from driftledger.ledger.changes import compare_with_changes
-from driftledger.ledger.comparison import Changes, Floor
+from driftledger.ledger.changes import Changes, Floor
+from driftledger.ledger.compare import compare_with_changes
 from driftledger.ledger.gate import Gate, Verdict
 from driftledger.ledger.lineage import CodeVersion, Folder, Lineage, Run
 from driftledger.ledger.objects.contents import Contents

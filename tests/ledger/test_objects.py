@@ -124,7 +124,11 @@ def test_git_reads_a_project_below_the_top(tmp_path):
     git = Git.around(tmp_path / "below")
     assert git is not None
     first, second = (each.id for each in git.commits())
-    assert git.ever_in("ledger") == {"b.json": second, "a.json": first}
+    trees = git.ever_at("ledger", git.heads())
+    assert [({*git.files(tree)}, commit) for tree, commit in trees] == [
+        ({"b.json"}, second),
+        ({"a.json"}, first),
+    ]
     assert git.read(git.id_at(first, "ledger/a.json")) == b"1"
     assert [git.id_at(second, path) for path in ("ledger/a.json", "nothing")] == [
         None,

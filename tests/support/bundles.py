@@ -23,7 +23,8 @@ from driftledger.ledger.bundles.reading import (
     digests,
 )
 from driftledger.ledger.bundles.report import Report
-from driftledger.ledger.links import folders_of, run_fingerprint
+from driftledger.ledger.lineage import run_fingerprint
+from driftledger.ledger.links import folders_of
 from tests.support.ledgers import number_in
 
 

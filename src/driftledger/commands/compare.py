@@ -9,9 +9,9 @@ from rich.console import Group, RenderableType
 from driftledger.commands.terminal import HEAD, line, lines, table
 from driftledger.core.errors import LedgerError
 from driftledger.core.text import figure, for_cell, shortened
-from driftledger.ledger.changes import compare_with_changes
+from driftledger.ledger.changes import Changes
+from driftledger.ledger.compare import compare_with_changes
 from driftledger.ledger.comparison import (
-    Changes,
     Comparison,
     MetricComparison,
     ScorePair,

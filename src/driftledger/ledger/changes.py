@@ -8,7 +8,8 @@ where A was asked twice.
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import TypeAlias, cast
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias, cast
 
 import numpy as np
 
@@ -19,69 +20,123 @@ from driftledger.core.errors import DriftledgerError, LedgerError
 from driftledger.core.files import read_jsonl
 from driftledger.core.text import shortened
 from driftledger.core.types import Outcome
-from driftledger.ledger.compare import compare, paired_scores, rows_of
-from driftledger.ledger.comparison import (
-    ChangedSample,
-    Changes,
-    Comparison,
-    Floor,
-    Kind,
-)
 from driftledger.ledger.lineage import Lineage, Run
-from driftledger.ledger.objects.contents import Contents
+from driftledger.ledger.objects.contents import Contents, rows_of
 from driftledger.ledger.sources import Sources
 from driftledger.metrics.changes import mcnemar, more_than_floor
 from driftledger.metrics.drift import cosine_similarity
 from driftledger.metrics.exact import exact_mean
-from driftledger.metrics.groups import holm
 from driftledger.metrics.intervals import share_interval
 from driftledger.metrics.paired import DECIMALS
 from driftledger.project.project import Project
 from driftledger.scoring.score import Answer, answer_as
 
+Kind: TypeAlias = Literal["answers", "descriptions"]
+
+
+@dataclass
+class ChangedSample:
+    """An answer or a description that differs between A and B."""
+
+    unit: str
+    step: int
+    """Of a description, the iteration or condition; of an answer, which of its question's."""
+    a: str
+    """The reading in A, as :class:`Answer` has it."""
+    b: str
+    a_text: str
+    """The reply; where its record is not here, what it was taken for."""
+    b_text: str
+    similarity: float | None = None
+    """The cosine of both texts by the text encoder of A's score."""
+
+
+@dataclass(frozen=True)
+class Floor:
+    """How much changes by itself, where A was asked twice."""
+
+    samples: int
+    """Answers or descriptions that both askings of A and B have."""
+    changed: int
+    """Those that differ between both askings of A."""
+    p_value: float
+    """One-sided, of more changes than a second asking shows, over images."""
+
+
+@dataclass
+class Changes:
+    """The answers or the descriptions of two scores, and which of them changed.
+
+    An answer has changed if it is read otherwise, a description if it has other words.
+    """
+
+    of: Kind
+    samples: int = 0
+    """How many of them both runs have."""
+    changed: int = 0
+    clusters: int | None = None
+    """How many images they are about, where answers were compared."""
+    share: float | None = None
+    """``changed / samples``, from ``low`` to ``high``."""
+    low: float | None = None
+    high: float | None = None
+    transitions: dict[str, int] = field(default_factory=dict)
+    """``right → wrong``, ``wrong → other wrong answer`` → how many, the commonest first."""
+    p_value: float | None = None
+    """McNemar's, exact and two-sided: are the answers about as many images better in B as worse?
+    None of descriptions."""
+    p_holm: float | None = None
+    """Of the floor, or else McNemar's, after Holm's correction over all that changed."""
+    floor: Floor | None = None
+    similarity: float | None = None
+    """The mean over the texts that changed."""
+    furthest: list[ChangedSample] = field(default_factory=list)
+    """All that changed, those furthest apart first."""
+    note: str = ""
+    """What could not be told, and why."""
+
+
 Asking: TypeAlias = dict[tuple[str, str, int], tuple[Answer, str]]
 """Cluster, question or sample, and step → the answer or the description, with its text."""
 
 
-def compare_with_changes(
-    project: Project, sources: Sources, a: Run, b: Run, *, anyway: bool = False
-) -> Comparison:
-    """Compare two runs, and note what changed in the answers and in the descriptions of each pair
-    of scores; nothing where the data differ. Errors are as of
-    :func:`~driftledger.ledger.compare.compare`.
+def find_changes(
+    one: Lineage,
+    two: Lineage,
+    again: Sequence[Lineage],
+    contents: Contents,
+    project: Project,
+) -> list[Changes]:
+    """List the changes of answers and of descriptions; none where the data differ.
 
-    Nothing is called but the text encoder of A's scores, if it needs no download.
+    Nothing is called but the text encoder of A's score, if it needs no download.
+
+    Args:
+        again: the scores of A's second asking.
     """
-    comparison = compare(a, b, sources.contents, anyway=anyway)
-    again = _second_asking(a, b, sources)
-    tested = []
-    p_values = []
-    scores, _, _ = paired_scores(a, b)
-    for pair, (one, two) in zip(comparison.pairs, scores, strict=True):
-        inputs = one.score.inputs
-        askings = [one, two]
-        for each in again.lineages if again else ():
-            theirs = each.score.inputs
-            is_alike = theirs.protocol == inputs.protocol
-            is_same = theirs.data_digest == inputs.data_digest
-            if each.place == one.place and is_alike and is_same:
-                askings.append(each)
-        if two.score.inputs.data_digest == inputs.data_digest:
-            pair.changes.extend(_changes_of(askings, sources.contents))
-        for kind in pair.changes:
-            if kind.of == "descriptions":
-                _compare_texts(kind, one, project)
-            p_value = kind.floor.p_value if kind.floor else kind.p_value
-            if p_value is not None:
-                tested.append(kind)
-                p_values.append(p_value)
-    for kind, p_holm in zip(tested, holm(p_values), strict=True):
-        kind.p_holm = p_holm
-    return comparison
+    inputs = one.score.inputs
+    if two.score.inputs.data_digest != inputs.data_digest:
+        return []
+    askings = [one, two]
+    for lineage in again:
+        theirs = lineage.score.inputs
+        is_same = theirs.data_digest == inputs.data_digest
+        is_alike = theirs.protocol == inputs.protocol
+        if lineage.place == one.place and is_alike and is_same:
+            askings.append(lineage)
+    changes = list(_changes_of(askings, contents))
+    for kind in changes:
+        if kind.of == "descriptions":
+            _compare_texts(kind, one, project)
+    return changes
 
 
 def _changes_of(askings: Sequence[Lineage], contents: Contents) -> Iterator[Changes]:
-    """Yield the changes of answers, and of descriptions: of A, B and, if there is one, A again."""
+    """Yield the changes of answers and of descriptions between A and B.
+
+    Args:
+        askings: the scores of A, of B, and of A's second asking if there is one.
+    """
     spec = askings[0].spec
     one = askings[0].score
     is_same = one.inputs.records == askings[1].score.inputs.records
@@ -297,16 +352,16 @@ def _compare_texts(changes: Changes, lineage: Lineage, project: Project) -> None
     changes.furthest.sort(key=lambda each: each.similarity or 0.0)
 
 
-def _second_asking(a: Run, b: Run, sources: Sources) -> Run | None:
-    """Find the run in which A's services were asked once more on the same day."""
+def second_asking(a: Run, b: Run, sources: Sources) -> list[Lineage]:
+    """Return the scores of the run in which A's services were asked again on the same day."""
     cards, askings = _asked(a)
     if not any(askings):
-        return None
+        return []
     for run in sources.versions(a.combination):
         same, others = _asked(run)
         if run.fingerprint != b.fingerprint and same == cards and others != askings:
-            return run
-    return None
+            return run.lineages
+    return []
 
 
 def _asked(run: Run) -> tuple[list[ComponentCard], list[str]]:

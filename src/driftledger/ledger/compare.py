@@ -15,8 +15,8 @@ import numpy as np
 
 from driftledger.benchmarks.base.benchmark import UNREAD_COUNTS, Benchmark, Rule
 from driftledger.core.errors import LedgerError, StoreError, first_few
-from driftledger.core.files import read_jsonl
 from driftledger.core.text import changes, shown_apart
+from driftledger.ledger.changes import find_changes, second_asking
 from driftledger.ledger.comparison import (
     NOT_RANKED,
     Comparison,
@@ -31,7 +31,8 @@ from driftledger.ledger.lineage import (
     short_version_of,
     version_of,
 )
-from driftledger.ledger.objects.contents import FETCH, Contents
+from driftledger.ledger.objects.contents import Contents, rows_of
+from driftledger.ledger.sources import Sources
 from driftledger.metrics.exact import exact_mean, round_significant
 from driftledger.metrics.groups import holm
 from driftledger.metrics.intervals import DIGITS, fewest
@@ -40,10 +41,10 @@ from driftledger.metrics.paired import (
     minimum_detectable_difference,
     paired_interval,
 )
-from driftledger.project.project import Combination
+from driftledger.project.project import Combination, Project
 from driftledger.scoring.metric import Input, Metric
 from driftledger.scoring.number import Place
-from driftledger.scoring.score import ROWS, Row, Score
+from driftledger.scoring.score import Row, Score
 
 Units = Mapping[str, tuple[float, str, str]]
 """Unit → its value, the category that it is averaged in, and the cluster that it is drawn with."""
@@ -112,6 +113,31 @@ def compare(a: Run, b: Run, contents: Contents, *, anyway: bool = False) -> Comp
         reasons=reasons,
         sides=sides,
     )
+
+
+def compare_with_changes(
+    project: Project, sources: Sources, a: Run, b: Run, *, anyway: bool = False
+) -> Comparison:
+    """Compare two runs, and list which answers and descriptions changed in each pair of scores.
+
+    Raises:
+        LedgerError: as in :func:`compare`.
+    """
+    comparison = compare(a, b, sources.contents, anyway=anyway)
+    again = second_asking(a, b, sources)
+    scores, _, _ = paired_scores(a, b)
+    tested = []
+    p_values = []
+    for pair, (one, two) in zip(comparison.pairs, scores, strict=True):
+        pair.changes.extend(find_changes(one, two, again, sources.contents, project))
+        for kind in pair.changes:
+            p_value = kind.floor.p_value if kind.floor else kind.p_value
+            if p_value is not None:
+                tested.append(kind)
+                p_values.append(p_value)
+    for kind, p_holm in zip(tested, holm(p_values), strict=True):
+        kind.p_holm = p_holm
+    return comparison
 
 
 def _notes(a: Run, b: Run) -> Iterator[str]:
@@ -354,16 +380,6 @@ def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair
 def _value(score: Score, place: Place) -> float | None:
     number = score.find(*place)
     return None if number is None else number.value
-
-
-def rows_of(lineage: Lineage, contents: Contents) -> list[Row]:
-    """Read the rows of this very version of a score."""
-    path = contents.within(lineage.folder, ROWS)
-    if path is None:
-        raise LedgerError(
-            f"{lineage.rows_path} of that version (md5 {lineage.folder.md5}) is not here; {FETCH}"
-        )
-    return read_jsonl(path, Row, lineage.rows_path)
 
 
 def _changed_settings(a: Score, b: Score) -> list[str]:

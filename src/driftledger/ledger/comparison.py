@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 from driftledger.benchmarks.registry import benchmark
 from driftledger.core.canonical import Json
+from driftledger.ledger.changes import Changes
 from driftledger.scoring.metric import COSTS, Metric
 from driftledger.scoring.number import Place
 
@@ -84,71 +85,6 @@ class MetricComparison:
         return not self.verdict.startswith(NOT_RANKED)
 
 
-Kind: TypeAlias = Literal["answers", "descriptions"]
-
-
-@dataclass
-class ChangedSample:
-    """An answer or a description that differs between A and B."""
-
-    unit: str
-    step: int
-    """Of a description, the iteration or condition; of an answer, which of its question's."""
-    a: str
-    """The reading in A, as :class:`Answer` has it."""
-    b: str
-    a_text: str
-    """The reply; where its record is not here, what it was taken for."""
-    b_text: str
-    similarity: float | None = None
-    """The cosine of both texts by the text encoder of A's score."""
-
-
-@dataclass(frozen=True)
-class Floor:
-    """How much changes by itself, where A was asked twice."""
-
-    samples: int
-    """Answers or descriptions that both askings of A and B have."""
-    changed: int
-    """Those that differ between both askings of A."""
-    p_value: float
-    """One-sided, of more changes than a second asking shows, over images."""
-
-
-@dataclass
-class Changes:
-    """The answers or the descriptions of two scores, and which of them changed.
-
-    An answer has changed if it is read otherwise, a description if it has other words.
-    """
-
-    of: Kind
-    samples: int = 0
-    """How many of them both runs have."""
-    changed: int = 0
-    clusters: int | None = None
-    """How many images they are about, where answers were compared."""
-    share: float | None = None
-    """``changed / samples``, from ``low`` to ``high``."""
-    low: float | None = None
-    high: float | None = None
-    transitions: dict[str, int] = field(default_factory=dict)
-    """``right → wrong``, ``wrong → other wrong answer`` → how many, the commonest first."""
-    p_value: float | None = None
-    """McNemar's, exact and two-sided: are the answers about as many images better in B as worse?
-    None of descriptions."""
-    p_holm: float | None = None
-    """Of the floor, or else McNemar's, after Holm's correction over all that changed."""
-    floor: Floor | None = None
-    similarity: float | None = None
-    """The mean over the texts that changed."""
-    furthest: list[ChangedSample] = field(default_factory=list)
-    """All that changed, those furthest apart first."""
-    note: str = ""
-    """What could not be told, and why."""
-
-
 @dataclass(frozen=True)
 class ScorePair:
     """Two scores of one benchmark on the same data, in the files ``a`` and ``b``.
@@ -170,7 +106,7 @@ class ScorePair:
     cost: dict[str, dict[str, float]]
     """Cost that both know, and that is not 0 → ``a``, ``b``, and B's in A's as ``ratio``."""
     changes: list[Changes] = field(default_factory=list)
-    """What changed, where :func:`~driftledger.ledger.changes.compare_with_changes` looked."""
+    """What changed, where :func:`~driftledger.ledger.compare.compare_with_changes` looked."""
 
     @property
     def name(self) -> str:

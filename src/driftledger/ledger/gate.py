@@ -6,9 +6,9 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from driftledger.core.errors import LedgerError, unknown_name
 from driftledger.core.text import figure
+from driftledger.ledger.changes import Changes
 from driftledger.ledger.comparison import (
     NOT_RANKED,
-    Changes,
     Comparison,
     MetricComparison,
     ScorePair,

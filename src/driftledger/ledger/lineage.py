@@ -11,7 +11,7 @@ from driftledger.benchmarks.base.benchmark import Benchmark, Selected, Stage
 from driftledger.benchmarks.base.usage import USAGE, parse_score
 from driftledger.benchmarks.registry import benchmark
 from driftledger.components.base import ComponentCard
-from driftledger.core.canonical import sha256_of
+from driftledger.core.canonical import Json, sha256_of
 from driftledger.core.errors import LedgerError, StoreError
 from driftledger.core.files import (
     INPUTS,
@@ -24,7 +24,6 @@ from driftledger.core.files import (
 from driftledger.core.grouping import grouped
 from driftledger.core.paths import Keys
 from driftledger.core.strict import Strict, Version
-from driftledger.ledger.links import run_fingerprint
 from driftledger.ledger.lock import (
     Lock,
     noted_digest,
@@ -334,6 +333,29 @@ def _is_scored(lock: Lock, spec: Benchmark, keys: Keys) -> bool:
     noted = lock[spec.scores.lock(keys)].noted
     inputs = noted.get(f"score.{keys['model']}")
     return isinstance(inputs, dict) and folder_in(spec.scores, keys) in inputs
+
+
+def run_fingerprint(combination: Sequence[str], scores: Mapping[str, Json]) -> str:
+    """Hash a combination and the inputs of its scores: data, records, protocol, settings,
+    components.
+
+    Args:
+        scores: folder → the content of its ``score.json``.
+    """
+    inputs = {}
+    for path, score in scores.items():
+        inputs[path] = {
+            "benchmark": score["benchmark"],
+            "keys": score["keys"],
+            "inputs": score["inputs"],
+            "components": fingerprints_in(score),
+        }
+    return sha256_of({"combination": combination, "scores": inputs})
+
+
+def fingerprints_in(score: Json) -> dict[str, str]:
+    """Return role → fingerprint of each component in the content of a ``score.json``."""
+    return {role: card["fingerprint"] for role, card in score["components"].items()}
 
 
 def fingerprint_of(scores: Mapping[str, Score], combination: Combination) -> str:

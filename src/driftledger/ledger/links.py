@@ -11,7 +11,7 @@ from typing import Any
 
 from driftledger.benchmarks.base.records import CARD, RECORDS
 from driftledger.benchmarks.base.usage import CALLS
-from driftledger.core.canonical import canonical_json, sha256_of
+from driftledger.core.canonical import sha256_of
 from driftledger.ledger.bundles.reading import (
     DIR,
     EVIDENCE,
@@ -29,6 +29,7 @@ from driftledger.ledger.bundles.reading import (
     noted_of,
 )
 from driftledger.ledger.findings import Line
+from driftledger.ledger.lineage import fingerprints_in, run_fingerprint
 from driftledger.scoring.score import ROWS, SCORE
 
 Lines = Iterator[Line]
@@ -40,40 +41,23 @@ _DEFAULTS = {"repeats": 1}
 _COMBINATION = ("model", "generator", "encoder")
 
 
-def same(
-    where: str,
-    stored: object,
-    expected: object,
-    source: str,
-) -> Line:
+def same(where: str, stored: object, expected: object, source: str) -> Line:
     """Compare a stored value with the one that ``source`` gives."""
     if stored == expected and type(stored) is type(expected):
         return Line(where, "reproduced")
     return Line(
-        where,
-        "differs",
-        f"it is {stored!s:.80}, and {source} gives {expected!s:.80}",
+        where, "differs", f"it is {stored!s:.80}, and {source} gives {expected!s:.80}"
     )
 
 
-def compare(
-    where: str,
-    stored: Json,
-    expected: Json,
-    source: str,
-) -> Lines:
+def compare(where: str, stored: Json, expected: Json, source: str) -> Lines:
     """Compare each entry that ``source`` gives with the stored one."""
     for key, value in expected.items():
-        yield same(
-            f"{where}{key}",
-            stored.get(key),
-            value,
-            source,
-        )
+        yield same(f"{where}{key}", stored.get(key), value, source)
 
 
 def differs(where: str, what: str) -> Line:
-    """Report a difference."""
+    """Return the line of a difference."""
     return Line(where, "differs", what)
 
 
@@ -111,12 +95,7 @@ def check_files(bundle: Bundle) -> Lines:
         if name in held:
             yield same(name, held[name], actual, "the member")
         elif name in bundle.members and name in known:
-            yield same(
-                name,
-                bundle.members[name],
-                actual["sha256"],
-                "the member",
-            )
+            yield same(name, bundle.members[name], actual["sha256"], "the member")
         else:
             yield differs(name, "nothing names it: it was put in")
     for name in sorted((held.keys() | bundle.members.keys()) - archive.sizes.keys()):
@@ -142,12 +121,7 @@ def folders_of(lineage: Json) -> list[dict[str, str]]:
 def check_links(bundle: Bundle) -> Lines:
     """Check that files, folders, lock entries, records, images and sounds fit together."""
     run = {key: bundle.evidence[key] for key in ("name", "combination", "fingerprint")}
-    yield same(
-        f"{MANIFEST}: run",
-        dict(bundle.run),
-        run,
-        EVIDENCE,
-    )
+    yield same(f"{MANIFEST}: run", dict(bundle.run), run, EVIDENCE)
     yield from guarded(EVIDENCE, _stages, bundle)
     seen = set()
     paths = set[str]()
@@ -155,13 +129,7 @@ def check_links(bundle: Bundle) -> Lines:
         for folder in folders_of(lineage):
             yield from _written(lineage, folder)
             if str(folder) not in seen:
-                yield from guarded(
-                    folder["path"],
-                    _listed,
-                    bundle,
-                    lineage,
-                    folder,
-                )
+                yield from guarded(folder["path"], _listed, bundle, lineage, folder)
             seen.add(str(folder))
         combination = bundle.evidence["combination"]
         yield from check_lineage(lineage, bundle.folder, combination, paths)
@@ -193,14 +161,7 @@ def check_lineage(
         if records.path not in checked:
             yield from guarded(records.path, _collected, records, data)
             yield from guarded(records.path, check_calls, records)
-        yield from guarded(
-            records.path,
-            _card,
-            lineage,
-            stage,
-            records,
-            data,
-        )
+        yield from guarded(records.path, _card, lineage, stage, records, data)
 
 
 def _stages(bundle: Bundle) -> Lines:
@@ -210,19 +171,10 @@ def _stages(bundle: Bundle) -> Lines:
         for stage, entry in lineage["stages"].items():
             where = f"{EVIDENCE}: {lineage['folder']['path']}: {stage}"
             first = entries.setdefault(stage, entry)
-            yield same(
-                where,
-                sha256_of(entry),
-                sha256_of(first),
-                "another score",
-            )
+            yield same(where, sha256_of(entry), sha256_of(first), "another score")
 
 
-def _entries(
-    lineage: Json,
-    use: str,
-    out: str,
-) -> list[Json]:
+def _entries(lineage: Json, use: str, out: str) -> list[Json]:
     """List what the stages behind a score have of an output, as ``outs`` or ``deps``."""
     stages = lineage["stages"].values()
     return [entry for stage in stages for entry in stage[use] if entry["path"] == out]
@@ -244,31 +196,17 @@ def _written(lineage: Json, folder: Mapping[str, str]) -> Lines:
         yield differs(path, f"{stage}, and the score with {md5}")
 
 
-def _listed(
-    bundle: Bundle,
-    lineage: Json,
-    folder: Mapping[str, str],
-) -> Lines:
+def _listed(bundle: Bundle, lineage: Json, folder: Mapping[str, str]) -> Lines:
     """Check that the files of a folder are those of DVC's listing of its output."""
     path = folder["path"]
     out = folder["out"]
     data = bundle.archive.read(f"{LISTINGS}{folder['md5']}")
-    yield same(
-        f"{path}: md5",
-        folder["md5"],
-        digests(data)["md5"] + DIR,
-        "the listing",
-    )
+    yield same(f"{path}: md5", folder["md5"], digests(data)["md5"] + DIR, "the listing")
     files = {row["relpath"]: row["md5"] for row in load(data)}
     if folder is lineage["folder"]:
         yield from _forgotten(bundle, lineage, files)
     for entry in _entries(lineage, "outs", out):
-        yield same(
-            f"{out}: nfiles",
-            entry.get("nfiles"),
-            len(files),
-            "the listing",
-        )
+        yield same(f"{out}: nfiles", entry.get("nfiles"), len(files), "the listing")
     listed = {}
     start = f"{path}/".removeprefix(f"{out}/")
     for name, md5 in files.items():
@@ -277,19 +215,10 @@ def _listed(
     opened = bundle.folder(path)
     for name in sorted(listed.keys() | opened.names.keys()):
         actual = opened.names[name]["md5"] if name in opened.names else None
-        yield same(
-            f"{path}/{name}: md5",
-            listed.get(name),
-            actual,
-            "the file",
-        )
+        yield same(f"{path}/{name}: md5", listed.get(name), actual, "the file")
 
 
-def _forgotten(
-    bundle: Bundle,
-    lineage: Json,
-    listing: Iterable[str],
-) -> Lines:
+def _forgotten(bundle: Bundle, lineage: Json, listing: Iterable[str]) -> Lines:
     """Find the scores of the run that the bundle leaves out.
 
     Scores of another generator or encoder are not of the run; others, those of questions
@@ -328,13 +257,10 @@ def check_fingerprints(bundle: Bundle) -> Lines:
     fingerprints = set[str]()
     for lineage in bundle.lineages:
         yield from check_components(lineage)
-        fingerprints.update(_fingerprints(lineage["score"]).values())
+        fingerprints.update(fingerprints_in(lineage["score"]).values())
     for fingerprint in sorted(fingerprints):
         yield from guarded(
-            f"{FEATURES}{fingerprint}.npy",
-            _features,
-            bundle,
-            fingerprint,
+            f"{FEATURES}{fingerprint}.npy", _features, bundle, fingerprint
         )
 
 
@@ -345,39 +271,12 @@ def check_components(lineage: Json) -> Lines:
         spec = {
             key: card[key] for key in ("provider", "version", "settings", "identity")
         }
-        yield same(
-            where,
-            card["fingerprint"],
-            sha256_of(spec),
-            "the card",
-        )
+        yield same(where, card["fingerprint"], sha256_of(spec), "the card")
 
 
 def _features(bundle: Bundle, fingerprint: str) -> Lines:
     if bundle.features(fingerprint) is not None:
         yield Line(f"{FEATURES}{fingerprint}.npy: form", "reproduced")
-
-
-def _fingerprints(score: Json) -> dict[str, str]:
-    return {role: card["fingerprint"] for role, card in score["components"].items()}
-
-
-def run_fingerprint(combination: Sequence[str], scores: Mapping[str, Json]) -> str:
-    """Hash a combination and the inputs of its scores: data, records, protocol, settings,
-    components.
-
-    Args:
-        scores: as their files have them, by their folders.
-    """
-    inputs = {}
-    for path, score in scores.items():
-        inputs[path] = {
-            "benchmark": score["benchmark"],
-            "keys": score["keys"],
-            "inputs": score["inputs"],
-            "components": _fingerprints(score),
-        }
-    return sha256_of({"combination": combination, "scores": inputs})
 
 
 def check_ledger(bundle: Bundle) -> Lines:
@@ -390,19 +289,9 @@ def check_ledger(bundle: Bundle) -> Lines:
         return
     [name] = files
     published = load(bundle.archive.read(name))
-    yield same(
-        name,
-        name,
-        f"{LEDGER}{sha256_of(published)}.json",
-        "its content",
-    )
+    yield same(name, name, f"{LEDGER}{sha256_of(published)}.json", "its content")
     for key in ("fingerprint", "combination"):
-        yield same(
-            f"{name}: {key}",
-            published[key],
-            bundle.evidence[key],
-            EVIDENCE,
-        )
+        yield same(f"{name}: {key}", published[key], bundle.evidence[key], EVIDENCE)
     scores = {score["path"]: score for score in published["scores"]}
     for lineage in bundle.lineages:
         path = lineage["folder"]["path"]
@@ -417,15 +306,10 @@ def check_ledger(bundle: Bundle) -> Lines:
             ("score", folder.names[SCORE]["sha256"], SCORE),
             ("rows", folder.names[ROWS]["sha256"], ROWS),
             ("inputs", inputs, SCORE),
-            ("components", _fingerprints(lineage["score"]), SCORE),
+            ("components", fingerprints_in(lineage["score"]), SCORE),
         )
         for key, expected, source in table:
-            yield same(
-                f"{name}: {path}: {key}",
-                noted.get(key),
-                expected,
-                source,
-            )
+            yield same(f"{name}: {path}: {key}", noted.get(key), expected, source)
     for path in scores:
         yield differs(f"{name}: {path}", "the bundle leaves out this score of the run")
 
@@ -437,45 +321,22 @@ def _score(lineage: Json, combination: Sequence[str]) -> Lines:
     path = f"{folder}/{SCORE}"
     keys = score["keys"]
     words = sorted([score["benchmark"], *keys.values()])
-    yield same(
-        f"{path}: keys",
-        words,
-        sorted(folder.split("/")[2:]),
-        "its path",
-    )
+    yield same(f"{path}: keys", words, sorted(folder.split("/")[2:]), "its path")
     run = dict(zip(_COMBINATION, combination, strict=True))
-    yield from compare(
-        f"{path}: keys.",
-        run | keys,
-        run,
-        "the run",
-    )
+    yield from compare(f"{path}: keys.", run | keys, run, "the run")
     for role, card in score["components"].items():
         name = card["name"]
         yield same(
-            f"{path}: components.{role}.name",
-            name,
-            keys.get(role, name),
-            "its key",
+            f"{path}: components.{role}.name", name, keys.get(role, name), "its key"
         )
     version = noted_of(lineage, lineage["folder"]).get("version")
     stored_version = score["inputs"].get("version", 1)
     yield same(f"{path}: inputs.version", stored_version, version, "its stage")
     for behind in folders_of(lineage):
-        yield from _noted(
-            path,
-            score,
-            behind["path"],
-            noted_of(lineage, behind),
-        )
+        yield from _noted(path, score, behind["path"], noted_of(lineage, behind))
 
 
-def _noted(
-    path: str,
-    score: Json,
-    folder: str,
-    noted: Json,
-) -> Lines:
+def _noted(path: str, score: Json, folder: str, noted: Json) -> Lines:
     """Check that a stage ran with the components and the settings that the score names."""
     cards = score["components"]
     stage = f"the stage of {folder}"
@@ -484,10 +345,7 @@ def _noted(
             card = cards[key]
             fingerprint = value.get(card["name"]) if isinstance(value, dict) else value
             yield same(
-                f"{path}: components.{key}",
-                card["fingerprint"],
-                fingerprint,
-                stage,
+                f"{path}: components.{key}", card["fingerprint"], fingerprint, stage
             )
         elif not isinstance(value, dict):
             for part in ("protocol", "settings", "beside"):
@@ -498,12 +356,7 @@ def _noted(
                     key in settings
                 ):  # 1e-05 is a number to DVC's YAML, and text to others
                     where = f"{path}: inputs.{part}.{key}"
-                    yield same(
-                        where,
-                        str(settings[key]),
-                        str(value),
-                        stage,
-                    )
+                    yield same(where, str(settings[key]), str(value), stage)
 
 
 def data_lines(folder: OpenedFolder) -> Lines:
@@ -514,24 +367,14 @@ def data_lines(folder: OpenedFolder) -> Lines:
         counted = "samples"
         parts = ("id", "category", "label", "split", "sha256")
         digest = sha256_of([[row.get(part) for part in parts] for row in listing])
-        media = dict(
-            zip(
-                field(listing, "file"),
-                field(listing, "sha256"),
-                strict=True,
-            )
-        )
+        media = dict(zip(field(listing, "file"), field(listing, "sha256"), strict=True))
     else:
         card = "question_set.json"
         listing = folder.rows("questions.jsonl")
         counted = "questions"
         digest = sha256_of([_without_extras(row) for row in listing])
         media = dict(
-            zip(
-                field(listing, "image"),
-                field(listing, "image_sha256"),
-                strict=True,
-            )
+            zip(field(listing, "image"), field(listing, "image_sha256"), strict=True)
         )
         for row in listing:
             media |= {image["file"]: image["sha256"] for image in row.get("images", ())}
@@ -544,12 +387,7 @@ def data_lines(folder: OpenedFolder) -> Lines:
         "leaks": _leaks(listing),
     }
     stored = {"leaks": {}, **folder.json(card)}
-    yield from compare(
-        f"{folder.path}/{card}: ",
-        stored,
-        expected,
-        "its list",
-    )
+    yield from compare(f"{folder.path}/{card}: ", stored, expected, "its list")
     yield from _duplicates(folder, field(listing, "id"))
     yield from _media(folder, media)
 
@@ -577,48 +415,36 @@ def _media(folder: OpenedFolder, media: Mapping[str, str]) -> Lines:
     """Check that every image is the one in its record, and that no other file is there."""
     for name, sha256 in media.items():
         actual = folder.names.get(name, {"sha256": "no such file"})["sha256"]
-        yield same(
-            f"{folder.path}/{name}",
-            sha256,
-            actual,
-            "the file",
-        )
+        yield same(f"{folder.path}/{name}", sha256, actual, "the file")
     for name in folder.names:
         if name not in media and not name.endswith((".json", ".jsonl")):
             yield differs(f"{folder.path}/{name}", "no record has this file")
 
 
 def _collected(folder: OpenedFolder, data: OpenedFolder) -> Lines:
-    """Check that the records of a stage are of the data, and have their files."""
-    records = folder.rows(RECORDS)
+    """Check that records are of the data, one for each place, and have their files.
+
+    Replaying them shows the same and more, but where an encoder that is not here chose examples.
+    """
+    where = f"{folder.path}/{RECORDS}"
     listing = data.rows(
         "samples.jsonl" if data.has("samples.jsonl") else "questions.jsonl"
     )
-    known = {row["id"]: row.get("sha256") for row in listing}
-    where = f"{folder.path}/{RECORDS}"
+    known = set(field(listing, "id"))
     files = {}
-    unknown = set()
-    images = {}  # unit, t and repeat → the SHA-256 of the image there
-    for record in records:
-        if record["step"] and record["unit"] not in known:
-            unknown.add(str(record["unit"]))
+    places = []
+    for record in folder.rows(RECORDS):
+        unit = record["unit"]
+        places.append(
+            f"{unit}, step {record['step']}, repeat {record.get('repeat', 0)}"
+        )
+        if record["step"] and unit not in known:
+            yield differs(where, f"{data.path} has none that is called {unit!s:.80}")
         for result in record["results"]:
             if result.get("file") is not None:
                 files[result["file"]] = result["sha256"]
-                images[_place(record)] = result["sha256"]
     yield from _media(folder, files)
-    for unit in sorted(unknown):
-        yield differs(where, f"{data.path} has none that is called {unit:.80}")
-    places = [canonical_json(_place(record)) for record in records]
     yield from _duplicates(folder, places)
-    for record in records:
-        extra = record.get("extra", {})
-        if "parent_sha256" in extra:
-            unit, t, repeat = _place(record)
-            parent = known[unit] if t == 1 else images.get((unit, t - 1, repeat))
-            again = f", repeat {repeat}" if repeat else ""
-            place = f"{where}: {unit}, t = {t}{again}: parent_sha256"
-            yield same(place, extra["parent_sha256"], parent, "the file before")
 
 
 def check_calls(folder: OpenedFolder) -> Lines:
@@ -644,26 +470,13 @@ def check_calls(folder: OpenedFolder) -> Lines:
         )
 
 
-def _place(record: Json) -> tuple[str, int, int]:
-    return (
-        record["unit"],
-        record["step"],
-        record.get("repeat", 0),
-    )
-
-
 def _duplicates(folder: OpenedFolder, units: Iterable[str]) -> Lines:
     for unit, count in Counter(units).items():
         if count > 1:
             yield differs(folder.path, f"{count} of its records are of {unit:.120}")
 
 
-def _card(
-    lineage: Json,
-    stage: str,
-    folder: OpenedFolder,
-    data: OpenedFolder,
-) -> Lines:
+def _card(lineage: Json, stage: str, folder: OpenedFolder, data: OpenedFolder) -> Lines:
     """Check that a score and the card of a collect stage agree, and both with the data."""
     score = lineage["score"]
     inputs = score["inputs"]
@@ -673,48 +486,19 @@ def _card(
     records = {stage: folder.names[RECORDS]["sha256"]}
     records_file = f"{folder.path}/{RECORDS}"
     yield from compare(
-        f"{path}: inputs.records.",
-        inputs["records"],
-        records,
-        records_file,
+        f"{path}: inputs.records.", inputs["records"], records, records_file
     )
     data_card = "dataset.json" if data.has("dataset.json") else "question_set.json"
     digest = {"data_digest": data.json(data_card)["digest"]}
-    yield from compare(
-        f"{path}: inputs.",
-        inputs,
-        digest,
-        data.path,
-    )
-    yield from compare(
-        f"{where}: ",
-        card,
-        digest,
-        data.path,
-    )
+    yield from compare(f"{path}: inputs.", inputs, digest, data.path)
+    yield from compare(f"{where}: ", card, digest, data.path)
     written_for = [card["benchmark"], card["stage"]]
-    yield same(
-        f"{where}: stage",
-        written_for,
-        [score["benchmark"], stage],
-        EVIDENCE,
-    )
+    yield same(f"{where}: stage", written_for, [score["benchmark"], stage], EVIDENCE)
     for key, value in card["keys"].items():
-        yield same(
-            f"{where}: keys.{key}",
-            value,
-            score["keys"].get(key, value),
-            path,
-        )
+        yield same(f"{where}: keys.{key}", value, score["keys"].get(key, value), path)
     yield from compare(
-        f"{path}: components.",
-        score["components"],
-        card["components"],
-        where,
+        f"{path}: components.", score["components"], card["components"], where
     )
     yield from compare(
-        f"{path}: inputs.protocol.",
-        inputs["protocol"],
-        card["protocol"],
-        where,
+        f"{path}: inputs.protocol.", inputs["protocol"], card["protocol"], where
     )

@@ -88,7 +88,11 @@ def check_published(root: Path, runs: Sequence[Run] = ()) -> VerifyResult:
             f"deleted files cannot be looked for in Git's history: {why_unread(root)}",
         )
         return result
-    for name, commit in git.ever_in(PUBLISHED).items():
+    newest: dict[str, str] = {}
+    for tree, commit in git.ever_at(PUBLISHED, git.heads()):
+        for name in git.files(tree):
+            newest.setdefault(name, commit)
+    for name, commit in newest.items():
         file = f"{PUBLISHED}/{name}"
         if _NAME.fullmatch(name) and file not in files:
             what = (

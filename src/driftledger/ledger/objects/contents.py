@@ -16,8 +16,8 @@ from tempfile import mkdtemp
 
 from driftledger.core.canonical import md5_bytes
 from driftledger.core.errors import LedgerError
-from driftledger.core.files import LARGEST_TEXT, read_regular
-from driftledger.ledger.lineage import Folder
+from driftledger.core.files import LARGEST_TEXT, read_jsonl, read_regular
+from driftledger.ledger.lineage import Folder, Lineage
 from driftledger.ledger.objects.files import (
     DIR,
     Listing,
@@ -26,6 +26,7 @@ from driftledger.ledger.objects.files import (
     parse_listing,
 )
 from driftledger.ledger.objects.git import Git
+from driftledger.scoring.score import ROWS, Row
 
 FETCH = "run 'dvc fetch'; --trust also looks into a cache outside of the checkout"
 """What to do about bytes that are not here."""
@@ -201,3 +202,13 @@ class Contents:
 
         files = DVCFileSystem(str(self.root), config={"core": {"no_scm": True}})
         return [Path(files.repo.cache.local.path)]
+
+
+def rows_of(lineage: Lineage, contents: Contents) -> list[Row]:
+    """Read the rows of this very version of a score."""
+    path = contents.within(lineage.folder, ROWS)
+    if path is None:
+        raise LedgerError(
+            f"{lineage.rows_path} of that version (md5 {lineage.folder.md5}) is not here; {FETCH}"
+        )
+    return read_jsonl(path, Row, lineage.rows_path)

@@ -7,7 +7,7 @@ change looks changed.
 """
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
@@ -29,6 +29,7 @@ unknown format."""
 _FILES = (FileMode.BLOB, FileMode.BLOB_EXECUTABLE)
 _RULES = (".gitattributes", ".gitignore")
 """Files of a checkout that libgit2 reads in each folder."""
+_NAMED = (b"refs/heads/", b"refs/tags/", b"refs/remotes/")
 _LAST_SECOND = 253_402_300_799
 """Of the year 9999: a commit can claim to be from any time."""
 _NO_REPOSITORY = "no Git repository here"
@@ -79,7 +80,7 @@ class Git:
     def commits(self) -> list[Commit]:
         """List the commits of HEAD and of every branch and tag, also of remotes, parents first."""
         commits = []
-        for commit in self._walk(self._tips()):
+        for commit in self._walk():
             commits.append(Commit(str(commit.id), _date(commit)))
         return commits[::-1]
 
@@ -144,27 +145,19 @@ class Git:
         return {path: self._md5(blob) for path, blob in self.files(tree).items()}
 
     def ever_at(
-        self, path: str, tips: Iterable[pygit2.Oid | str] = ()
+        self, path: str, heads: Sequence[str] = ()
     ) -> Iterator[tuple[str, str]]:
         """Yield every object that a commit has at a path, once, the newest first, with the commit.
 
         Args:
-            tips: the commits with their history; by default, those of every reference.
+            heads: the commits to search with their history; by default, all branches and tags.
         """
         seen = set()
-        for commit in self._walk(tips or self._tips()):
+        for commit in self._walk(heads):
             named = self.id_at(str(commit.id), path)
             if named is not None and named not in seen:
                 seen.add(named)
                 yield named, str(commit.id)
-
-    def ever_in(self, folder: str) -> dict[str, str]:
-        """Return name of each file that HEAD's history has in a folder → its newest commit."""
-        named: dict[str, str] = {}
-        for tree, commit in self.ever_at(folder, self.heads()):
-            for name in self.files(tree):
-                named.setdefault(name, commit)
-        return named
 
     def _files(self, tree: str | None) -> dict[str, str]:
         folder = self._object(tree)
@@ -179,18 +172,18 @@ class Git:
                 files[str(entry.name)] = str(entry.id)
         return files
 
-    def _tips(self) -> Iterator[pygit2.Oid]:
-        yield from (pygit2.Oid(hex=head) for head in self.heads())
+    def _walk(self, heads: Sequence[str] = ()) -> Iterator[pygit2.Commit]:
+        """Yield commits and their history, the newest first and parents last.
+
+        By default, they are HEAD and every branch and tag, also of remotes.
+        """
+        tips: list[pygit2.Oid | str] = [*(heads or self.heads())]
         for reference in self._repository.listall_reference_objects():
-            if reference.raw_name.startswith(
-                (b"refs/heads/", b"refs/tags/", b"refs/remotes/")
-            ):
+            is_named = reference.raw_name.startswith(_NAMED)
+            if is_named and not heads:
                 # a tag of a file, a branch that was left without its commit
                 with suppress(*_UNREADABLE):
-                    yield reference.peel(pygit2.Commit).id
-
-    def _walk(self, tips: Iterable[pygit2.Oid | str]) -> Iterator[pygit2.Commit]:
-        """Yield these commits and their history, the newest first and parents last."""
+                    tips.append(reference.peel(pygit2.Commit).id)
         # by time alone, commits of one second come in any order
         walker = self._repository.walk(None, SortMode.TOPOLOGICAL | SortMode.TIME)
         try:
