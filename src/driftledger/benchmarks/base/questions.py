@@ -65,6 +65,8 @@ class ReadAnswer(NamedTuple):
     """An option's id, a yes, a grade; None where nothing could be read."""
     how: str
     """The rule by which it was read."""
+    explanation: str
+    """That rule and the words that were read, for people."""
     taken: Any = None
     """The reading that is scored, also of a refusal; None where there is none."""
     worth: float | None = None
@@ -131,12 +133,16 @@ class QuestionBenchmark(OneCall):
         reading = Parsed[Any](answer.outcome, None, "no answer")
         if is_readable(answer):
             reading = self.parsed(question, record, parser)
+        words = _in_words(question, reading.value)
+        if reading.outcome is Outcome.REFUSED:
+            words = "refusal"
         return ReadAnswer(
             question,
             record,
             outcome=reading.outcome,
             read=reading.value,
             how=reading.how,
+            explanation=reading.explained(words),
         )
 
     def taken(self, answer: ReadAnswer, section: Any) -> Any:
@@ -251,7 +257,7 @@ class QuestionBenchmark(OneCall):
                 name = f"image {number}" if number > 1 else "image"
                 inputs[name] = Shot(medium.path)
             truth = {"right": [_right(entry) for entry in about]}
-            readings = {_in_words(answer) for answer in answers}
+            readings = {_in_words(answer.question, answer.read) for answer in answers}
             yield Trace(
                 unit=row.unit,
                 name="question" if len(about) == 1 else "questions",
@@ -287,8 +293,8 @@ class QuestionBenchmark(OneCall):
                     "judge" if judged else "",
                     inputs={"answer": answer.record.text},
                     outputs={
-                        "read as": _in_words(answer),
-                        "by the rule": answer.how,
+                        "read as": _in_words(answer.question, answer.read),
+                        "explanation": answer.explanation,
                         "right": _right(answer.question),
                     },
                     outcome=answer.outcome,
@@ -330,7 +336,11 @@ def row_of(
 ) -> Row:
     """Return the row of a question or an image from the answers about it."""
     outcomes = [answer.outcome for answer in own]
-    readings = {"outcomes": outcomes, "read": [answer.read for answer in own]}
+    readings = {
+        "outcomes": outcomes,
+        "read": [answer.read for answer in own],
+        "explanation": [answer.explanation for answer in own],
+    }
     return Row(
         unit=unit,
         group=group,
@@ -352,7 +362,7 @@ def question_stages(
     scored: tuple[str, ...] = (),
     judged: bool = False,
     asking: int = 3,
-    version: int = 7,
+    version: int = 8,
 ) -> tuple[Stage, Stage]:
     """Return the stage that asks the model, and the judge if there is one, and the one that scores.
 
@@ -461,12 +471,10 @@ def _right(entry: QuestionEntry) -> str:
     )
 
 
-def _in_words(answer: ReadAnswer) -> str:
+def _in_words(question: QuestionEntry, read: Any) -> str:
     """Return what an answer was read as: an option's text, yes or no, a grade."""
-    read = answer.read
-    options = answer.question.options
     if read is None:
         return "nothing"
     if isinstance(read, bool):
         return "yes" if read else "no"
-    return options[read] if options else f"{read:g}"
+    return question.options[read] if question.options else f"{read:g}"

@@ -149,7 +149,7 @@ class MMSAP(QuestionBenchmark):
     title = "MM-SAP"
     questions = MMSAPQuestions()
     collects, scores = question_stages(
-        "mm_sap", "permutations", scored=("count_free_refusals",), version=9
+        "mm_sap", "permutations", scored=("count_free_refusals",), version=10
     )
     metrics = MetricTable(
         _percent(

@@ -211,7 +211,7 @@ def _gradings(
             results.append(RecordedResult.of(JUDGE, ask, result))
             if (
                 result.outcome is Outcome.FAILED
-                or _grade_in(results[-1], strict) is not None
+                or _grade_in(results[-1], strict).value is not None
             ):
                 break
         records.append(
@@ -247,26 +247,23 @@ def graded_prompt(prompt: str, question: str, truth: str, prediction: str) -> st
     )
 
 
-def _grade_in(reply: RecordedResult, strict: bool) -> float | None:
+def _grade_in(reply: RecordedResult, strict: bool) -> Parsed[float]:
     if not reply.outcome.goes_on:
-        return None
+        # What a judge declines, or its service withholds, says nothing about the model.
+        return Parsed(Outcome.FAILED, None, "no grade")
     if strict:
         return strict_grade(reply.text or "")
-    return parse_grade(reply.text or "", cut=reply.outcome is Outcome.TRUNCATED).value
+    return parse_grade(reply.text or "", cut=reply.outcome is Outcome.TRUNCATED)
 
 
 def graded(record: CollectedRecord, strict: bool) -> Parsed[float]:
     """Read the first grade that the judge's replies hold."""
     replies = [each for each in record.results if each.role == JUDGE]
     for reply, how in zip(replies, ("grade", "grade, asked again"), strict=False):
-        if (grade := _grade_in(reply, strict)) is not None:
-            return Parsed(Outcome.OK, grade, how)
-    # What a judge declines, or its service withholds, says nothing about the model.
-    return Parsed(
-        Outcome.UNPARSED if replies[-1].outcome.goes_on else Outcome.FAILED,
-        None,
-        "no grade",
-    )
+        parsed = _grade_in(reply, strict)
+        if parsed.value is not None:
+            return parsed._replace(how=how)
+    return parsed._replace(how="no grade")
 
 
 def calibrations(records: Iterable[CollectedRecord], strict: bool) -> list[Json]:
@@ -338,7 +335,7 @@ class MMVet(QuestionBenchmark):
         scored=("grades",),
         judged=True,
         asking=4,
-        version=8,
+        version=9,
     )
     metrics = MetricTable(
         Metric(

@@ -17,9 +17,9 @@ from driftledger.benchmarks.base.parsing.reply import (
     PlainReply,
     Reading,
     after_last,
-    agreed,
     before,
     meant,
+    quoted,
     unparsed,
 )
 from driftledger.benchmarks.base.parsing.text import (
@@ -58,14 +58,14 @@ def parse_choice(
             finished.
 
     >>> options = ["a red car", "a blue truck", "It cannot be determined"]
-    >>> parse_choice("The correct answer is **B**. The image …", options, refusal=2)
-    Parsed(outcome=<Outcome.OK: 'ok'>, value=1, how='answer_phrase')
-    >>> parse_choice("It cannot be determined.", options, refusal=2)
-    Parsed(outcome=<Outcome.OK: 'ok'>, value=2, how='refusal_text')
+    >>> parse_choice("**B**. The image …", options, refusal=2)
+    Parsed(outcome=<Outcome.OK: 'ok'>, value=1, how='letter', quote='B. …')
+    >>> parse_choice("It cannot be determined.", options, refusal=2).value
+    2
     >>> parse_choice("I'm sorry, but I cannot tell.", options, refusal=2).outcome
     <Outcome.REFUSED: 'refused'>
-    >>> parse_choice("A or B", options, refusal=2)
-    Parsed(outcome=<Outcome.UNPARSED: 'unparsed'>, value=None, how='several')
+    >>> parse_choice("A or B", options, refusal=2).explained("nothing")
+    "nothing: several answers that differ, 'A or B'"
     """
     alike = [
         option for option in options if find("counts_or_sides").match(folded(option))
@@ -95,7 +95,8 @@ def parse_choice(
     elif exact is None:
         parsed = reply.choice()
     else:
-        parsed = Parsed(Outcome.OK, exact, "option_text")
+        quote = quoted(answer, 0, len(answer))
+        parsed = Parsed(Outcome.OK, exact, "option_text", quote)
     if parsed.value == refusal and parsed.how == "option_text":
         return parsed._replace(how="refusal_text")
     return parsed
@@ -288,7 +289,7 @@ class _ChoiceReply(PlainReply[int]):
             if readings:
                 return self._weighed(readings)
         if self.refused:
-            return Parsed(Outcome.REFUSED, None, "free_refusal")
+            return self.declined(self.refused[0])
         mentioned = {mention.value for mention in self.mentions}
         return unparsed(SEVERAL if len(mentioned) > 1 else "nothing")
 
@@ -300,18 +301,17 @@ class _ChoiceReply(PlainReply[int]):
 
         Nothing if it is only possible and another option or a refusal follows.
         """
-        choice = agreed(readings)
+        choice = self.agreed(readings)
         start = readings[0].start
         possible = before("maybe", self.low, start)
         last = max(reading.end for reading in readings)
-        if (possible or choice.value is None) and any(
-            end > last for end in self.refused
-        ):
-            return Parsed(Outcome.REFUSED, None, "free_refusal")
+        declined = [end for end in self.refused if end > last]
+        if declined and (possible or choice.value is None):
+            return self.declined(declined[0])
         letters = find("said_letter").findall(self.text) if possible else ()
         named = {*map(self.options.letter, letters), None}
         if len(named) > 2 or find("another").search(self.low, max(0, start - 9)):
-            return unparsed(SEVERAL)
+            return unparsed(SEVERAL, choice.quote)
         return choice
 
     def _echo(self) -> tuple[int, int] | None:

@@ -11,30 +11,33 @@ from driftledger.benchmarks.base.parsing.reply import (
     Parsed,
     PlainReply,
     Reading,
-    agreed,
     unparsed,
 )
 from driftledger.benchmarks.base.parsing.text import find, is_error, plain
 from driftledger.components.thinking import without_thinking
+from driftledger.core.types import Outcome
 
 VERSION = "4"
 STRICT = "strict-1"
 """The version of :func:`strict_grade`."""
 
 
-def strict_grade(text: str) -> float | None:
+def strict_grade(text: str) -> Parsed[float]:
     """Read the text before the first blank as a grade, if it is a float from 0 to 1.
 
     Source: mm-vet_evaluator.ipynb in github.com/yuweihao/MM-Vet at acde843, which lets NaN through.
 
-    >>> strict_grade("0.5 of it"), strict_grade("8/10"), strict_grade("50%")
-    (0.5, None, None)
+    >>> [strict_grade(text).value for text in ("0.5 of it", "8/10", "50%")]
+    [0.5, None, None]
     """
+    number = text.split(" ")[0]
     try:
-        grade = float(text.split(" ")[0])
+        grade = float(number)
     except ValueError:
-        return None
-    return abs(grade) if 0 <= grade <= 1 else None
+        return unparsed("nothing")
+    if not 0 <= grade <= 1:
+        return unparsed("out_of_range")
+    return Parsed(Outcome.OK, abs(grade), "number", number)
 
 
 def parse_grade(text: str, *, cut: bool = False) -> Parsed[float]:
@@ -48,9 +51,9 @@ def parse_grade(text: str, *, cut: bool = False) -> Parsed[float]:
         cut: whether the reply met its length limit: then digits behind the point may be missing.
 
     >>> parse_grade("Correctness: 0.75")
-    Parsed(outcome=<Outcome.OK: 'ok'>, value=0.75, how='label')
-    >>> parse_grade("1.5")
-    Parsed(outcome=<Outcome.UNPARSED: 'unparsed'>, value=None, how='out_of_range')
+    Parsed(outcome=<Outcome.OK: 'ok'>, value=0.75, how='label', quote='Correctness: 0.75')
+    >>> parse_grade("1.5").explained("nothing")
+    "nothing: a number out of range, '1.5'"
     """
     spoken, _, finished = without_thinking(text)
     if is_error(text):
@@ -70,7 +73,7 @@ def parse_grade(text: str, *, cut: bool = False) -> Parsed[float]:
             readings.append(reading)
     if not readings:
         return unparsed("unfinished" if cut else "nothing")
-    return agreed(readings)
+    return reply.agreed(readings)
 
 
 class _GradeReply(PlainReply[float]):

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Generic, NamedTuple, TypeVar
 
 from driftledger.benchmarks.base.parsing.text import find, folded, replaced
+from driftledger.core.text import for_line
 from driftledger.core.types import Outcome
 
 V = TypeVar("V")
@@ -14,6 +15,34 @@ V = TypeVar("V")
 SEVERAL = "several"
 BACK = 160
 """How many characters before an answer are looked at."""
+QUOTED = 60
+"""How many characters of an answer are quoted, and how many before it."""
+RULES = {
+    "final_answer": "given as the final answer",
+    "answer_phrase": "announced as the answer",
+    "statement": "stated as the choice",
+    "letter": "a letter in the place of an answer",
+    "option_text": "the text of the option",
+    "refusal_text": "the text of the option that refuses",
+    "first_four": "in the first four characters",
+    "first_word": "first word",
+    "sentence": "first word of a sentence",
+    "phrase": "a phrase that means it",
+    "denial": "begins by denying it",
+    "free_refusal": "declines in its own words",
+    "grade": "the judge's grade",
+    "grade, asked again": "the judge's grade, asked a second time",
+    "several": "several answers that differ",
+    "contradiction": "a letter with the text of another option",
+    "no_such_letter": "a letter that no option has",
+    "label": "behind a label",
+    "out_of_range": "a number out of range",
+    "other_notation": "a number in another notation",
+    "error": "an error message in place of a reply",
+    "unfinished": "the reply ends before its answer is finished",
+    "nothing": "no rule finds an answer",
+}
+"""Why something was read, or nothing → the same in words, if it needs other words."""
 
 
 class Parsed(NamedTuple, Generic[V]):
@@ -22,6 +51,17 @@ class Parsed(NamedTuple, Generic[V]):
     outcome: Outcome
     value: V | None
     how: str
+    quote: str = ""
+    """The words of the reply that were read."""
+
+    def explained(self, value: str) -> str:
+        """Say which rule read it, and where; ``value`` is what it reads, in words.
+
+        >>> Parsed(Outcome.OK, True, "first_word", "Yes, it is").explained("yes")
+        "yes: first word, 'Yes, it is'"
+        """
+        rule = f"{value}: {RULES.get(self.how, self.how)}"
+        return f"{rule}, '{self.quote}'" if self.quote else rule
 
 
 class Reading(NamedTuple, Generic[V]):
@@ -39,17 +79,27 @@ class Reading(NamedTuple, Generic[V]):
         return self._replace(value=None, how=SEVERAL)
 
 
-def unparsed(how: str) -> Parsed[V]:
-    """Nothing was read, and why."""
-    return Parsed(Outcome.UNPARSED, None, how)
+def unparsed(how: str, quote: str = "") -> Parsed[V]:
+    """Return that nothing was read, and why."""
+    return Parsed(Outcome.UNPARSED, None, how, quote)
 
 
-def agreed(readings: Sequence[Reading[V]]) -> Parsed[V]:
-    """Return the value of all ``readings``, if it is the same."""
-    value, how, *_ = readings[0]
-    if any(reading.value != value for reading in readings):
-        return unparsed(SEVERAL)
-    return Parsed(Outcome.UNPARSED if value is None else Outcome.OK, value, how)
+def quoted(text: str, start: int, end: int) -> str:
+    """Return a part of a text on one line, with the words before it.
+
+    >>> quoted("It has no wheels. So (B). Its colour is blue.", 22, 23)
+    'It has no wheels. So (B). …'
+    """
+    begin = max(0, start - QUOTED)
+    if begin:
+        begin = text.find(" ", begin, start) + 1 or begin
+    until = min(end, start + QUOTED)
+    rest_of_word = re.split(r"\s", text[until : until + 20], maxsplit=1)[0]
+    until += len(rest_of_word)
+    words = for_line(text[begin:until])
+    if begin:
+        words = f"… {words}"
+    return f"{words} …" if until < len(text) else words
 
 
 class PlainReply(ABC, Generic[V]):
@@ -71,6 +121,22 @@ class PlainReply(ABC, Generic[V]):
         """Return the end of what a list finds at ``position``; else ``position``."""
         match = self.at(name, position)
         return match.end() if match else position
+
+    def agreed(self, readings: Sequence[Reading[V]]) -> Parsed[V]:
+        """Return the value of all ``readings``, if it is the same."""
+        value, how, start, _ = readings[0]
+        end = max(reading.end for reading in readings)
+        if any(reading.value != value for reading in readings):
+            value = None
+            how = SEVERAL
+        if value is None:
+            return unparsed(how, quoted(self.text, start, end + QUOTED))
+        return Parsed(Outcome.OK, value, how, quoted(self.text, start, end))
+
+    def declined(self, end: int) -> Parsed[V]:
+        """Return the refusal whose words end at ``end``."""
+        quote = quoted(self.text, end, end)
+        return Parsed(Outcome.REFUSED, None, "free_refusal", quote)
 
     def denied(self, reading: Reading[V], start: int) -> bool:
         """Return True if the words around deny or only imagine a reading.
@@ -118,7 +184,7 @@ class PlainReply(ABC, Generic[V]):
             certain = doubted < each.end and not before("maybe", self.low, each.start)
             if certain and self.at("another_sentence", each.end):
                 readings.append(each)
-        return agreed(readings) if readings else unparsed("unfinished")
+        return self.agreed(readings) if readings else unparsed("unfinished")
 
 
 @lru_cache(maxsize=1024)  # options are read again in every order

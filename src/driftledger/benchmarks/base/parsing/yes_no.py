@@ -16,7 +16,6 @@ from driftledger.benchmarks.base.parsing.reply import (
     Parsed,
     PlainReply,
     Reading,
-    agreed,
     meant,
     unparsed,
 )
@@ -36,14 +35,14 @@ def read_literally(text: str) -> Parsed[bool]:
     github.com/BradyFU/Awesome-Multimodal-Large-Language-Models.
 
     >>> read_literally("No, there isn't.")
-    Parsed(outcome=<Outcome.OK: 'ok'>, value=False, how='first_four')
-    >>> read_literally("The answer is yes.")
-    Parsed(outcome=<Outcome.UNPARSED: 'unparsed'>, value=None, how='nothing')
+    Parsed(outcome=<Outcome.OK: 'ok'>, value=False, how='first_four', quote='no, ')
+    >>> read_literally("The answer is yes.").explained("nothing")
+    'nothing: no rule finds an answer'
     """
     first_four = text.lower()[:4]
     for word in ("yes", "no"):
         if word in first_four:
-            return Parsed(Outcome.OK, word == "yes", "first_four")
+            return Parsed(Outcome.OK, word == "yes", "first_four", first_four)
     return unparsed("nothing")
 
 
@@ -60,11 +59,11 @@ def parse_yes_no(text: str, *, cut: bool = False) -> Parsed[bool]:
             finished.
 
     >>> parse_yes_no("No, there isn't.")
-    Parsed(outcome=<Outcome.OK: 'ok'>, value=False, how='first_word')
+    Parsed(outcome=<Outcome.OK: 'ok'>, value=False, how='first_word', quote='No, …')
     >>> parse_yes_no("Yes. Wait, no.").value
     False
-    >>> parse_yes_no("Yes and no.")
-    Parsed(outcome=<Outcome.UNPARSED: 'unparsed'>, value=None, how='several')
+    >>> parse_yes_no("Yes and no.").explained("nothing")
+    "nothing: several answers that differ, 'Yes and no.'"
     """
     if is_error(text):
         return unparsed("error")
@@ -79,9 +78,10 @@ def parse_yes_no(text: str, *, cut: bool = False) -> Parsed[bool]:
         rules += [reply.phrased, reply.begins_with_denial]
     for rule in rules:  # the first that reads anything
         if readings := list(rule()):
-            return agreed(readings)
-    if lacks_image or refused_at(reply.low):
-        return Parsed(Outcome.REFUSED, None, "free_refusal")
+            return reply.agreed(readings)
+    refusals = refused_at(reply.low)
+    if lacks_image or refusals:
+        return reply.declined(refusals[0] if refusals else len(reply.low))
     return unparsed("nothing")
 
 

@@ -83,6 +83,7 @@ def test_hand_written_case(name, case):
         "reads"
     ]
     assert read.how == case.get("how", read.how)
+    assert read.explained("it") == case.get("explained", read.explained("it"))
     assert (read.outcome is Outcome.OK) == (read.value is not None)
 
 
@@ -186,7 +187,9 @@ def test_every_float_from_0_to_1_is_the_same_grade_as_to_the_published_evaluator
     assert parse_grade(form.format(number)).value == float(form.format(number))
 
 
-@pytest.mark.parametrize("name", ["choice", "grade", "refusal", "text", "yes_no"])
+@pytest.mark.parametrize(
+    "name", ["choice", "grade", "refusal", "reply", "text", "yes_no"]
+)
 def test_examples_in_docstrings(name):
     results = doctest.testmod(
         importlib.import_module(f"driftledger.benchmarks.base.parsing.{name}")
