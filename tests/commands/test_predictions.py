@@ -12,13 +12,11 @@ from driftledger.core.files import read_json
 from driftledger.data.build import build_questions
 from driftledger.data.records import read_questions
 from driftledger.project.project import Project
-from driftledger.reports.leaderboard import leaderboard_files
-from driftledger.reports.tests import with_ranks
-from driftledger.scoring.frame import frame
 from driftledger.scoring.score import SCORE, Score
 from tests.support.by_hand import named
 from tests.support.evaluation import build, evaluate
 from tests.support.params import default_params
+from tests.support.tables import leaderboard
 
 VET, MME, SAP = "scenes_mm_vet", "scenes_mme", "scenes_mm_sap"
 SETS = {"mm_vet": VET, "mme": MME, "mm_sap": SAP}
@@ -66,7 +64,7 @@ def score_of(project, benchmark, model):
 
 
 def board(*scores):
-    return leaderboard_files(with_ranks(frame(scores)))["leaderboard.md"].decode()
+    return leaderboard(scores)[0]
 
 
 def wrong(answer):

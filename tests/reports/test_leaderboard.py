@@ -8,10 +8,8 @@ from markdown_it import MarkdownIt
 from rich.console import Console
 
 from driftledger.commands.glance import glance
-from driftledger.reports.leaderboard import leaderboard_files, overview
+from driftledger.reports.leaderboard import overview
 from driftledger.reports.report import metrics_of
-from driftledger.reports.tests import with_ranks
-from driftledger.scoring.frame import frame
 from driftledger.scoring.number import Number
 from tests.reports.test_tables import control, gc_only, genception
 from tests.support.ledgers import (
@@ -23,16 +21,13 @@ from tests.support.ledgers import (
     trac_score,
     varied,
 )
-from tests.support.tables import HOSTILE, ranked, texts
+from tests.support.tables import HOSTILE, leaderboard, ranked, texts
 
 
 def written(*scores):
     """The rows of the CSV, and the Markdown."""
-    files = leaderboard_files(with_ranks(frame(scores)))
-    text = files["leaderboard.csv"].decode()
-    return list(csv.DictReader(io.StringIO(text, newline=""))), files[
-        "leaderboard.md"
-    ].decode()
+    page, table = leaderboard(scores)
+    return list(csv.DictReader(io.StringIO(table, newline=""))), page
 
 
 def of(rows, benchmark, metric, t="", kind="", name=""):
@@ -176,7 +171,7 @@ def test_what_is_absent_or_flagged_stands_below():
             model="poet", numbers=ssim, why=no_text | nobody, **whole | {"scored": 20}
         ),
     ]
-    text = leaderboard_files(with_ranks(frame(some)))["leaderboard.md"].decode()
+    text, _ = leaderboard(some)
     assert "- No CLIP-S (all models): eye has no text tower.\n" in text
     assert "- No human rating (poet): nobody has rated these.\n" in text
     assert "- seer: cut off\n" in text

@@ -6,6 +6,7 @@ from typing import Any
 from markdown_it import MarkdownIt
 
 from driftledger.reports import tables
+from driftledger.reports.leaderboard import leaderboard_files, reports_in
 from driftledger.reports.scores import RowsOf, no_rows
 from driftledger.reports.tests import with_ranks
 from driftledger.scoring.frame import frame, rows_in
@@ -18,6 +19,14 @@ HOSTILE = "=cmd()|<img src=x>[a](http://x)`\x1b[31m\n# `*"
 def ranked(scores: Sequence[Score], rows_of: RowsOf = no_rows) -> list[Any]:
     """The numbers of scores with their ranks."""
     return rows_in(with_ranks(frame(scores), rows_of))
+
+
+def leaderboard(scores: Sequence[Score], rows_of: RowsOf = no_rows) -> tuple[str, str]:
+    """The leaderboard's Markdown and its CSV."""
+    frame_with_ranks = with_ranks(frame(scores), rows_of)
+    rows = rows_in(frame_with_ranks)
+    files = leaderboard_files(frame_with_ranks, rows, reports_in(rows))
+    return files["leaderboard.md"].decode(), files["leaderboard.csv"].decode()
 
 
 def tables_of(scores: Sequence[Score], rows_of: RowsOf = no_rows) -> Sequence[Table]:

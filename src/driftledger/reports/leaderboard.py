@@ -2,10 +2,12 @@
 programs."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
 from pandas import DataFrame
 
+from driftledger.benchmarks.base.benchmark import Benchmark
 from driftledger.core.grouping import grouped
 from driftledger.core.text import for_cell
 from driftledger.reports.tables import (
@@ -30,7 +32,6 @@ from driftledger.scoring.frame import (
     SETUP,
     by_setup,
     csv_of,
-    rows_in,
     scores_in,
 )
 from driftledger.scoring.metric import COSTS, COVERAGE, Metric
@@ -72,18 +73,37 @@ class ReportSection(NamedTuple):
     """What a reader must know about the numbers, with the models that this is true of."""
 
 
+class BenchmarkReport(NamedTuple):
+    """The tables of a benchmark, made once for Markdown and pages."""
+
+    spec: Benchmark
+    side_by_side: list[Table]
+    """One table over all data and components, or none without any value."""
+    sections: list[ReportSection]
+
+
 def by_benchmark(numbers: Numbers) -> list[list[Any]]:
     """Return the numbers of each benchmark."""
     return [*grouped(numbers, lambda number: str(number.benchmark)).values()]
 
 
-def sections(numbers: Numbers) -> Iterator[ReportSection]:
+def reports_in(numbers: Numbers) -> list[BenchmarkReport]:
+    """Return the tables of each benchmark."""
+    reports = []
+    for own in by_benchmark(numbers):
+        side_by_side = _side_by_side(own)
+        sections = [*_sections(own, side_by_side)]
+        reports.append(BenchmarkReport(spec_of(own), side_by_side, sections))
+    return reports
+
+
+def _sections(numbers: Numbers, side_by_side: list[Table]) -> Iterator[ReportSection]:
     """Yield a benchmark's tables: those across setups, then those of each setup."""
     spec = spec_of(numbers)
     setups = by_setup(numbers)
     across = [*generators_tables(numbers)]
     if len(setups) > 1:
-        across = [*side_by_side(numbers), *across]
+        across = [*side_by_side, *across]
     if across:
         title = f"{spec.name}, side by side"
         yield ReportSection(title, f"{spec.name}-across", tables=across)
@@ -189,15 +209,16 @@ def _alarms(numbers: Numbers) -> list[str]:
     return [*dict.fromkeys(lines)]  # encoders may score the same replies
 
 
-def side_by_side(numbers: Numbers) -> Iterator[Table]:
-    """Yield a table of a benchmark's metrics on all data and through all components, if any."""
+def _side_by_side(numbers: Numbers) -> list[Table]:
+    """Return a table of a benchmark's metrics on all data and through all components, if any."""
     spec = spec_of(numbers)
     metrics = spec.metrics.shown("across") or spec.metrics.glanced
     columns = _across(numbers, metrics, every=True)
-    if columns:
-        title = f"{spec.title} on all data, through all components"
-        note = f"Each column has its own ranks; in brackets {BRACKETS}."
-        yield _detailed(title, columns, note)._replace(name=spec.name)
+    if not columns:
+        return []
+    title = f"{spec.title} on all data, through all components"
+    note = f"Each column has its own ranks; in brackets {BRACKETS}."
+    return [_detailed(title, columns, note)._replace(name=spec.name)]
 
 
 def _detailed(title: str, columns: Columns, note: str) -> Table:
@@ -238,31 +259,33 @@ def remarks(scores: Sequence[Score]) -> Iterator[str]:
         yield f"{models}: {mark}"
 
 
-def leaderboard_files(numbers: DataFrame) -> dict[str, bytes]:
-    """Make ``leaderboard.csv``, one row per number, and ``leaderboard.md``, an overview and all
+def leaderboard_files(
+    ranked: DataFrame, rows: Numbers, reports: Iterable[BenchmarkReport]
+) -> dict[str, bytes]:
+    """Write ``leaderboard.csv``, one row per number, and ``leaderboard.md``, an overview and all
     tables.
 
     Args:
-        numbers: of all scores, with ranks.
+        ranked: the frame of all scores, with ranks.
+        rows: the rows of that frame.
+        reports: the tables of these rows.
     """
     lines = ["# Leaderboard", ""]
-    rows = rows_in(numbers)
     glance = overview(rows)
     if glance:
         lines += ["## At a glance", *list(markdown(glance))[1:]]
     for remark in remarks(scores_in(rows)):
         lines += [f"- {for_cell(remark)}", ""]
-    for own in by_benchmark(rows):
-        for section in sections(own):
-            lines += markdown_section(section)
+    for section in chain.from_iterable(report.sections for report in reports):
+        lines += _markdown_section(section)
     return {
         "leaderboard.md": "\n".join(lines).encode(),
-        "leaderboard.csv": csv_of(numbers, _COLUMNS).encode(),
+        "leaderboard.csv": csv_of(ranked, _COLUMNS).encode(),
     }
 
 
-def markdown_section(section: ReportSection) -> list[str]:
-    """Write a section as lines: main tables, what to know, then the tables of details."""
+def _markdown_section(section: ReportSection) -> list[str]:
+    """Write a section as lines: main tables, remarks, then the tables of details."""
     lines = [f"## {section.title}", ""]
     details = list[str]()
     for table in section.tables:

@@ -27,7 +27,7 @@ from driftledger.project.project import LOCK, Project
 from driftledger.project.resolve import REPORT_VERSION
 from driftledger.reports.charts import drawn, figures_of, lines_of, series_of
 from driftledger.reports.correlation import correlation
-from driftledger.reports.leaderboard import by_benchmark, leaderboard_files
+from driftledger.reports.leaderboard import leaderboard_files, reports_in
 from driftledger.reports.scores import (
     rows_reader,
     selected_scores,
@@ -87,7 +87,7 @@ def content(project: Project, scores: Sequence[Score]) -> Context:
     """Set scores side by side and draw them; errors as of :func:`report_files`."""
     rows_of = rows_reader(project)
     ranked = with_ranks(frame(scores), rows_of)
-    numbers = [*chain.from_iterable(by_benchmark(rows_in(ranked)))]
+    numbers = rows_in(ranked)
     series = series_of(scores)
     figures = {}
     for part in by_setup(numbers):
@@ -102,6 +102,7 @@ def content(project: Project, scores: Sequence[Score]) -> Context:
         scores,
         ranked=ranked,
         numbers=numbers,
+        benchmarks=reports_in(numbers),
         rows_of=rows_of,
         correlation=correlated,
         figures=figures,
@@ -164,7 +165,7 @@ def report_files(
     for table in report.correlation.tables:
         page += markdown(table)
     files: dict[str, bytes | None] = {
-        **leaderboard_files(report.ranked),
+        **leaderboard_files(report.ranked, report.numbers, report.benchmarks),
         "correlation.md": "\n".join(page).encode(),
     }
     for model, values in metrics_of(scores).items():

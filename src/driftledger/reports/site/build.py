@@ -13,9 +13,8 @@ from pandas import DataFrame
 from driftledger.benchmarks.base.traces import Trace, values_of, worth_showing
 from driftledger.benchmarks.registry import benchmark
 from driftledger.core.canonical import sha256_bytes
-from driftledger.core.files import Files
 from driftledger.core.grouping import grouped
-from driftledger.data.thumbnails import ShownImage, thumbnails_of
+from driftledger.data.thumbnails import thumbnails_of
 from driftledger.ledger.lineage import (
     code_version,
     fingerprint_of,
@@ -30,12 +29,10 @@ from driftledger.reports.correlation import Correlation
 from driftledger.reports.leaderboard import (
     BRACKETS,
     LETTERS,
+    BenchmarkReport,
     ReportSection,
-    by_benchmark,
     overview,
     remarks,
-    sections,
-    side_by_side,
 )
 from driftledger.reports.scores import RowsOf
 from driftledger.reports.site.templating import environment, path_of, section_of
@@ -64,6 +61,8 @@ LEGEND = (
     f"Higher is better unless a column says otherwise. Beside a value: {BRACKETS}. {LETTERS} The "
     "darker a cell, the fewer models are shown to be better."
 )
+View = Mapping[str, Any]
+"""What a template shows, by name."""
 Figures = Mapping[str, Mapping[str, Drawing]]
 """Section → the path of each file below the site's folder → its figure."""
 
@@ -110,19 +109,12 @@ class Context:
     ranked: DataFrame
     """The frame of these scores, with ranks."""
     numbers: Numbers
-    """Its rows, in the order of the benchmarks."""
+    """Its rows."""
+    benchmarks: Sequence[BenchmarkReport]
+    """Their tables."""
     rows_of: RowsOf
     correlation: Correlation
     figures: Figures
-
-
-class Page(NamedTuple):
-    """A page before it is rendered."""
-
-    path: str
-    template: str
-    title: str
-    values: Mapping[str, Any]
 
 
 def site_files(
@@ -140,16 +132,12 @@ def site_files(
     root = report.project.root
     pairs = list(_apart(report))
     chains, missing = _read_chains(report, pairs, only)
-    pictures: Mapping[Path, ShownImage] = {}
-    thumbnails: Files = {}
-    if images:
-        media = list[Path]()
-        for unit_traces in chains:
-            for trace in unit_traces.traces.values():
-                media += files_of(trace)
-        pictures, thumbnails = thumbnails_of(media, folder)
-    specs = [spec_of(own) for own in by_benchmark(report.numbers)]
-    templates = environment(specs)
+    media = list[Path]()
+    for unit_traces in chains if images else ():
+        for trace in unit_traces.traces.values():
+            media += files_of(trace)
+    pictures, thumbnails = thumbnails_of(media, folder)
+    templates = environment([part.spec for part in report.benchmarks])
     templates.globals |= {
         "locks": locked_now(root),
         "series": series_of(report.scores),
@@ -157,90 +145,64 @@ def site_files(
         "figures": report.figures,
         "shelves": {shelf["id"]: shelf for shelf in _shelves(chains)},
     }
-    files: dict[str, bytes | None] = {
-        name: (HERE / name).read_bytes() for name in (STYLE, SCRIPT)
-    }
-    pages = [*_model_pages(report, chains, only)]
-    if only is None:
-        pages += [_index(report, chains if images else ()), *_table_pages(report)]
-        pages.append(_comparison(report, chains, pairs))
-        pages.append(
-            Page("gallery.html", "gallery.html.j2", "Gallery", {"missing": missing})
-        )
-        files |= thumbnails
-    for page in pages:
-        to_top = "../" * page.path.count("/")
-        template = templates.get_template(page.template)
-        text = template.render(
-            root=to_top, path=page.path, title=page.title, **page.values
-        )
-        files[page.path] = text.encode()
-    return files
+    files: dict[str, bytes | None] = {}
+    for name in (STYLE, SCRIPT):
+        files[name] = (HERE / name).read_bytes()
 
+    def add(path: str, template: str, title: str, **values: Any) -> None:
+        to_top = "../" * path.count("/")
+        text = templates.get_template(f"{template}.html.j2").render(
+            root=to_top, path=path, title=title, **values
+        )
+        files[path] = text.encode()
 
-def _model_pages(
-    report: Context, chains: Sequence[UnitTraces], only: str | None
-) -> Iterator[Page]:
     for model, own in grouped(report.scores, lambda score: score.model).items():
         if only in (None, model):
-            views = [_score_view(report.project, score, own, chains) for score in own]
-            yield Page(
-                path_of(own[0]), "run.html.j2", title=model, values={"parts": views}
-            )
-
-
-def _index(report: Context, chains: Sequence[UnitTraces]) -> Page:
+            parts = [_score_view(report.project, score, own, chains) for score in own]
+            add(path_of(own[0]), "run", model, parts=parts)
+    if only is not None:
+        return files
     table = overview(report.numbers)
-    values = {
-        "table": table and table._replace(notes=[LEGEND, *table.notes[1:]]),
-        "scores": report.scores,
-        "evaluated": list(_evaluated(report)),
-        "remarks": list(remarks(report.scores)),
-        "chains": list(_first_chains(chains)),
-    }
-    return Page("index.html", "index.html.j2", title="Leaderboard", values=values)
-
-
-def _table_pages(report: Context) -> Iterator[Page]:
-    """Yield the pages of benchmarks and of correlation."""
-    template = "benchmark.html.j2"
-    for numbers in by_benchmark(report.numbers):
-        spec = spec_of(numbers)
-        values = {"lead": "", "sections": list(sections(numbers))}
-        yield Page(f"{spec.name}.html", template, title=spec.title, values=values)
-    correlated = report.correlation
-    headlines = ReportSection("Headlines", "correlation", correlated.tables)
-    values = {"lead": correlated.lead, "sections": [headlines]}
-    yield Page("correlation.html", template, title="Correlation", values=values)
-
-
-def _comparison(
-    report: Context, chains: Sequence[UnitTraces], pairs: Sequence[ApartPair]
-) -> Page:
+    add(
+        "index.html",
+        "index",
+        "Leaderboard",
+        table=table and table._replace(notes=[LEGEND, *table.notes[1:]]),
+        scores=report.scores,
+        evaluated=list(_evaluated(report)),
+        remarks=list(remarks(report.scores)),
+        chains=list(_first_chains(chains)) if images else [],
+    )
     across = list[Table]()
-    for numbers in by_benchmark(report.numbers):
-        across += side_by_side(numbers)
-    values = {
-        "letters": LETTERS,
-        "sections": [ReportSection("Side by side", "all", across)],
-        "apart": list(_shown_apart(pairs, chains)),
-    }
-    return Page("comparison.html", "comparison.html.j2", "Comparison", values)
+    for spec, side_by_side, sections in report.benchmarks:
+        across += side_by_side
+        add(f"{spec.name}.html", "benchmark", spec.title, lead="", sections=sections)
+    lead, tables, _ = report.correlation
+    headlines = ReportSection("Headlines", "correlation", tables)
+    add("correlation.html", "benchmark", "Correlation", lead=lead, sections=[headlines])
+    add(
+        "comparison.html",
+        "comparison",
+        "Comparison",
+        letters=LETTERS,
+        sections=[ReportSection("Side by side", "all", across)],
+        apart=list(_shown_apart(pairs, chains)),
+    )
+    add("gallery.html", "gallery", "Gallery", missing=missing)
+    files |= thumbnails
+    return files
 
 
 def _shown_apart(
     pairs: Sequence[ApartPair], chains: Sequence[UnitTraces]
-) -> Iterator[Mapping[str, Any]]:
-    """Yield the pairs whose traces are here."""
+) -> Iterator[View]:
+    """Yield the pairs with units whose traces are here."""
     by_score = {id(own.score): own for own in chains}
     for pair in pairs:
         sides = [by_score[id(score)] for score in pair.scores if id(score) in by_score]
         if pair.units and len(sides) == len(pair.scores):
-            yield {
-                "pair": pair,
-                "sides": sides,
-                "spec": benchmark(sides[0].score.benchmark),
-            }
+            spec = benchmark(sides[0].score.benchmark)
+            yield {"pair": pair, "sides": sides, "spec": spec}
 
 
 def _apart(report: Context) -> Iterator[ApartPair]:
@@ -328,7 +290,7 @@ def _evaluated(report: Context) -> Iterator[str]:
         yield f"{text}: {', '.join(names)}" if len(models) > 1 else text
 
 
-def _first_chains(chains: Sequence[UnitTraces]) -> Iterator[Mapping[str, Any]]:
+def _first_chains(chains: Sequence[UnitTraces]) -> Iterator[View]:
     """Yield the chains of one unit by the first models and a control.
 
     They are of the first benchmark that has chains.
@@ -362,7 +324,7 @@ def _score_view(
     score: Score,
     others: Sequence[Score],
     chains: Sequence[UnitTraces],
-) -> Mapping[str, Any]:
+) -> View:
     """Return a section of a model's page: a score's numbers, their origins, and some units.
 
     A score without a generator or an encoder belongs to several runs of the model, so one page has
@@ -415,7 +377,7 @@ def _numbers(
         yield number, f"driftledger audit {shlex.quote(f'{target}:{name}')}"
 
 
-def _shelves(chains: Sequence[UnitTraces]) -> Iterator[Mapping[str, Any]]:
+def _shelves(chains: Sequence[UnitTraces]) -> Iterator[View]:
     """Yield the shelves of the gallery, one for each benchmark and its data.
 
     The unit with the worst mean over models is first; controls do not count.
@@ -442,7 +404,7 @@ def _shelves(chains: Sequence[UnitTraces]) -> Iterator[Mapping[str, Any]]:
 
 def _card(
     unit: str, models: Sequence[UnitTraces], headline: Number
-) -> tuple[float, Mapping[str, Any]]:
+) -> tuple[float, View]:
     """Return the mean of a unit over models, the lowest is the worst, and the card of the unit."""
     spec = benchmark(models[0].score.benchmark)
     title = spec.metrics.title(headline)
