@@ -18,14 +18,13 @@ from driftledger.reports.correlation import (
 )
 from driftledger.reports.ratings import model_spreads, rating_tables
 from driftledger.reports.scores import no_rows
-from tests.reports.test_tables import control
 from tests.support.ledgers import (
     fidelity_score,
     genception_score,
     question_score,
     row,
 )
-from tests.support.tables import ranked
+from tests.support.tables import control, ranked
 
 TABLE_3 = {
     **{("GC@3", "MME"): 0.52, ("GC@3", "HallusionBench"): 0.93, ("GC@1", "GC@3"): 0.99},

@@ -5,7 +5,6 @@ from driftledger.metrics.exact import exact_mean
 from driftledger.reports.charts import figures_of, series_of
 from driftledger.reports.tables import in_order, misplaced, reasons_in
 from driftledger.scoring.score import Row, Score
-from tests.reports.test_tables import control
 from tests.support.cases import cases, each_case
 from tests.support.ledgers import (
     component,
@@ -14,7 +13,7 @@ from tests.support.ledgers import (
     row,
     varied,
 )
-from tests.support.tables import ranked, tables_of
+from tests.support.tables import control, ranked, tables_of
 
 SETTINGS = {"confidence": 0.95, "ssim_side": 256, "seed": 7, "ratings": None}
 HIGH = [50.0 + 0.1 * n for n in range(9)]

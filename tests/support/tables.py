@@ -1,6 +1,8 @@
 """The tables of a benchmark, as the leaderboard's Markdown has them."""
 
+import json
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from markdown_it import MarkdownIt
@@ -12,8 +14,52 @@ from driftledger.reports.tests import with_ranks
 from driftledger.scoring.frame import frame, rows_in
 from driftledger.scoring.score import Score
 from driftledger.scoring.table import Table, markdown
+from tests.support.cases import CASES
+from tests.support.ledgers import (
+    component,
+    costing,
+    fidelity_score,
+    genception_score,
+    question_score,
+    trac_score,
+    varied,
+)
 
 HOSTILE = "=cmd()|<img src=x>[a](http://x)`\x1b[31m\n# `*"
+
+
+MAKERS = {
+    "fidelity": fidelity_score,
+    "genception": genception_score,
+    "trac": trac_score,
+}
+TABLES = CASES / "reports" / "tables"
+
+
+def scores_of(case: str | Sequence[dict[str, Any]]) -> list[Score]:
+    """The scores of a case, or of one in ``scores.json``: each is a plain score of a benchmark with
+    other fields, and may have a ``card`` of its model, ``asked`` and ``costs``."""
+    if isinstance(case, str):
+        case = json.loads((TABLES / "scores.json").read_bytes())[case]
+    scores = []
+    for plain in case:
+        fields = dict(plain)
+        name = fields.pop("of")
+        asked = fields.pop("asked", {})
+        card = fields.pop("card", {})
+        costs = fields.pop("costs", None)
+        make = MAKERS.get(name) or partial(question_score, name)
+        score = make(**fields)
+        if card:
+            asked["model"] = component(score.model, **card)
+        score = varied(score, **asked)
+        scores.append(score if costs is None else costing(score, **costs))
+    return scores
+
+
+def control(score: Score) -> Score:
+    """The same score of a model that ignores the sample."""
+    return varied(score, model=component(score.model, control=True))
 
 
 def ranked(scores: Sequence[Score], rows_of: RowsOf = no_rows) -> list[Any]:
