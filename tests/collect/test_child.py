@@ -16,6 +16,7 @@ import pytest
 from driftledger.collect.batches import Workers
 from driftledger.collect.call import Ask
 from driftledger.collect.child import ChildCalls
+from driftledger.collect.database import DATABASE
 from driftledger.collect.features import (
     encode_media,
     encode_texts,
@@ -24,7 +25,7 @@ from driftledger.collect.features import (
 )
 from driftledger.collect.progress import Progress
 from driftledger.collect.run import Collector
-from driftledger.collect.store import DATABASE, CallStore
+from driftledger.collect.store import CallStore
 from driftledger.core.errors import ComponentError, OutOfMemoryError
 from driftledger.core.types import Conversation, PromptUsage, Subject, Turn
 from tests.collect.chains import EXPECTED, chain, eight_images
@@ -304,7 +305,8 @@ import sys
 from pathlib import Path
 from threading import Lock
 from driftledger.collect.run import Collector
-from driftledger.collect.store import DATABASE, CallStore
+from driftledger.collect.database import DATABASE
+from driftledger.collect.store import CallStore
 from tests.collect.test_child import ask
 from tests.support.fakes.weights import HeldModel
 folder = Path(sys.argv[1])

@@ -138,7 +138,7 @@ def test_a_killed_run_goes_on_and_repeats_no_finished_call(tmp_path, reference, 
                 row["image"] is None
                 for row in stored_rows(tmp_path / "killed" / "store").values()
             )
-            assert store.count() >= at
+            assert store.database.count() >= at
             assert (
                 before
                 <= store.spent(seer(server.base_url).fingerprint).attempts

@@ -23,10 +23,12 @@ import pytest
 from filelock import FileLock
 from PIL import Image
 
-from driftledger.collect import store as store_module
+from driftledger.collect import pictures
 from driftledger.collect.call import Ask, Batch, Draw, Spent
+from driftledger.collect.database import DATABASE, LOCK
 from driftledger.collect.features import FeatureStore, encode_media, encode_texts
-from driftledger.collect.store import DATABASE, CallStore, component_id, object_path
+from driftledger.collect.store import CallStore
+from driftledger.collect.tables import component_id
 from driftledger.commands.shards import merge
 from driftledger.core import databases
 from driftledger.core.canonical import sha256_file, sha256_of
@@ -143,12 +145,12 @@ def test_a_paid_image_is_on_the_disk_before_its_call(tmp_path, store, monkeypatc
 def put_while_busy(store, items):
     """Put items from threads of their own while the disk is busy."""
     is_free = Event()
-    store._writer.submit(is_free.wait)
+    store.database._writer.submit(is_free.wait)
     with ThreadPoolExecutor(len(items)) as threads:
         puts = [
             threads.submit(store.put, [item], {"f": Spent(1, 0.5)}) for item in items
         ]
-        while len(store._waiting) < len(items):
+        while len(store.database._waiting) < len(items):
             time.sleep(0.001)
         is_free.set()
     return puts
@@ -156,7 +158,7 @@ def put_while_busy(store, items):
 
 def test_what_comes_while_the_disk_is_busy_is_stored_together(store):
     said: list[str] = []
-    store._db.set_trace_callback(said.append)
+    store.database._db.set_trace_callback(said.append)
     items = [finished(number, png=b"%d" % number) for number in range(40)]
     for number, put in enumerate(put_while_busy(store, items)):
         [result] = put.result()
@@ -244,7 +246,7 @@ def hashed(monkeypatch):
         names.append(path.name)
         return sha256_file(path)
 
-    monkeypatch.setattr(store_module, "sha256_file", noting)
+    monkeypatch.setattr(pictures, "sha256_file", noting)
     return names
 
 
@@ -267,13 +269,13 @@ def test_an_image_is_hashed_once_unless_its_size_or_time_differs(
 
 
 def test_the_mean_size_of_the_images_of_a_component(tmp_path, store):
-    assert store.mean_size(COMPONENT) is None
+    assert store.pictures.mean_size(COMPONENT) is None
     pngs = [png_of(tmp_path, number) for number in (1, 2)]
     pngs.append(pngs[1] + b"more")
     store.put([finished(number, png=png) for number, png in enumerate(pngs)])
     store.put([finished(9)])
-    assert store.mean_size(COMPONENT) == sum(map(len, pngs)) / 3
-    assert store.mean_size("0" * 64) is None
+    assert store.pictures.mean_size(COMPONENT) == sum(map(len, pngs)) / 3
+    assert store.pictures.mean_size("0" * 64) is None
 
 
 def test_known_results_are_restored_unless_they_are_stored(tmp_path, folder, store):
@@ -292,7 +294,7 @@ def test_known_results_are_restored_unless_they_are_stored(tmp_path, folder, sto
     assert stored[key(1)].text == "asked"
     restored = stored[key(2)].medium
     assert restored is not None
-    assert restored.path == object_path(folder, image.sha256)
+    assert restored.path == store.pictures.path(image.sha256)
     assert len(stored) == 2
 
 
@@ -311,7 +313,7 @@ def test_an_image_is_kept_once_however_often_it_is_written(tmp_path, store):
     records.with_name("link.png").symlink_to(draw(tmp_path / "theirs.png", 1))
     link_file(records.with_name("link.png"), tmp_path / "copy.png")
     assert (tmp_path / "theirs.png").stat().st_nlink == 1
-    store.link_images(records.parent)
+    store.pictures.link(records.parent)
     assert records.samefile(result.medium.path)
     assert records.with_name("link.png").is_symlink()
     assert records.with_name("other.png").stat().st_nlink == 1
@@ -382,7 +384,7 @@ def test_a_second_process_waits_and_says_for_whom(tmp_path):
         assert waiting.stderr.readline().startswith(used)
         assert waiting.poll() is None
         with CallStore(tmp_path, writes=False) as reader:  # reading needs no lock
-            assert reader.count() == 0
+            assert reader.database.count() == 0
         with CallStore(tmp_path):  # in one process, several stores share the lock
             pass
         assert waiting.poll() is None
@@ -488,7 +490,7 @@ def test_whole_rows_of_a_damaged_store_go_into_a_new_one(many, name, capsys):
     (many / DATABASE).write_bytes(data)
     with CallStore(many, writes=False) as store:
         whole = found(store, MANY)
-        assert store.count() == len(whole)
+        assert store.database.count() == len(whole)
     assert len(whole) in numbers
     assert (many / DATABASE).read_bytes() == data
     damaged = (
@@ -504,7 +506,8 @@ def test_whole_rows_of_a_damaged_store_go_into_a_new_one(many, name, capsys):
         )
         if len(whole) > 250:
             assert store.spent(COMPONENT).attempts == 301
-            assert store.is_submitted(key(300))
+            [batch] = store.submitted(COMPONENT)
+            assert key(300) in batch.keys
     assert not data or re.search(
         f"{damaged}, and its {len(data):,} bytes are set aside as calls.db.damaged-1$",
         said,
@@ -529,7 +532,7 @@ def test_a_journal_of_another_store_costs_no_call(many, tmp_path):
 
 
 def test_a_reader_copies_nothing_of_a_writer_at_work(many):
-    lock = FileLock(many / store_module.LOCK)
+    lock = FileLock(many / LOCK)
     with lock, closing(sqlite3.connect(many / DATABASE)) as db:
         db.execute("UPDATE calls SET t = 2")
         assert (many / f"{DATABASE}-journal").stat().st_size
@@ -601,7 +604,7 @@ def test_images_of_a_store_that_noted_no_sizes_are_found(tmp_path, folder, write
     before = (folder / DATABASE).read_bytes()
     for size in (None, float(len(png_of(tmp_path))) if writes else None):
         with CallStore(folder, writes=writes) as store:
-            assert store.mean_size(COMPONENT) == size
+            assert store.pictures.mean_size(COMPONENT) == size
             assert store.find(key(1)) is not None
     assert writes or (folder / DATABASE).read_bytes() == before
 
@@ -673,7 +676,7 @@ def test_a_locked_database_is_waited_for(writes, tmp_path, capsys):
 def test_a_database_that_stays_locked_is_a_sentence(folder, store, monkeypatch):
     store.put([finished(1)])
     monkeypatch.setattr(databases, "WAIT", 0.2)
-    store._db.execute("PRAGMA busy_timeout = 200")
+    store.database._db.execute("PRAGMA busy_timeout = 200")
     locked = r"calls\.db is locked by another program; end that one"
     with held(folder / DATABASE, 60):
         with pytest.raises(StoreError, match=locked):

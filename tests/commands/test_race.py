@@ -69,7 +69,7 @@ def params_of(project):
 
 def calls_of(project):
     with project.store(writes=False) as store:
-        return store.count()
+        return store.database.count()
 
 
 def test_a_race_that_is_decided_writes_one_line_and_its_looks(make, capsys):

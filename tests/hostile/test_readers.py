@@ -29,7 +29,8 @@ MAY_READ = {
     "commands/new.py": 1,  # a file of the package
     "commands/run.py": 2,  # of one's own project: locks of DVC, the log and the note that it writes
     "collect/damaged.py": 1,  # a copy that it has made
-    "collect/store.py": 2,  # files of the store
+    "collect/database.py": 1,  # who holds its lock
+    "collect/pictures.py": 1,  # an image of a record or of another store
     "components/answers.py": 1,  # a file of the package
     "components/checkpoints.py": 1,  # a database in the user's cache
     "components/tokens.py": 1,  # a file of the package

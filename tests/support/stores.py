@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from driftledger.collect.store import DATABASE, CallStore
+from driftledger.collect.database import DATABASE
+from driftledger.collect.store import CallStore
 from driftledger.core.types import Result
 
 

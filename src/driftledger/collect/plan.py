@@ -1,12 +1,13 @@
 """The remaining cost of collecting, computed from the call store without making a call."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
-from driftledger.collect.call import Call, NotStoredError, Planned, Spent, walk
-from driftledger.collect.store import CallStore, component_id
+from driftledger.collect.call import Batch, Call, NotStoredError, Planned, Spent, walk
+from driftledger.collect.store import CallStore
+from driftledger.collect.tables import component_id
 from driftledger.components.base import Component
 from driftledger.components.service import RemoteComponent
 from driftledger.core.canonical import Json
@@ -25,8 +26,10 @@ class PlannedCalls:
     component: Component
     stored: int = 0
     to_make: int = 0
+    batches: Sequence[Batch] = ()
+    """Batches that the service has under way; ``spent`` has their largest cost."""
     in_batches: int = 0
-    """Calls that the service has in batches under way; ``spent`` has their largest cost."""
+    """Needed calls that are in these batches."""
     input_tokens: int = 0
     output_tokens: int = 0
     most_cost: float | None = None
@@ -107,9 +110,11 @@ class Plan:
                 self._seen.add(digest)
                 if skipped and each.is_check:
                     continue
-                if not skipped and self.store.is_submitted(digest):
-                    self.of(walked.pending.component).in_batches += 1
-                    skipped = True
+                if not skipped:
+                    calls = self.of(walked.pending.component)
+                    if any(digest in batch.keys for batch in calls.batches):
+                        calls.in_batches += 1
+                        skipped = True
                 pending = each.calls[walked.answered + skipped :]
                 whole = (*pending, *each.after)
                 names = [component.fingerprint for component, _ in whole]
@@ -130,14 +135,19 @@ class Plan:
         """Return the counts of a component so far."""
         if component.fingerprint not in self.calls:
             spent = self.store.spent(component.fingerprint)
+            batches = self.store.submitted(component.fingerprint)
             of_others = self._means[0] if component.kind == "model" else Usage()
             of_others = replace(of_others, input_tokens=None)
             mean = self._means.get(component_id(component.fingerprint), of_others)
             size = None
             if component.kind == "generator":
-                size = self.store.mean_size(component.fingerprint)
+                size = self.store.pictures.mean_size(component.fingerprint)
             self.calls[component.fingerprint] = PlannedCalls(
-                component, spent=spent, mean=mean, mean_size=size
+                component,
+                batches=batches,
+                spent=spent,
+                mean=mean,
+                mean_size=size,
             )
         return self.calls[component.fingerprint]
 

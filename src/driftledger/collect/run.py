@@ -28,8 +28,9 @@ from driftledger.collect.call import (
 )
 from driftledger.collect.child import ChildCalls
 from driftledger.collect.progress import Progress
-from driftledger.collect.store import CallStore, component_id
+from driftledger.collect.store import CallStore
 from driftledger.collect.submitted import Submitted
+from driftledger.collect.tables import component_id
 from driftledger.components.base import Component, Readiness
 from driftledger.components.budget import Meter
 from driftledger.components.openai_batches import open_batches

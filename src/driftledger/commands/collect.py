@@ -348,7 +348,7 @@ def _make(task: Task, collector: Collector, lock: Lock, begins: Begins) -> None:
 
     make(folder, task.inputs(), write, is_unchanged=task.is_unchanged)
     if not task.is_unchanged:
-        collector.store.link_images(folder)
+        collector.store.pictures.link(folder)
 
 
 def _usage_of(

@@ -125,8 +125,8 @@ def _preview(project: Project, missing: dict[str, str]) -> Preview:
         counted = _by_component(project, plan)
         notes = []
         for name, calls in counted.items():
-            if batches := store.submitted(calls.component.fingerprint):
-                notes.append(f"{name}: {under_way(batches)}")
+            if calls.batches:
+                notes.append(f"{name}: {under_way(calls.batches)}")
         for calls in plan.checks.values():
             counted[f"judge {project.settings.judge}, calibration"] = calls
     lacking = [f"{name}: {why}" for name, why in missing.items()]

@@ -47,7 +47,7 @@ def collect_shard(
         CallStore(folder, wait=project.waits, fallback=main) as store,
         Collector(store, shards=part.of) as collector,
     ):
-        before = store.count()
+        before = store.database.count()
         for number, task in enumerate(tasks):
             if not task.is_made():
                 try:
@@ -66,7 +66,7 @@ def collect_shard(
                     left_out += 1
             for section, name in last_asked(task, tasks[number + 1 :]):
                 collector.release(project.component(section, name))
-        new = store.count() - before
+        new = store.database.count() - before
     calls = (
         f"{new} calls were made, and are in {folder}"
         if new

@@ -23,7 +23,7 @@ def _watch(calls: int, delay: float) -> None:
 
     def counted(self: CallStore, finished: Any, spent: Any = None) -> Any:
         stored = put(self, finished, spent)
-        if self.count() >= calls:
+        if self.database.count() >= calls:
             threading.Timer(delay, _kill).start()
         return stored
 

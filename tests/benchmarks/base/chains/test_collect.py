@@ -178,7 +178,7 @@ def test_what_a_service_draws_is_kept_in_its_own_bytes(samples, tmp_path):
         assert sha256_file(file.path) == file.sha256
         assert file.path.read_bytes().startswith(b"\xff\xd8\xff")
     with CallStore(tmp_path / "store", writes=False) as store:
-        assert store.count() == 18
+        assert store.database.count() == 18
 
 
 @pytest.mark.parametrize(

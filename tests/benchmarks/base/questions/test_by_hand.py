@@ -58,7 +58,7 @@ def test_a_score_by_hand(tmp_path, case):
         each for record in stream_records(taken.answers) for each in record.results
     ]
     with CallStore(tmp_path / "store", writes=False) as store:
-        assert store.count() == len(
+        assert store.database.count() == len(
             {each.key for each in given if each.outcome != "failed"}
         )
     if "read" in case:
