@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import socket
@@ -14,6 +15,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+import typer
 import yaml
 from rich.cells import cell_len
 
@@ -284,6 +286,60 @@ def test_help_fits_a_screen_and_what_people_type_first_comes_first(width, tmp_pa
     assert " driftledger audit 0.743           where is a score from?" in map(
         str.rstrip, text.splitlines()
     )
+
+
+def examples(group):
+    """Yield the command line that the help of each command ends with."""
+    for command in group.commands.values():
+        if hasattr(command, "commands"):
+            yield from examples(command)
+        else:
+            _, example, typed = command.help.partition("\n\nExample: driftledger ")
+            assert example, command.name
+            yield typed
+
+
+TOP = typer.main.get_command(cli.app)
+EXAMPLES = [*examples(TOP)]
+NAMES = {
+    r"\bgpt\b": "regions_medium",
+    "sdxl": "painter",
+    r"\bvit\b": "layout",
+    "photos": "my_images",
+    r"audit 0\.743": "audit regions_medium/painter/layout",
+    "main:": "HEAD:",
+    "gpt_5_4_mini": "blind",
+    "preset neural": "preset",
+    "--shard 0/4 --into shards": "",
+    "merge shards": "merge .driftledger",
+}
+"""Words of examples → those of the project in which they run."""
+NOT_RUN = ("init ", "ui ", "people ")
+"""They need another folder, a person's file, or serve without end: other tests run them."""
+
+
+@pytest.mark.parametrize("typed", EXAMPLES)
+def test_an_example_of_help_can_be_typed(typed):
+    command = TOP
+    words = shlex.split(typed)
+    while hasattr(command, "commands"):
+        command = command.commands[words.pop(0)]
+    assert command.make_context("example", words)
+
+
+@pytest.mark.slow
+def test_the_examples_of_help_run(published):
+    published.commit("results")
+    typed = [each for each in EXAMPLES if not each.startswith(NOT_RUN)]
+    assert len(typed) > 15
+    failed = []
+    for command in typed:
+        for word, name in NAMES.items():
+            command = re.sub(word, name, command)
+        done = published.run("driftledger", *shlex.split(command), check=False)
+        if done.returncode == 2 or "Traceback" in done.stderr:
+            failed.append((command, done.stderr))
+    assert failed == []
 
 
 def test_there_are_at_most_twenty_commands_each_in_a_panel():

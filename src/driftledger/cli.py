@@ -7,15 +7,18 @@ own.
 
 import atexit
 import gc
+import inspect
 import io
 import json
 import os
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import redirect_stdout, suppress
 from dataclasses import replace
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -32,24 +35,6 @@ from driftledger.core.errors import (
 )
 from driftledger.core.text import for_line, for_terminal
 
-if TYPE_CHECKING:
-    from driftledger.project.project import Project
-
-READ_OTHERS = frozenset(
-    {
-        "audit",
-        "compare",
-        "verify",
-        "models",
-        "report",
-        "bundle",
-        "export",
-        "check",
-        "plan",
-    }
-)
-"""The commands that may read a checkout of others: each passes :func:`reading`. All others are for
-one's own checkout, and may run its code."""
 PANELS = EVALUATE, ASK, SHOW = "Evaluate", "Ask", "Show and publish"
 """The panels of ``--help``; commands are defined in the order in which people come to them."""
 _EXAMPLES = """Examples:
@@ -158,9 +143,7 @@ def top(
     _came_from = Path.cwd()
     if context.invoked_subcommand != "init":
         os.chdir(project_above(_came_from))
-    context.obj = Project(
-        Path.cwd(), own_code=context.invoked_subcommand not in READ_OTHERS
-    )
+    context.obj = Project(Path.cwd(), own_code=True)
 
 
 def from_here(text: str) -> Path:
@@ -174,14 +157,35 @@ def name_or_path(text: str) -> str:
     return str(from_here(text)) if (_came_from / text).exists() else text
 
 
-def reading(context: typer.Context, trust: bool) -> "Project":
-    """Return the checkout for a command of :data:`READ_OTHERS`: unless it is trusted, no code of it
-    is run, no link out of it is followed, and no host that it names is asked."""
-    if not trust:
-        # else repositories that it names are asked for, with the reader's token
-        os.environ["HF_HUB_OFFLINE"] = "1"
-    project: Project = context.obj
-    return replace(project, own_code=trust)
+def reads(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command read checkouts of others, and give it the option ``--trust``.
+
+    Without ``--trust``, or with ``--local`` where a command has that, no code of the checkout is
+    run, no link out of it is followed, and no host that it names is asked.
+    """
+    signature = inspect.signature(command)
+    has_local = "local" in signature.parameters
+
+    @wraps(command)
+    def guarded(context: typer.Context, **options: Any) -> None:
+        trust = not options["local"] if has_local else options.pop("trust")
+        if not trust:
+            # else repositories that it names are asked for, with the reader's token
+            os.environ["HF_HUB_OFFLINE"] = "1"
+        context.obj = replace(context.obj, own_code=trust)
+        command(context, **options)
+
+    if not has_local:
+        option = inspect.Parameter(
+            "trust",
+            inspect.Parameter.KEYWORD_ONLY,
+            default=False,
+            annotation=TrustOption,
+        )
+        guarded.__signature__ = signature.replace(  # type: ignore[attr-defined]
+            parameters=[*signature.parameters.values(), option]
+        )
+    return guarded
 
 
 @app.command(rich_help_panel=EVALUATE)
@@ -218,7 +222,10 @@ def init(
         bool, typer.Option("--force", help="Overwrite existing files.")
     ] = False,
 ) -> None:
-    """Make a folder a project, in your Git repository or a new one."""
+    """Make a folder a project, in your Git repository or a new one.
+
+    Example: driftledger init --images photos --model gpt_5_4_mini --generator gpt_image_2
+    """
     from driftledger.project.catalogue import selectable
 
     given = {"models": model, "generators": generator, "encoders": encoder}
@@ -252,7 +259,10 @@ def add(
     base_url: BaseUrlOption = None,
     key_env: KeyOption = None,
 ) -> None:
-    """Select one more model, generator or encoder in params.yaml."""
+    """Select one more model, generator or encoder in params.yaml.
+
+    Example: driftledger add model gpt_5_4_mini
+    """
     if kind not in (kinds := ("model", "generator", "encoder")):
         raise ConfigError(unknown_name("kind", kind, kinds))
     _say(
@@ -289,6 +299,8 @@ def run(
 
     Only what is new is run, and no call is paid for twice. The exit code is 1 if a model failed or
     has no rank and the others are done, and 2 if nothing could be done.
+
+    Example: driftledger run --plain
     """
     project = replace(context.obj, waits=not no_wait)
     with redirect_stdout(sys.stderr if as_json else sys.stdout):
@@ -305,6 +317,7 @@ def run(
 
 
 @app.command(rich_help_panel=EVALUATE)
+@reads
 def plan(
     context: typer.Context,
     local: Annotated[
@@ -319,10 +332,12 @@ def plan(
     """Count the calls to make, their price, and what is missing.
 
     The exit code is 1 if something is missing.
+
+    Example: driftledger plan --json
     """
     from driftledger.commands.terminal import show
 
-    project = reading(context, not local)
+    project = context.obj
     if again and local:
         raise ConfigError("--again is for a checkout of your own; leave out --local")
     if again:
@@ -348,7 +363,10 @@ def models(
     ] = "",
     as_json: JsonOption = False,
 ) -> None:
-    """List the catalogue: what each needs, what it costs, checked when."""
+    """List the catalogue: what each needs, what it costs, checked when.
+
+    Example: driftledger models generators
+    """
     from driftledger.commands.terminal import show
 
     rows = commands.models.catalogue_rows(words)
@@ -362,7 +380,10 @@ def preset(
     context: typer.Context,
     name: Annotated[str | None, typer.Argument(help="The preset to select.")] = None,
 ) -> None:
-    """Select a published protocol in params.yaml, or list them."""
+    """Select a published protocol in params.yaml, or list them.
+
+    Example: driftledger preset neural
+    """
     from driftledger.commands.terminal import facts, show
     from driftledger.project.presets import apply_preset, presets_in_words
 
@@ -390,6 +411,8 @@ def upgrade(
     Run it after an update of the package. Of params.yaml, only settings that this version no
     longer has are taken out. 'git diff' shows what changed; uncommitted changes in these files are
     refused.
+
+    Example: driftledger upgrade --check
     """
     lines = commands.init.upgrade(context.obj, check=check)
     if lines:
@@ -410,6 +433,8 @@ def new(
     """Write a component or data of your own that works, and its test.
 
     The output says what to put into params.yaml.
+
+    Example: driftledger new model my_model
     """
     _say(*commands.new.new(context.obj.root, kind, name))
 
@@ -436,6 +461,8 @@ def collect(
     """Make the missing calls alone, or one of several shards of them.
 
     Without --shard, the records of the models are written too.
+
+    Example: driftledger collect --shard 0/4 --into shards
     """
     project = replace(context.obj, waits=not no_wait)
     project = commands.plan.selected_now(project)
@@ -466,6 +493,8 @@ def merge(
     """Bring what shards made into the call store.
 
     Merging a store again changes nothing.
+
+    Example: driftledger merge shards
     """
     _say(commands.shards.merge(replace(context.obj, waits=not no_wait), stores))
 
@@ -485,11 +514,14 @@ def remove_unused(
 
     Runs that params.yaml selects, in any worktree, and published runs keep theirs. 'dvc gc' cleans
     DVC's own cache.
+
+    Example: driftledger gc --yes
     """
     _say(commands.gc.remove_unused(replace(context.obj, waits=not no_wait), yes=yes))
 
 
 @app.command(rich_help_panel=ASK)
+@reads
 def audit(
     context: typer.Context,
     target: Annotated[
@@ -521,12 +553,13 @@ def audit(
     dataset: Annotated[
         str | None, typer.Option(help="NAME or NAME@DIGEST, also of a question set.")
     ] = None,
-    trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Say where a score comes from, and what a version touched.
 
     The answer goes back to images, versions, dataset and commit.
+
+    Example: driftledger audit 0.743
     """
     from driftledger.commands.terminal import show
 
@@ -538,13 +571,12 @@ def audit(
         "dataset": dataset,
     }
     show(
-        commands.audit.audit(
-            reading(context, trust), target, versions, full=full, as_json=as_json
-        )
+        commands.audit.audit(context.obj, target, versions, full=full, as_json=as_json)
     )
 
 
 @app.command(rich_help_panel=ASK)
+@reads
 def compare(
     context: typer.Context,
     a: Annotated[
@@ -572,20 +604,19 @@ def compare(
     markdown: Annotated[
         bool, typer.Option("--markdown", help="Print a table for a pull request.")
     ] = False,
-    trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Say if one run is better than another, and if they are comparable.
 
     Differences have paired intervals over the samples that both runs have.
+
+    Example: driftledger compare main:gpt/sdxl/vit gpt/sdxl/vit --fail-if worse
     """
     from driftledger.commands.terminal import show
-
-    project = reading(context, trust)
     from driftledger.ledger.gate import Gate
 
     gate = Gate(fail_if, margin, metric)
-    compared = commands.compare.compare(project, a, b, anyway=anyway, gate=gate)
+    compared = commands.compare.compare(context.obj, a, b, anyway=anyway, gate=gate)
     if as_json:
         show(compared.as_json())
     elif markdown:
@@ -596,6 +627,7 @@ def compare(
 
 
 @app.command(rich_help_panel=ASK)
+@reads
 def verify(
     context: typer.Context,
     run: Annotated[
@@ -610,23 +642,25 @@ def verify(
         int | None,
         typer.Option(min=0, help="Draw the calls of an earlier verification."),
     ] = None,
-    trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Check every byte and every number behind a run.
 
     The exit code is 1 if something does not.
+
+    Example: driftledger verify --regenerate 5
     """
     from driftledger.commands.terminal import show
 
     verified = commands.verify.verify(
-        reading(context, trust), run, regenerated=regenerate, seed=seed
+        context.obj, run, regenerated=regenerate, seed=seed
     )
     show(json.dumps(verified.to_dict(), indent=2) if as_json else verified.as_text())
     raise typer.Exit(0 if verified.result.holds else 1)
 
 
 @app.command(rich_help_panel=SHOW)
+@reads
 def report(
     context: typer.Context,
     show: Annotated[
@@ -646,13 +680,15 @@ def report(
             "--images/--no-images", help="With --out: show the data's images."
         ),
     ] = True,
-    trust: TrustOption = False,
 ) -> None:
-    """Write the leaderboard and the pages of the report."""
+    """Write the leaderboard and the pages of the report.
+
+    Example: driftledger report --out public --no-images
+    """
     from driftledger.reports.report import SITE, write_report
 
-    project = reading(context, trust)
-    site = context.obj.root / SITE
+    project = context.obj
+    site = project.root / SITE
     if out is not None:
         write_report(project, out, images=images)
     elif not images:
@@ -680,7 +716,10 @@ def ui(
         ),
     ] = None,
 ) -> None:
-    """Serve MLflow on this machine, and say where the scores are."""
+    """Serve MLflow on this machine, and say where the scores are.
+
+    Example: driftledger ui --port 5001
+    """
     from driftledger.tracking.store import serve
 
     for line in serve(context.obj.settings.tracking, port):
@@ -689,12 +728,16 @@ def ui(
 
 @app.command(rich_help_panel=SHOW)
 def track(context: typer.Context) -> None:
-    """Show the selected runs in MLflow; nothing is written twice."""
+    """Show the selected runs in MLflow; nothing is written twice.
+
+    Example: driftledger track
+    """
     with commands.lock.only_one(context.obj.root, "driftledger track"):
         commands.stages.track(context.obj)
 
 
 @app.command(rich_help_panel=SHOW)
+@reads
 def bundle(
     context: typer.Context,
     run: Annotated[str, typer.Argument(help="A run that was published.")],
@@ -714,16 +757,17 @@ def bundle(
             "--with-images/--without-images", help="Store images, or only their hashes."
         ),
     ] = True,
-    trust: TrustOption = False,
 ) -> None:
     """Write one file with everything behind a run.
 
     'driftledger check' reads it, also without this checkout.
+
+    Example: driftledger bundle gpt/sdxl/vit --out score.zip
     """
     from driftledger.ledger.bundles.writing import write_bundle
     from driftledger.ledger.sources import Sources, find_run
 
-    project = reading(context, trust)
+    project = context.obj
     _say(*write_bundle(project, find_run(Sources(project), run), out, images=images))
 
 
@@ -750,6 +794,8 @@ def check(
 
     Exit codes: 0 every headline is reproduced, 1 something differs, 2 not a bundle, 3 something is
     not checked or a headline is from the bundle's own features.
+
+    Example: driftledger check score.zip
     """
     from driftledger.ledger.bundles.checking import run
 
@@ -757,6 +803,7 @@ def check(
 
 
 @app.command(rich_help_panel=SHOW)
+@reads
 def export(
     context: typer.Context,
     kind: Annotated[
@@ -776,13 +823,15 @@ def export(
             help="Files of the same names are replaced.",
         ),
     ],
-    trust: TrustOption = False,
 ) -> None:
-    """Write a run as CSV, with a row per metric."""
+    """Write a run as CSV, with a row per metric.
+
+    Example: driftledger export csv gpt/sdxl/vit --out tables
+    """
     from driftledger import exports
 
     typer.echo(
-        f"{exports.export(reading(context, trust), kind, run, out)} files are written to "
+        f"{exports.export(context.obj, kind, run, out)} files are written to "
         f"{for_line(str(out))}"
     )
 
@@ -793,7 +842,10 @@ def stage(
     name: Annotated[str, typer.Argument(help="A stage of dvc.yaml.")],
     model: Annotated[str | None, typer.Argument(help="One of run.models.")] = None,
 ) -> None:
-    """Run one stage, as dvc.yaml does: 'driftledger run' runs all that is needed."""
+    """Run one stage, as dvc.yaml does: 'driftledger run' runs all that is needed.
+
+    Example: driftledger stage score gpt
+    """
     project = context.obj
     what = " ".join(filter(None, (name, model)))
     with commands.lock.only_one(project.root, f"driftledger stage {what}"):

@@ -34,7 +34,7 @@ from driftledger.data.datasets.given import keys_in, read_given
 from driftledger.metrics.drift import cosine_similarity
 from driftledger.metrics.retrieval import hits
 from driftledger.metrics.structural import comparable, structural_similarity
-from driftledger.project.presets import OWN
+from driftledger.project.presets import OWN, control
 from driftledger.project.project import Project, calls_folder
 from driftledger.project.settings import PARAMS, parse_settings, read_yaml
 from driftledger.tracking.assessments import metadata_of
@@ -248,7 +248,7 @@ def _loaded(folder: Path, params: str) -> Project:
         return Project(folder, own_code=True, resolved={})
     raw = read_yaml(OWN / "templates" / PARAMS)
     raw["store"] = calls_folder()
-    raw["run"]["models"] = ["blind"]  # settings name a model
+    raw["run"]["models"] = [control()]  # settings name a model
     given = parse_settings(raw, "driftledger.mlflow")
     return Project(folder, own_code=True, given=given, resolved={})
 

@@ -1,6 +1,7 @@
 """What can be selected: each entry of the catalogue is valid before anything is installed, and
 presets select it."""
 
+import ast
 import json
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ import pytest
 from driftledger.components.base import Component
 from driftledger.components.openai_chat import OpenAIChat
 from driftledger.components.service import RemoteComponent
+from driftledger.core import registry
 from driftledger.core.registry import PROVIDED_SECTIONS
 from driftledger.project.presets import apply_preset
 from driftledger.project.settings import load_settings
@@ -240,3 +242,26 @@ def test_todays_presets_take_what_was_checked_and_fits(project, name, memory):
             assert (entry.about.memory or 0) < memory
             assert entry.about.memory or entry.prices["input"] > 0
             assert set(entry.about.replaces) <= set(settings.entries(section))
+
+
+def test_no_code_of_the_package_names_the_demonstration():
+    """Some of its names are words with another meaning elsewhere."""
+    providers = set()
+    for section in PROVIDED_SECTIONS:
+        for name, place in registry.providers(section).items():
+            if place.startswith("driftledger_demo."):
+                providers.add((section, name))
+    names = {name for _, name in providers}
+    for section, name in ENTRIES:
+        if (section, SETTINGS.entry(section, name).provider) in providers:
+            names.add(name)
+    assert {"blind", "painter", "regions_fine"} <= names
+    names -= {"layout", "random", "sounds", "words"}
+    package = REPOSITORY / "src" / "driftledger"
+    named = []
+    for file in package.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            text = str(node.value) if isinstance(node, ast.Constant) else ""
+            if text in names or text.startswith("driftledger_demo"):
+                named.append((file.name, text))
+    assert named == []

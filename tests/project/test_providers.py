@@ -15,7 +15,6 @@ from driftledger.core.registry import OURS, provider_class, providers
 from driftledger.core.types import Conversation, Medium
 from driftledger.project.catalogue import class_of_record
 from driftledger.project.project import Project
-from driftledger.project.settings import load_settings
 from tests.acceptance.own_code import ENCODER, install
 from tests.conftest import REPOSITORY, draw, shapes_only
 from tests.support.cases import cases, each_case
@@ -165,24 +164,19 @@ def test_settings_can_be_read_without_running_what_they_name(tmp_path):
 
 def test_a_record_names_no_code(tmp_path):
     write_module(tmp_path, "own_models", MODEL)
-    own = project(tmp_path, "models", "own_models:MyModel").settings
-    read = load_settings(tmp_path / "params.yaml")
-    assert class_of_record("models", "own_models:MyModel", own) is type(
-        own.build("models", "mine")
-    )
+    place = "own_models:MyModel"
+    mine = project(tmp_path, "models", place).settings.build("models", "mine")
+    assert class_of_record("models", place, tmp_path, {place}) is type(mine)
     untrusted = "this checkout's own code, which is not run without --trust"
-    assert str(class_of_record("models", "own_models:MyModel", read)).endswith(
-        untrusted
-    )
-    assert (
-        class_of_record("models", "own_models:MyModel", None)
-        == "the provider 'own_models:MyModel' is unknown here"
-    )
-    assert (
-        class_of_record("models", "os:system", own)
-        == "the provider 'os:system' is unknown here"
-    )
-    assert class_of_record("models", "os", read) == "the provider 'os' is unknown here"
+    assert str(class_of_record("models", place, None, {place})).endswith(untrusted)
+    for name, own, named in (
+        (place, None, ()),
+        (place, tmp_path, ()),
+        ("os:system", tmp_path, {place}),
+        ("os", None, {place}),
+    ):
+        why = class_of_record("models", name, own, named)
+        assert why == f"the provider {name!r} is unknown here"
 
 
 def test_a_distribution_names_its_providers(tmp_path, monkeypatch):

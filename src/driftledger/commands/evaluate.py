@@ -34,7 +34,7 @@ from driftledger.data.datasets.image_folder import ImageFolder
 from driftledger.data.question_sets.base import QuestionProvider
 from driftledger.notebook import Chains, OpenedProject
 from driftledger.project.catalogue import BASES, catalogue, name_of, selectable
-from driftledger.project.presets import OWN
+from driftledger.project.presets import OWN, read_preset
 from driftledger.project.project import Project, calls_folder
 from driftledger.project.resolve import resolve
 from driftledger.project.settings import PARAMS, parse_settings
@@ -139,12 +139,12 @@ def evaluate(
     models: GivenComponent | Sequence[GivenComponent],
     images: GivenImages | None = None,
     *,
-    generator: GivenComponent = "painter",
-    encoder: GivenComponent = "layout",
+    generator: GivenComponent | None = None,
+    encoder: GivenComponent | None = None,
     questions: str | Mapping[str, Any] | QuestionProvider | None = None,
     benchmark: str = FIRST,
     judge: GivenComponent | None = None,
-    text_encoder: GivenComponent = "words",
+    text_encoder: GivenComponent | None = None,
     description: str = "features",
     store: str | Path | None = None,
     seed: int = 1,
@@ -167,11 +167,11 @@ def evaluate(
         models: one or several.
         images: a folder, in which a subfolder is a category; a dataset's name, entry or provider;
             or a list of files, pages as ``report.pdf#3``, bytes, Pillow images and arrays.
-        generator: what draws; the default, like that of ``encoder``, only understands the embedded
-            describers.
+        generator: what draws; without it, like without ``encoder``, that of the demonstration,
+            which only understands the embedded describers.
         questions: of MM-SAP, MM-Vet and MME: a question set's name, entry or provider.
         judge: the model that grades answers, which MM-Vet needs.
-        text_encoder: what compares descriptions, which TRAC needs.
+        text_encoder: what compares descriptions, which TRAC needs; without it, the embedded one.
         description: the catalogue's name of how TRAC asks for one.
         store: the folder for finished calls and features; without it ``DRIFTLEDGER_STORE``, or else
             one in the user's cache folder. While another process makes calls with it, this one
@@ -194,16 +194,20 @@ def evaluate(
     section = shipped_section(benchmark) | {"min_coverage": 0.0} | spec.first_look
     raw[benchmark] = section | settings
     select = partial(_select, raw, own)
+    embedded = read_preset(OWN, "default")
     readers = []
     if "text_encoder" in spec.scores.keys:
-        readers = [select("encoders", text_encoder)]
+        reader = text_encoder or embedded[FIRST]["text_encoder"]
+        readers = [select("encoders", reader)]
     several = [models]
     if isinstance(models, Sequence) and not isinstance(models, str):
         several = [*models]
     raw["run"] |= {
         "models": [select("models", each) for each in several],
-        "generators": [select("generators", generator)],
-        "encoders": [select("encoders", encoder)],
+        "generators": [
+            select("generators", generator or embedded["run"]["generators"][0])
+        ],
+        "encoders": [select("encoders", encoder or embedded["run"]["encoders"][0])],
         "text_encoders": readers,
         "descriptions": [description],
         "judge": judge and select("models", judge),

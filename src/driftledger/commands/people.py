@@ -28,7 +28,10 @@ def descriptions(
     ] = None,
 ) -> None:
     """Write the sheet in which people describe images, as a row in every table; what they wrote
-    stays."""
+    stays.
+
+    Example: driftledger people descriptions photos ann gpt_image_2
+    """
     from driftledger.benchmarks.base.benchmark import DATASET
     from driftledger.benchmarks.genception.human import write_human_sheet
     from driftledger.benchmarks.registry import benchmark
@@ -65,7 +68,10 @@ def ratings(
         str | None, typer.Option(help="A person's name; several can fill in one file.")
     ] = None,
 ) -> None:
-    """Write the sheet in which descriptions are rated from 1 to 5; what people wrote stays."""
+    """Write the sheet in which descriptions are rated from 1 to 5; what people wrote stays.
+
+    Example: driftledger people ratings photos --samples 30 --rater ann
+    """
     from driftledger.benchmarks.fidelity.ratings import (
         RUBRIC,
         chosen_before,

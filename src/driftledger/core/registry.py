@@ -191,6 +191,17 @@ def providers(section: str) -> Mapping[str, str]:
     return {point.name: point.value for point in points} | OURS[section]
 
 
+def is_embedded(section: str, provider: str) -> bool:
+    """Return True if a provider comes with driftledger, not with another distribution."""
+    points = installed().get(f"driftledger.{section}", ())
+    names = {
+        point.name
+        for point in points
+        if point.dist and point.dist.name == "driftledger"
+    }
+    return provider in OURS[section] or provider in names
+
+
 def provider_class(
     section: str, provider: str, own: Path | None = None
 ) -> type[Provided]:

@@ -6,13 +6,13 @@ settings are read, before any stage runs.
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from datetime import date
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, StringConstraints
 
@@ -31,9 +31,6 @@ from driftledger.core.strict import Name, Strict
 from driftledger.core.text import for_line
 from driftledger.data.datasets.base import DatasetProvider
 from driftledger.data.question_sets.base import QuestionProvider
-
-if TYPE_CHECKING:
-    from driftledger.project.settings import Settings
 
 DESCRIPTIONS = "descriptions"
 SECTIONS = (*PROVIDED_SECTIONS, DESCRIPTIONS)
@@ -228,23 +225,23 @@ def checked_class(
 
 
 def class_of_record(
-    section: str, provider: str, settings: "Settings | None"
+    section: str, provider: str, own: Path | None, named: Collection[str]
 ) -> type[Provided] | str:
-    """Return the class behind a provider that a record names; or why it is missing, as the end of a
-    sentence.
+    """Return the class behind a provider that a record names, or why it is missing.
 
-    A record names no code to import: only the registry, and what ``params.yaml`` of a trusted
-    project names, is looked through.
+    A record names no code to import: only the registry is looked through, and what the project's
+    settings name.
+
+    Args:
+        own: the project's folder, as in :func:`~driftledger.core.registry.provider_class`.
+        named: the providers that entries of ``params.yaml`` name.
     """
     places = providers(section)
-    entries = getattr(settings, section, {}).values()
     try:
         if provider in places or provider in places.values():
             return provider_class(section, provider)
-        if settings is not None and any(
-            entry.provider == provider for entry in entries
-        ):
-            return checked_class(section, provider, settings.own_code)
+        if provider in named:
+            return checked_class(section, provider, own)
     except ConfigError as error:
         return for_line(str(error))
     return f"the provider {for_line(provider)!r:.80} is unknown here"

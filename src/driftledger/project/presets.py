@@ -74,6 +74,12 @@ def read_preset(root: Path, name: str) -> Json:
     return preset
 
 
+def control() -> str:
+    """Return the name of the embedded model that never looks, which the first preset ends with."""
+    name: str = read_preset(OWN, "start")["run"]["models"][-1]
+    return name
+
+
 def with_preset(root: Path, name: str) -> tuple[str, Settings]:
     """Return the text of ``params.yaml`` with the preset laid over it, and its settings; nothing is
     written.
@@ -142,7 +148,7 @@ def first_params(
                 run[key] = [*data["datasets"]]
     elif data:
         # the embedded describers have answers to the shipped questions alone
-        run = {"models": ["blind"], "judge": None}
+        run = {"models": [control()], "judge": None}
         laid["run"] = run
     for name, entry in data.get("question_sets", {}).items():
         asking = benchmark(entry["protocol"])

@@ -38,7 +38,7 @@ from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import DriftledgerError, MissingExtraError, StoreError
 from driftledger.core.files import known_fields_alone, read_json, read_jsonl
 from driftledger.core.media import open_picture, png_bytes
-from driftledger.core.registry import provider_class, providers
+from driftledger.core.registry import is_embedded, provider_class
 from driftledger.core.types import Float32, PromptUsage
 from driftledger.data.records import QUESTION_SET_CARD
 from driftledger.ledger.bundles.archive import Archive, BundleError
@@ -87,8 +87,6 @@ TEXT_FEATURES = 2**27
 """The most numbers in the features of all texts, for an encoder that learns its words: 0.5 GB."""
 _ROUNDING = 1.1e-8
 """How far a number may be off, relative: one unit of the ninth digit, where it was rounded."""
-_EMBEDDED = ("driftledger.", "driftledger_demo.")
-"""The modules of encoders that are computed here."""
 _ENCODED = frozenset({Input.ENCODER, Input.TEXT_ENCODER})
 _LEFT_OUT = "the pictures were left out of the bundle"
 _TAKEN = (
@@ -381,7 +379,7 @@ def _encoder(card: ComponentCard, stored: Score) -> Encoder:
     An embedded one is tried although its identity, Pillow's version for instance, is another.
     """
     kind: type[Encoder] = Encoder
-    if providers("encoders").get(card.provider, "").startswith(_EMBEDDED):
+    if is_embedded("encoders", card.provider):
         with suppress(MissingExtraError, ImportError):
             kind = cast(type[Encoder], provider_class("encoders", card.provider))
             is_checkpoint = issubclass(kind, CheckpointComponent)

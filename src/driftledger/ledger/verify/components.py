@@ -61,7 +61,10 @@ class Components:
         for setting in _DANGEROUS:
             if card.settings.get(setting) and not self._trust:
                 return f"its checkpoint may run code ({setting}); --trust allows it"
-        provider = class_of_record(section, card.provider, self._settings)
+        entries = getattr(self._settings, section, {}).values()
+        own_code = getattr(self._settings, "own_code", None)
+        named = {entry.provider for entry in entries}
+        provider = class_of_record(section, card.provider, own_code, named)
         if isinstance(provider, str):
             return provider
         cls = cast(type[Component], provider)
