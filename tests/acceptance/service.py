@@ -14,7 +14,7 @@ from typing import Any
 
 from PIL import Image, ImageDraw
 
-from tests.support.canned_server import OnLoopback
+from tests.support.loopback import OnLoopback
 
 WORDS = (
     ("old", "small", "bright", "broken", "wooden", "green", "quiet", "tall"),
@@ -158,19 +158,15 @@ class Service(OnLoopback):
 
 
 def send(
-    request: BaseHTTPRequestHandler,
-    content: dict[str, Any],
-    status: int = 200,
-    cut: bool = False,
+    request: BaseHTTPRequestHandler, content: dict[str, Any], status: int = 200
 ) -> None:
-    """Answer with an object, or with the first half of it."""
+    """Answer with an object."""
     text = json.dumps(content).encode()
     request.send_response(status)
     request.send_header("Content-Type", "application/json")
     request.send_header("Content-Length", str(len(text)))
     request.end_headers()
-    request.wfile.write(text[: len(text) // 2] if cut else text)
-    request.close_connection = cut
+    request.wfile.write(text)
 
 
 def _completion(digest: bytes, body: dict[str, Any], refused: bool) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import yaml
 
 from tests.acceptance.checkout import Checkout, draw, init
 from tests.acceptance.places import REPOSITORY
-from tests.support.openai_server import ChatAnswer, OpenAIServer
+from tests.support.server import ChatAnswer, Server
 
 PAGE = (REPOSITORY / "docs/regressions.md").read_text(encoding="utf-8")
 GITHUB, GITLAB = map(yaml.safe_load, re.findall(r"```yml\n(.*?)```", PAGE, re.DOTALL))
@@ -226,7 +226,7 @@ SENDS = {github: "gh", gitlab: "curl"}
 
 @pytest.fixture(scope="module")
 def service():
-    with OpenAIServer(reply=answered, api_key=KEY) as service:
+    with Server(reply=answered, api_key=KEY) as service:
         yield service
 
 

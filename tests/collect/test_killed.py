@@ -18,7 +18,7 @@ from driftledger.core.types import Conversation, Medium, Subject
 from tests.collect.chains import run_protocols
 from tests.conftest import draw
 from tests.support.fakes import SizeGenerator
-from tests.support.openai_server import ChatAnswer, OpenAIServer
+from tests.support.server import ChatAnswer, Server
 from tests.support.stores import comparable, stored_rows
 
 COUNT = 6
@@ -111,7 +111,7 @@ def says(request):
 
 @pytest.fixture
 def reference(tmp_path):
-    with OpenAIServer(reply=says) as server:
+    with Server(reply=says) as server:
         return rows(collect(server.base_url, tmp_path / "reference"))
 
 
@@ -121,7 +121,7 @@ def rows(results):
 
 @pytest.mark.parametrize("at", [1, 8, 20])
 def test_a_killed_run_goes_on_and_repeats_no_finished_call(tmp_path, reference, at):
-    with OpenAIServer(reply=says) as server:
+    with Server(reply=says) as server:
         command = [
             sys.executable,
             "-c",
@@ -166,12 +166,15 @@ def test_what_was_reported_as_stored_in_a_group_outlives_a_kill(tmp_path, lines)
             assert stored.medium.path.read_bytes() == b"\x89PNG%d" % number
 
 
+FAULTS = ("drop", "", "reset", "", "", "drop_midway", "drop")
+
+
 def test_a_lost_connection_is_tried_again_and_costs_no_finished_call(
     tmp_path, reference
 ):
-    with OpenAIServer(
-        reply=says, faults=["drop", "", "reset", "", "", "drop_midway", "drop"]
+    with Server(
+        *[{"times": 1, "fault": fault} for fault in FAULTS], reply=says
     ) as server:
         assert rows(collect(server.base_url, tmp_path / "shaky")) == reference
-        assert server.faults == []
+        assert not any(rule["times"] for rule in server.script)
         assert server.answered == 2 * COUNT

@@ -1,7 +1,6 @@
 """The loop: calls to services in the company of calls to components on this machine."""
 
 import asyncio
-import json
 import os
 import signal
 import threading
@@ -25,9 +24,9 @@ from driftledger.core.errors import BudgetError, ServiceError, StoreError
 from driftledger.core.types import Conversation, Subject, Turn
 from tests.collect.chains import EXPECTED, chain, eight_images, run
 from tests.support import virtual_time
-from tests.support.canned_server import Canned
 from tests.support.fakes import SEEN, EchoModel, SizeGenerator
 from tests.support.fakes.services import ASKED, AT_ONCE, FarGenerator, FarModel
+from tests.support.server import Server
 
 CONTEXT = Subject("s", 0, "d")
 PATIENCE = 60.0
@@ -467,7 +466,7 @@ def test_a_refused_setting_ends_the_run_unless_the_component_has_answered_before
     tmp_path,
 ):
     def answer(status, body, asked):
-        with Canned(status, json.dumps(body)) as server:
+        with Server({"status": status, "body": body}) as server:
             model = OpenAIChat(
                 model="m",
                 base_url=server.base_url,

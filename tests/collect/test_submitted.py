@@ -5,6 +5,7 @@ import random
 import signal
 import threading
 import time
+from itertools import chain
 
 import pytest
 
@@ -19,21 +20,23 @@ from driftledger.components.openai_images import OpenAIImages
 from driftledger.core.errors import DriftledgerError
 from driftledger.core.types import Conversation, Subject, Turn
 from tests.collect.chains import run_protocols
-from tests.support.batch_server import BatchServer
 from tests.support.cases import cases
+from tests.support.server import Server
 
 PRICES = {"input": 1, "output": 2, "batch_discount": 0.5}
 """Of a call with 10 and 2 tokens in a batch: 7 millionths; at most, with its 2 and 100: 101."""
-PLANS = [
-    {"create": "lost"},
-    {"create": "dropped"},
-    {"create": 429},
-    {"status": "expired", "answers": [[2]]},
-    {"status": "failed", "answers": [[0]]},
-    {"errors": {"call -1": [500, "overloaded"]}},
-    {"answers": [[None, None, -1], [None]]},
-    {"looks": 2},
+CREATION = {"to": "POST /v1/batches", "times": 1}
+HAZARDS = [
+    (CREATION | {"fault": "lost"}, [{}]),
+    (CREATION | {"fault": "drop"}, []),
+    (CREATION | {"status": 429}, []),
+    (CREATION, [{"status": "expired", "answers": [[2]]}]),
+    (CREATION, [{"status": "failed", "answers": [[0]]}]),
+    (CREATION, [{"calls": {"call -1": [500, "overloaded"]}}]),
+    (CREATION, [{"answers": [[None, None, -1], [None]]}]),
+    (CREATION, [{"looks": 2}]),
 ]
+"""What may go wrong with a batch: the rule for its creation, and its plan if it is created."""
 EVENTS = 1500
 """Calls and returns of the functions below, about, in a run that is not killed."""
 WATCHED = ("store.py", "submitted.py", "openai_batches.py")
@@ -91,7 +94,9 @@ def test_what_comes_of_batches(case, tmp_path, monkeypatch, capsys):
         monkeypatch.setattr(OpenAIChat, "largest", case["largest"])
     texts = []
     errors = []
-    with BatchServer(*case.get("plans", ()), **case.get("server", {})) as server:
+    script = case.get("script", ())
+    plans = case.get("plans", ())
+    with Server(*script, plans=plans, room=case.get("room", 99)) as server:
         model = model_at(server.base_url, limits=case.get("limits", {}))
         for numbers in case.get("runs", [range(4)]):
             try:
@@ -101,8 +106,8 @@ def test_what_comes_of_batches(case, tmp_path, monkeypatch, capsys):
     for error, expected in zip(errors, case.get("errors", []), strict=True):
         assert expected in error
     assert texts == case.get("texts", ["call 0", "call 1", "call 2", "call 3"])
-    assert [len(batch["calls"]) for batch in server.batches] == case["batches"]
-    assert server.listed <= 5
+    assert [len(batch["asked"]) for batch in server.batches] == case["batches"]
+    assert server.asked(r"GET /v1/batches(\?|$)") <= 5
     assert case.get("says", "") in capsys.readouterr().err
     assert spent(model, tmp_path, case.get("held", 0)) == (
         case.get("attempts", 4),
@@ -111,7 +116,7 @@ def test_what_comes_of_batches(case, tmp_path, monkeypatch, capsys):
 
 
 def test_images_are_drawn_in_batches(tmp_path):
-    with BatchServer() as server:
+    with Server() as server:
         settings = {"model": "m", "base_url": server.base_url, "api_key_env": None}
         generator = OpenAIImages.model_validate(settings | {"batch": True})
         assert collect(generator, tmp_path) == ["ok: None"] * 4
@@ -123,7 +128,7 @@ def test_images_are_drawn_in_batches(tmp_path):
 def test_a_stopped_run_leaves_its_batches_and_the_next_collects_them(
     tmp_path, monkeypatch, capsys
 ):
-    with BatchServer({"looks": 2}) as server:
+    with Server(plans=[{"looks": 2}]) as server:
         model = model_at(server.base_url)
 
         def interrupt() -> None:
@@ -170,7 +175,8 @@ def test_no_call_is_paid_twice_over_thirty_kills(tmp_path):
     kills = 0
     while kills < 30:
         folder = tmp_path / f"{kills}"
-        with BatchServer(*chance.sample(PLANS, 4)) as server:
+        script, plans = zip(*chance.sample(HAZARDS, 4), strict=True)
+        with Server(*script, plans=[*chain(*plans)]) as server:
             code = -signal.SIGKILL
             while code:
                 events = chance.randrange(1, EVENTS)

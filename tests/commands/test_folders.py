@@ -16,7 +16,7 @@ from driftledger.ledger.objects.files import listing_bytes, listing_md5
 from tests.conftest import draw
 from tests.sentence import run
 from tests.support.cases import cases, each_case
-from tests.support.openai_server import OpenAIServer
+from tests.support.server import Server
 from tests.support.small import changed, small_params, write_params
 
 CASES = cases(__file__, "folders")
@@ -299,7 +299,7 @@ def served(root, monkeypatch):
     (binaries / "dvc").write_text("#!/bin/sh\n")  # 'dvc repro' has tests of its own
     (binaries / "dvc").chmod(0o755)
     monkeypatch.setenv("PATH", f"{binaries}:{os.environ['PATH']}")
-    with OpenAIServer() as server:
+    with Server() as server:
         service = {"base_url": server.base_url, "api_key_env": None}
         tells = {"provider": "openai", "model": "tells", **service}
         tells["understood_by"] = ["layout"]

@@ -30,11 +30,10 @@ from driftledger.core.paths import STATE
 from driftledger.project.project import RESOLVED, Project
 from driftledger_demo.encoders.layout import LayoutEncoder
 from tests.conftest import draw
-from tests.support import openai_server
 from tests.support.cases import cases, each_case
 from tests.support.evaluation import build
-from tests.support.openai_server import ChatAnswer, OpenAIServer, described
 from tests.support.params import default_params
+from tests.support.server import ChatAnswer, Server, described
 from tests.support.small import changed, write_params
 
 MODEL, GENERATOR = "models.tells", "generators.draws"
@@ -83,7 +82,7 @@ def params_of(base_url):
 
 @pytest.fixture(scope="module")
 def server():
-    with OpenAIServer(reply=longest) as running_server:
+    with Server(reply=longest) as running_server:
         yield running_server
 
 
@@ -271,14 +270,11 @@ def test_calls_in_batches_are_not_to_be_made_again(root):
 
 def test_what_a_service_has_not_counted_is_no_price(root, server, monkeypatch):
     """It counts one of three answers, of 90 and 1,024 tokens."""
-    answer = openai_server._chat
-    counted = iter([True, False, False])
-
-    def chat(*given):
-        made = answer(*given)
-        return made if next(counted) else made | {"usage": None}
-
-    monkeypatch.setattr(openai_server, "_chat", chat)
+    script = [
+        {"to": "chat", "times": 1},
+        {"to": "chat", "changes": {"usage": None}},
+    ]
+    monkeypatch.setattr(server, "script", script)
     other = {"describe_prompt": "Say what you see.", "iterations": 1}
     edited(root, {f"genception.{name}": value for name, value in other.items()})
     project = Project(root, own_code=True)

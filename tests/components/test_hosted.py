@@ -13,7 +13,7 @@ from driftledger.components.budget import Limits
 from driftledger.components.hosted import HuggingFaceImages, LiteLLM
 from driftledger.core.errors import MissingExtraError, ServiceError
 from driftledger.core.types import Conversation, Turn
-from tests.support.canned_server import Canned
+from tests.support.server import Server
 
 HELLO = Conversation((Turn("user", ("Hello",)),))
 
@@ -77,7 +77,7 @@ def test_a_generator_by_hugging_face(kind):
     Image.new("RGBA" if kind == "BMP" else "RGB", (16, 8), "red").save(
         file := BytesIO(), kind
     )
-    with Canned(200, file.getvalue()) as server:
+    with Server({"body": file.getvalue()}) as server:
         one = HuggingFaceImages(
             model=server.base_url,
             service="hf-inference",
@@ -94,8 +94,8 @@ def test_a_generator_by_hugging_face(kind):
         {"inputs": "a boat", "parameters": {"num_inference_steps": 4} | seed}
         for seed in ({"seed": 7}, {})
     )
-    assert [json.loads(body) for body in server.bodies] == [asked, unseeded]
-    assert server.requests[0][1]["authorization"] == "Bearer hf_secret_0123456789"
+    assert [request.body for request in server.requests] == [asked, unseeded]
+    assert server.requests[0].headers["authorization"] == "Bearer hf_secret_0123456789"
 
 
 @pytest.mark.usefixtures("hub")
@@ -114,7 +114,7 @@ def test_a_generator_by_hugging_face(kind):
     ],
 )
 def test_what_hugging_face_refuses(status, body, outcome, error, monkeypatch):
-    with Canned(status, body) as server:
+    with Server({"status": status, "body": body}) as server:
         one = HuggingFaceImages(
             model=server.base_url, service="hf-inference", limits=Limits(attempts=1)
         )

@@ -39,11 +39,11 @@ from driftledger.core.errors import ConfigError, ServiceError
 from driftledger.core.media import suffix_of
 from driftledger.core.types import Conversation, Medium, Outcome, Result, Turn, Usage
 from tests.conftest import draw
-from tests.support.canned_server import Canned
 from tests.support.cases import CASES, cases, each_case
-from tests.support.openai_server import KEY, OpenAIServer, attempt
+from tests.support.server import Server
 from tests.support.virtual_time import STARTED, run
 
+KEY = "sk-secret-0123456789abcdef"
 HELLO = Conversation((Turn("user", ("Hello",)),))
 KINDS = {"chat": OpenAIChat, "image": OpenAIImages}
 RAISED = {
@@ -63,6 +63,16 @@ def key_and_no_backoff(monkeypatch):
 def image(tmp_path):
     path = draw(tmp_path / "one.png", 1)
     return Medium(path, sha256_file(path))
+
+
+def attempt(component, *call):
+    """Make one attempt at a call, without what a run does about its failure."""
+
+    async def once():
+        async with component.connect() as connected:
+            return await connected(*call)
+
+    return asyncio.run(once())
 
 
 def component(kind, url, **settings):
@@ -129,7 +139,9 @@ def body_of(case):
 def test_what_is_missing_before_the_first_call(case, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     settings = {"prices": {"input": 1.0}} | case["settings"]
-    with Canned(case["status"], case["body"].replace("KEY", KEY)) as server:
+    with Server(
+        {"status": case["status"], "body": case["body"].replace("KEY", KEY)}
+    ) as server:
         if settings.get("base_url") == "BARE":
             settings["base_url"] = server.address
         ready = chat(server.base_url, **settings).readiness()
@@ -137,7 +149,7 @@ def test_what_is_missing_before_the_first_call(case, monkeypatch):
         assert bool(sentences) == bool(expected), sentences
         assert expected in "\n".join(sentences)
         assert KEY not in "".join(sentences)
-    assert not server.requests or server.requests[0][0] in ("/v1/models", "/models")
+    assert server.asked("GET (/v1)?/models$") == len(server.requests) <= 1
 
 
 def calls_of(case, model):
@@ -193,8 +205,8 @@ def test_what_a_service_says(case, monkeypatch):
     largest = case.get("largest", OpenAIComponent.largest)
     monkeypatch.setattr(OpenAIComponent, "largest", largest)
     settings = (PACED if "calls" in case else {}) | case.get("settings", {})
-    answer = body_of(case)
-    with Canned(case.get("status", 200), answer, case.get("headers")) as server:
+    answer = {name: case[name] for name in case.keys() & {"status", "headers"}}
+    with Server({"body": body_of(case)} | answer) as server:
         url = server.address + case.get("path", "/v1")
         model = component(case.get("on", "chat"), url, **settings)
         results, cost, error = calls_of(case, model)
@@ -245,7 +257,10 @@ def test_each_rule_is_the_first_for_its_example(rule):
         "billed" in rule.flags
     )
     if status >= 200:
-        with Canned(status, body) as server, pytest.raises(raised) as answered:
+        with (
+            Server({"status": status, "body": body}) as server,
+            pytest.raises(raised) as answered,
+        ):
             attempt(chat(server.base_url, extra={"seed_of_mine": 1}), HELLO)
         strip = re.compile(r":\d+")
         assert strip.sub("", str(answered.value)) == strip.sub("", str(caught.value))
@@ -267,7 +282,7 @@ def test_what_the_environment_says_wrongly_is_named(case, monkeypatch):
 
 
 def test_a_server_that_refuses_connections_ends_the_run():
-    with Canned(200, "") as server:
+    with Server({"body": ""}) as server:
         model = chat(server.base_url)
     with pytest.raises(
         ServiceError,
@@ -377,7 +392,7 @@ def test_which_attempts_are_made_and_when_and_what_they_cost(case, monkeypatch):
     ],
 )
 def test_a_lost_connection_may_pass(kind, says):
-    with OpenAIServer(faults=[kind]) as server:
+    with Server({"fault": kind}) as server:
         url = "http://127.0.0.1:9/v1" if kind == "gone" else server.base_url
         model = chat(url, limits=Limits(timeout=0.3))
         with pytest.raises(TransientError, match=says) as caught:
@@ -389,12 +404,12 @@ def test_a_lost_connection_may_pass(kind, says):
 def test_what_is_sent(case, image):
     kind = case.get("on", "chat")
     asked = case.get("asked") or [conversation(case, IMAGE=image)]
-    with Canned(404, "") as server, pytest.raises(ServiceError):
+    with Server({"status": 404}) as server, pytest.raises(ServiceError):
         attempt(component(kind, server.base_url, **case["settings"]), *asked)
-    [body] = server.bodies
+    [request] = server.requests
     content = base64.b64encode(image.path.read_bytes()).decode()
-    sent = body.decode().replace(f"data:image/png;base64,{content}", "IMAGE")
-    assert server.requests[0][0] == case["path"]
+    sent = request.content.decode().replace(f"data:image/png;base64,{content}", "IMAGE")
+    assert request.path == case["path"]
     assert json.loads(sent) == case["request"]
 
 
@@ -465,14 +480,14 @@ def test_the_environment_changes_neither_address_nor_request(monkeypatch):
     monkeypatch.setenv(
         "OPENAI_CUSTOM_HEADERS", "Authorization: Bearer sk-custom\nX-Custom: yes"
     )
-    with Canned(404, "") as server, Canned(200, "") as other:
+    with Server({"status": 404}) as server, Server({"body": ""}) as other:
         monkeypatch.setenv("OPENAI_BASE_URL", other.base_url)
         for env in ("TEST_KEY", None):
             with pytest.raises(ServiceError):
                 attempt(chat(f"{server.base_url}/", api_key_env=env), HELLO)
         assert not other.requests
-    (path, with_key), (_, without) = server.requests
-    assert path == "/v1/chat/completions"
+    with_key, without = (request.headers for request in server.requests)
+    assert server.requests[0].path == "/v1/chat/completions"
     assert (with_key["authorization"], without["authorization"]) == (
         f"Bearer {KEY}",
         "Bearer none",
@@ -487,9 +502,9 @@ def test_the_environment_changes_neither_address_nor_request(monkeypatch):
 
 
 def test_a_redirect_is_not_followed_with_the_key():
-    with Canned(200, "") as thief:
+    with Server({"body": ""}) as thief:
         with (
-            Canned(307, "", {"location": thief.base_url}) as server,
+            Server({"status": 307, "headers": {"location": thief.base_url}}) as server,
             pytest.raises(ServiceError, match="HTTP 307"),
         ):
             attempt(chat(server.base_url), HELLO)
@@ -503,7 +518,7 @@ def test_a_certificate_that_no_one_vouches_for_is_not_tried_again(tmp_path):
     subprocess.run(make.split(), cwd=tmp_path, check=True, capture_output=True)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(tmp_path / "c.pem", tmp_path / "k.pem")
-    server = Canned(200, "{}")
+    server = Server({"body": "{}"})
     server._server.socket = context.wrap_socket(server._server.socket, server_side=True)
     with (
         server,

@@ -12,7 +12,7 @@ import pytest
 
 from tests.conftest import REPOSITORY
 from tests.ledger.conftest import Ledger, original
-from tests.support.canned_server import Canned
+from tests.support.server import Server
 
 __all__ = ["original"]
 
@@ -118,5 +118,5 @@ def read_in_turn(strangers, commands, reader, environment):
 @pytest.fixture
 def listener():
     """A host that notes who came."""
-    with Canned(404, "") as host:
+    with Server({"status": 404}) as host:
         yield host

@@ -22,7 +22,7 @@ from driftledger.collect.store import CallStore
 from driftledger.core.canonical import sha256_file
 from tests.hostile.conftest import Stranger, read_in_turn
 from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL
-from tests.support.canned_server import Canned
+from tests.support.server import Server
 
 RECORDS = f"{CHAINS}/records.jsonl"
 RUN = f"{MODEL}/painter/layout"
@@ -42,7 +42,7 @@ READERS = (
 class Case(NamedTuple):
     """What makes a checkout hostile, and what is said about it."""
 
-    attack: Callable[[Stranger, Canned], object]
+    attack: Callable[[Stranger, Server], object]
     says: str = "all holds"
     never: str = "Traceback (most recent call last)"
 

@@ -35,7 +35,7 @@ from driftledger.reports.scores import selected_score
 from driftledger.scoring.score import ROWS, SCORE, Row, Score
 from tests.conftest import draw
 from tests.support.by_hand import named
-from tests.support.openai_server import OpenAIServer
+from tests.support.server import Server
 
 HOSTILE = '<script>alert("1")</script>\x1b[31m'
 EMBEDDED = {"models": "regions_medium", "generator": "painter", "encoder": "layout"}
@@ -229,7 +229,7 @@ def test_a_cell_that_runs_twice_pays_once(tmp_path, monkeypatch, capsys):
         "api_key_env": None,
         "prices": {"input": 1.0, "output": 10.0},
     }
-    with OpenAIServer() as server:
+    with Server() as server:
         seer = entry | {
             "base_url": server.base_url,
             "understood_by": ["painter", "layout"],
@@ -258,7 +258,7 @@ def test_a_cell_that_runs_twice_pays_once(tmp_path, monkeypatch, capsys):
 
 def test_two_processes_with_one_store_ask_once(tmp_path):
     images = folder_of(tmp_path / "images")
-    with OpenAIServer() as server:
+    with Server() as server:
         entry = {
             "provider": "openai",
             "model": "m",

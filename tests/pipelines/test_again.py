@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.conftest import make_checkout
-from tests.support.openai_server import ChatAnswer, OpenAIServer
+from tests.support.server import ChatAnswer, Server
 
 pytestmark = pytest.mark.slow
 
@@ -72,7 +72,7 @@ def selected(address):
 
 def test_services_are_asked_again_and_nothing_is_paid_twice_or_lost(tmp_path):
     weeks = Weeks()
-    with OpenAIServer(reply=weeks.reply) as server:
+    with Server(reply=weeks.reply) as server:
         checkout = make_checkout(tmp_path)
         checkout.env["TZ"] = ZONE
         checkout.params(selected(server.base_url))

@@ -10,8 +10,8 @@ from tests.acceptance.numbers import numbers, read
 from tests.acceptance.places import FOREIGN_BENCHMARK, REPOSITORY
 from tests.conftest import make_checkout
 from tests.support.bundles import Forger, differing
-from tests.support.openai_server import ChatAnswer, OpenAIServer
 from tests.support.params import default_params
+from tests.support.server import ChatAnswer, Server
 
 pytestmark = pytest.mark.slow
 
@@ -76,7 +76,7 @@ def blindfolded(tmp_path_factory):
     shutil.copytree(REPOSITORY / "tests/words", site / "tests/words")
     (site / "tests/__init__.py").touch()
     checkout.on_path(site)
-    with OpenAIServer(reply=lambda body: ChatAnswer(REPLY)) as server:
+    with Server(reply=lambda body: ChatAnswer(REPLY)) as server:
         checkout.params(select(server.base_url))
         checkout.commit("a service")
         printed = checkout.run("driftledger", "run").stdout

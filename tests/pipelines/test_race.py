@@ -21,7 +21,7 @@ from tests.acceptance.checkout import init
 from tests.acceptance.numbers import read
 from tests.acceptance.places import ALWAYS
 from tests.support.cases import cases, each_case
-from tests.support.openai_server import ChatAnswer, OpenAIServer
+from tests.support.server import ChatAnswer, Server
 
 pytestmark = pytest.mark.slow
 
@@ -126,7 +126,7 @@ def seen(folder, body):
 
 
 def test_a_race_of_services_is_killed_pays_once_and_stops_alike(raced, tmp_path):
-    with OpenAIServer(reply=partial(seen, tmp_path)) as server:
+    with Server(reply=partial(seen, tmp_path)) as server:
         common = {"provider": "openai", "base_url": server.base_url}
         common |= {"api_key_env": None, "prices": {"input": 100, "output": 100}}
         common |= {"limits": {"concurrency": 1}, "understood_by": ["painter", "layout"]}

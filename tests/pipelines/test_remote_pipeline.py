@@ -8,7 +8,7 @@ import pytest
 from driftledger.core.files import read_json
 from driftledger.scoring.score import Score
 from tests.conftest import Checkout, make_checkout, stages_run
-from tests.support.openai_server import OpenAIServer
+from tests.support.server import Server
 
 pytestmark = pytest.mark.slow
 
@@ -55,15 +55,14 @@ class Spent(NamedTuple):
     refused: "subprocess.CompletedProcess[str]"
     requests_refused: int
     printed: str
-    server: OpenAIServer
+    server: Server
 
 
 @pytest.fixture(scope="module")
 def spent(tmp_path_factory):
     checkout = make_checkout(tmp_path_factory.mktemp("services"))
-    with OpenAIServer(
-        api_key=KEY, served_models=("m-2026-01", "m-2026-02"), switch_after=20
-    ) as server:
+    first = {"times": 20, "changes": {"model": "m-2026-01"}}
+    with Server(first, {"changes": {"model": "m-2026-02"}}, api_key=KEY) as server:
         checkout.params(with_services(server.base_url))
         refused = checkout.run(
             "dvc", "repro", check=False, TEST_SERVICE_KEY="sk-wrong-key-0123456789"

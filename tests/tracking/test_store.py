@@ -4,7 +4,6 @@ server works alike."""
 import re
 import socket
 import sys
-from http.server import BaseHTTPRequestHandler
 from urllib.parse import urlsplit
 
 import mlflow
@@ -16,10 +15,10 @@ from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError
 from driftledger.tracking import store as tracking_store
 from driftledger.tracking.store import lock_of, opened, pages, serve, where_to_look
 from driftledger.tracking.track import track
-from tests.support.canned_server import Canned, OnLoopback
 from tests.support.full_disk import no_file_longer_than
 from tests.support.locked import held
 from tests.support.mlflow_server import mlflow_server
+from tests.support.server import Server
 from tests.tracking.project import EXPERIMENT, settings
 
 WRONG = {
@@ -92,7 +91,7 @@ def test_credentials_go_to_no_server_that_only_the_project_names(project, monkey
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     monkeypatch.setenv("MLFLOW_TRACKING_TOKEN", "hush")
     with (
-        Canned(404, "") as server,
+        Server({"status": 404}) as server,
         pytest.raises(DriftledgerError, match=f"MLFLOW_TRACKING_URI={server.address}"),
     ):
         track(project.root, project.runs, settings(project.root, uri=server.address))
@@ -116,30 +115,13 @@ OLD = {
 def test_a_server_of_another_version_is_a_sentence_before_a_run_is_made(
     answers, sentence, project, monkeypatch
 ):
-    requested: list[str] = []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self):
-            path = self.path.partition("?")[0]
-            requested.append(path)
-            self.rfile.read(int(self.headers.get("content-length", 0)))
-            body = answers.get(path, PAGE).encode()
-            self.send_response(200 if path in answers else 404)
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        do_GET = do_POST  # noqa: N815
-
-        def log_message(self, *_):
-            pass
-
-    with OnLoopback(Handler) as server:
+    script = [{"to": f"{path}$", "body": body} for path, body in answers.items()]
+    with Server(*script, {"status": 404, "body": PAGE}) as server:
         monkeypatch.setenv("MLFLOW_TRACKING_URI", server.address)
         with pytest.raises(DriftledgerError, match=sentence) as error:
             track(project.root, project.runs, settings(project.root))
-    assert requested[0] == "/version"
-    assert not [path for path in requested if path.endswith("/create")]
+    assert server.requests[0].path == "/version"
+    assert not server.asked("/create")
     assert "\n" not in str(error.value)
     assert "<" not in str(error.value)
 

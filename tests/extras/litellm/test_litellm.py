@@ -1,6 +1,5 @@
 """LiteLLM itself before a server on loopback that speaks as Anthropic or OpenAI do."""
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -9,8 +8,8 @@ from driftledger.components.budget import Limits
 from driftledger.components.hosted import LiteLLM
 from driftledger.core.errors import ServiceError
 from driftledger.core.types import Conversation, Outcome, Turn, Usage
-from tests.support.canned_server import Canned
 from tests.support.cases import cases, each_case
+from tests.support.server import Server
 
 HELLO = Conversation((Turn("user", ("Hello",)),))
 THOUGHT = {"type": "thinking", "thinking": "Is it?", "signature": "x"}
@@ -32,9 +31,8 @@ GPT = {
 
 def ask(model, status, answer):
     """The reply, and how many requests the server got."""
-    with Canned(
-        status, json.dumps(answer), {"content-type": "application/json"}
-    ) as server:
+    headers = {"content-type": "application/json"}
+    with Server({"status": status, "body": answer, "headers": headers}) as server:
         url = (
             server.base_url.removesuffix("/v1")
             if model.startswith("anthropic/")
@@ -48,8 +46,8 @@ def ask(model, status, answer):
         )
         [reply] = client.respond([HELLO])
         assert {
-            headers.get("x-api-key", headers.get("authorization"))
-            for _, headers in server.requests
+            request.headers.get("x-api-key", request.headers.get("authorization"))
+            for request in server.requests
         } <= {
             "sk-some",
             "Bearer sk-some",

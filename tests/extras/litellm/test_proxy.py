@@ -16,8 +16,8 @@ from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ServiceError
 from driftledger.core.types import Conversation, Medium, Outcome
 from tests.conftest import draw
-from tests.support.openai_server import ChatAnswer, OpenAIServer, described
 from tests.support.real_server import free_port, running
+from tests.support.server import ChatAnswer, Server, described
 
 LITELLM = Path(
     os.environ.get("DRIFTLEDGER_LITELLM", Path(sys.prefix, "litellm", "bin", "litellm"))
@@ -52,7 +52,7 @@ def answer(body):
 @pytest.fixture
 def proxy(tmp_path):
     """What starts the proxy, and its address."""
-    with OpenAIServer(reply=answer) as behind:
+    with Server(reply=answer) as behind:
         port, config = free_port(), tmp_path / "config.yaml"
         there = {"model": "openai/tiny", "api_base": behind.base_url, "api_key": "none"}
         config.write_text(
