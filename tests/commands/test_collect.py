@@ -1,8 +1,10 @@
 """``driftledger collect``: all calls of the selection in one process, or those of some models."""
 
+import hashlib
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +15,7 @@ import numpy as np
 import pytest
 
 from driftledger import cli
+from driftledger.benchmarks.base.records import results_of, stream_records
 from driftledger.benchmarks.mm_vet.spec import CALIBRATION
 from driftledger.benchmarks.registry import benchmark_names
 from driftledger.collect.features import FeatureStore
@@ -31,7 +34,15 @@ from driftledger_demo.models.controls import Blind, WordCounter
 from driftledger_demo.models.regions.model import Regions
 from driftledger_demo.models.rubric import Rubric
 from tests.support.evaluation import build
-from tests.support.small import Params, changed, contents, folders, make_small, matching
+from tests.support.small import (
+    IMAGES,
+    Params,
+    changed,
+    contents,
+    folders,
+    make_small,
+    matching,
+)
 from tests.support.stores import comparable, found, stored_rows
 
 
@@ -83,6 +94,82 @@ def test_the_tasks_of_a_model_begin_one_after_the_other(project):
     assert len(tasks_of(project, ["blind"])) > 1
     collect(project, ["blind"], begins)
     assert met == []
+
+
+@pytest.fixture
+def drawings(project, monkeypatch):
+    """GenCeption alone, by a model that opens each picture once."""
+
+    def alone(params):
+        nothing: Params = {name: [] for name in ("question_sets", *benchmark_names())}
+        params["run"] |= nothing | {
+            "datasets": ["my_images"],
+            "genception": ["my_images"],
+            "models": ["blind"],
+        }
+        params["genception"]["iterations"] = 5
+
+    def respond(self, conversations):
+        media = [conversation.last_medium for conversation in conversations]
+        described.extend(medium.sha256 for medium in media)
+        return [Result(f"{medium.sha256} {medium.open().size}") for medium in media]
+
+    described = list[str]()
+    monkeypatch.setattr(Blind, "respond", respond)
+    project = changed(project.root, alone)
+    build(project)
+    return project, described
+
+
+def test_a_drawing_is_hashed_once_and_only_the_model_reads_it(drawings, monkeypatch):
+    project, described = drawings
+    hashed, read = Counter[str](), Counter[str]()
+    sha256, open_file = hashlib.sha256, Path.open
+
+    def noting_hash(data=b"", **options):
+        digest = sha256(data, **options)
+        hashed[digest.hexdigest()] += 1
+        return digest
+
+    def noting_read(path, mode="r", *arguments, **options):
+        if mode == "rb":
+            read[path.resolve()] += 1
+        return open_file(path, mode, *arguments, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(hashlib, "sha256", noting_hash)
+        patch.setattr(Path, "open", noting_read)
+        collect(project)
+    [task] = tasks_of(project)
+    results = [*results_of(stream_records(task.folder))]
+    files = {
+        result.sha256: task.folder / result.file for result in results if result.file
+    }
+    assert len(files) > IMAGES
+    drawn = Counter(result.sha256 for result in results if result.file)
+    for digest, file in files.items():
+        [kept] = project.state.glob(f"objects/*/{digest}.png")
+        assert kept.samefile(file)
+        assert sha256(file.read_bytes()).hexdigest() == digest
+        assert hashed[digest] == drawn[digest]
+        assert read[kept] + read[file] == described.count(digest) <= 1
+    assert files.keys() & {*described}
+
+
+def test_records_that_were_edited_pay_nothing_back(drawings):
+    """The store is gone, and a text in the records was changed: every call is made again."""
+    project, described = drawings
+    collect(project)
+    before = contents(project.root)
+    calls = Counter(described)
+    shutil.rmtree(project.state)
+    [task] = tasks_of(project)
+    records = task.folder / "records.jsonl"
+    records.write_text(records.read_text().replace('"text":"', '"text":"Forged. '))
+    described.clear()
+    collect(project)
+    assert Counter(described) == calls
+    assert contents(project.root) == before
 
 
 def test_a_judge_that_is_evaluated_is_planned_in_one_line(project):

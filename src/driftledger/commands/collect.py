@@ -329,6 +329,7 @@ def _make(task: Task, collector: Collector, lock: Lock, begins: Begins) -> None:
             no component is made twice.
     """
     folder = task.folder
+    hashed = dict[str, str]()
 
     def write() -> int:
         with lock:
@@ -341,12 +342,21 @@ def _make(task: Task, collector: Collector, lock: Lock, begins: Begins) -> None:
         refuse_failures(failures, task.spec.name, min_coverage)
         calls = _usage_of(collecting, collected, collector.store)
         write_collected(folder, collecting, collected, calls)
+        for result in results_of(collected):
+            if result.file is not None and result.sha256 is not None:
+                hashed[result.file] = result.sha256
         if failed := failures.failed:
             advice = "'driftledger run' tries these again"
             say(f"{collecting.title}: {failures} ({first_few(failed)}); {advice}")
         return len(failed)
 
-    make(folder, task.inputs(), write, is_unchanged=task.is_unchanged)
+    make(
+        folder,
+        task.inputs(),
+        write,
+        is_unchanged=task.is_unchanged,
+        known=hashed,
+    )
     if not task.is_unchanged:
         collector.store.pictures.link(folder)
 

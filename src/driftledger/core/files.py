@@ -580,13 +580,19 @@ class Made(Record):
     """How much in it was ended by a failed call, which the next run tries again."""
 
 
-def files_digest(folder: Path) -> str:
+def files_digest(folder: Path, known: Mapping[str, str] | None = None) -> str:
     """Hex SHA-256 of the names and contents of all files below ``folder``, without its
-    ``inputs.json``."""
+    ``inputs.json``.
+
+    Args:
+        known: name of a file → its SHA-256, for files that need not be read.
+    """
     digests = {}
     for path in folder.rglob("*"):
         if path.is_file() and path != folder / INPUTS:
-            digests[path.relative_to(folder).as_posix()] = sha256_file(path)
+            name = path.relative_to(folder).as_posix()
+            digest = known.get(name) if known else None
+            digests[name] = digest or sha256_file(path)
     return sha256_of(digests)
 
 
@@ -604,6 +610,7 @@ def make(
     write: Callable[[], int | None],
     *,
     is_unchanged: bool = False,
+    known: Mapping[str, str] | None = None,
 ) -> None:
     """Call ``write`` to make ``folder``, unless it was made from these inputs and its files are
     unchanged.
@@ -611,6 +618,7 @@ def make(
     Args:
         write: returns how much was ended by a failed call; such a folder is made again each time.
         is_unchanged: whether its files are known to be as they were made; else they are read.
+        known: see :func:`files_digest`; ``write`` adds the files that it has hashed.
     """
     made = made_from(folder)
     if (
@@ -620,7 +628,7 @@ def make(
         or not (is_unchanged or made.files == files_digest(folder))
     ):
         failed = write() or 0
-        made = Made(inputs=inputs, files=files_digest(folder), failed=failed)
+        made = Made(inputs=inputs, files=files_digest(folder, known), failed=failed)
         write_json(folder / INPUTS, made)
 
 
