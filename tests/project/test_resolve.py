@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,8 @@ from driftledger.core.errors import ConfigError
 from driftledger.project.resolve import resolve
 from driftledger.scoring.metric import MetricTable
 from tests.conftest import REPOSITORY, draw
+from tests.sentence import edit
+from tests.support.cases import cases, each_case
 from tests.support.small import Params, changed, make_small
 
 Resolved = Callable[[Callable[[Params], object]], Params]
@@ -92,50 +95,23 @@ def test_every_stage_depends_on_one_digest(tmp_path, resolved):
     assert len(noted["score"]["blind"]) == 6
 
 
-CHANGES: dict[str, tuple[Callable[[Params], object], str]] = {
-    "a default that is written out": (
-        lambda params: params["models"]["blind"].update(batch_size=16),
-        "",
-    ),
-    "how calls are made": (
-        lambda params: params["models"]["blind"].update(knows="its data"),
-        r"entries\.models\.blind\.written",  # on which no stage depends
-    ),
-    "a model": (
-        lambda params: params["models"]["regions_medium"].update(detail="fine"),
-        r"(models|entries\.models|collect|score)\.regions_medium.*",
-    ),
-    "an image": (
-        lambda params: draw(Path("my_images/0.png"), 9),
-        r"(data|entries)\.datasets\.my_images.*",
-    ),
-    "a setting of scoring": (
-        lambda params: params["mm_sap"].update(count_free_refusals=False),
-        r"score\.\w+\.mm_sap/scenes_mm_sap\.count_free_refusals",
-    ),
-    "the order of models": (
-        lambda params: params["run"]["models"].reverse(),
-        r"(report|track)\.run\.models",
-    ),
-    "where runs are shown": (
-        lambda params: params["tracking"].update(experiment="another"),
-        r"track\.tracking\.experiment",
-    ),
-    "a prompt": (
-        lambda params: params["mme"].update(prompt="So: {question}"),
-        r"collect\.\w+\.mme/.*\.prompt",
-    ),
-}
-"""Change → where it is noted, as a regular expression; nowhere, if empty."""
-
-
-@pytest.mark.parametrize("what", CHANGES)
-def test_a_change_is_noted_where_it_belongs(what, resolved):
-    change, expected = CHANGES[what]
+@each_case(cases(__file__, "resolve"))
+def test_a_change_is_noted_where_it_belongs(case, resolved, monkeypatch):
+    """``noted`` are patterns of places; without them the change is noted nowhere."""
     before = resolved(nothing)
-    places = [*differing(before, resolved(change))]
-    assert bool(places) == bool(expected)
-    assert [place for place in places if not re.fullmatch(expected, place)] == []
+    if "draws" in case:
+        draw(Path(case["draws"]), 9)
+    for name, attribute in case.get("raises", {}).items():
+        spec = type(benchmark(name))
+        stage = getattr(spec, attribute)
+        further = replace(stage, version=stage.version + 1)
+        monkeypatch.setattr(spec, attribute, further)
+    places = [*differing(before, resolved(lambda params: edit(params, case)))]
+    patterns = case["noted"]
+    for pattern in patterns:
+        assert any(fnmatchcase(place, pattern) for place in places), pattern
+    for place in places:
+        assert any(fnmatchcase(place, pattern) for pattern in patterns), place
 
 
 def test_a_further_metric_is_computed_everywhere_and_nothing_else_is(
