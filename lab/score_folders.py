@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from driftledger.benchmarks.base import scoring
+from driftledger.benchmarks.base.benchmark import Scoring
 from driftledger.benchmarks.registry import benchmark
 from driftledger.collect.features import FeatureStore
 from driftledger.project.project import Project
@@ -35,9 +36,7 @@ def scored(project: Project, folder: Path, features: FeatureStore) -> Any:
         "beside": {"ratings": ratings} if ratings.exists() else {},
         "features": features,
     }
-    if hasattr(scoring, "ToScore"):  # before numbers were rows
-        return spec, spec.score(scoring.ToScore(**fields))
-    return spec, spec.score(scoring.Scoring(spec, **fields))
+    return spec, spec.score(Scoring(spec, **fields))
 
 
 def main() -> None:

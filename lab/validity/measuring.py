@@ -9,9 +9,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
+from driftledger.benchmarks.base.benchmark import Collecting, Scoring
 from driftledger.benchmarks.base.chains.records import ChainRequest
-from driftledger.benchmarks.base.collecting import Collecting, write_collected
-from driftledger.benchmarks.base.scoring import Scoring
+from driftledger.benchmarks.base.collecting import write_collected
 from driftledger.benchmarks.registry import benchmark
 from driftledger.collect.features import encode_media, encode_texts
 from driftledger.collect.run import Collector

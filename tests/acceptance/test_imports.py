@@ -139,6 +139,45 @@ def test_rooms_import_one_way():
     assert not {pair for pair in found if pair[::-1] in found}
 
 
+def inside(package):
+    """Room → module → the modules of the room that it imports, for type checkers included."""
+    modules = {}
+    for place, (_, tree) in sources(package).items():
+        path = Path(place).relative_to("src")
+        names = set(imports(path, tree))
+        modules[".".join(path.with_suffix("").parts)] = names
+    rooms = {}
+    for module, names in modules.items():
+        room = ".".join(module.split(".")[:2])
+        # of ``a.b.c`` either ``c`` or ``b`` is the module
+        known = names | {name.rpartition(".")[0] for name in names}
+        own = {name for name in known & modules.keys() if name.startswith(f"{room}.")}
+        rooms.setdefault(room, {})[module] = own
+    return rooms
+
+
+def in_circles(graph):
+    """Return the modules that import, by way of others, themselves."""
+    left = {module: set(names) for module, names in graph.items()}
+    before = None
+    while before != left:  # without what imports nothing, and what nothing imports
+        before = left
+        imported = set().union(*left.values())
+        left = {
+            module: names & left.keys()
+            for module, names in left.items()
+            if names & left.keys() and module in imported
+        }
+    return sorted(left)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_modules_of_a_room_import_each_other_in_no_circle(package):
+    rooms = inside(package)
+    assert any(names for graph in rooms.values() for names in graph.values())
+    assert not [module for graph in rooms.values() for module in in_circles(graph)]
+
+
 SLOW_TO_IMPORT = {
     "matplotlib": {"reports/charts.py"},
     "mlflow": {"mlflow.py", "tracking"},

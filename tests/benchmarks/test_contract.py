@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from driftledger.benchmarks.base.benchmark import DATASET, QUESTION_SET
 from driftledger.benchmarks.base.records import RECORDS, CollectedRecord, stream_records
 from driftledger.benchmarks.base.settings import Section
+from driftledger.benchmarks.base.stage import DATASET, QUESTION_SET
 from driftledger.benchmarks.base.traces import values_of, worth_showing
 from driftledger.benchmarks.registry import benchmark, benchmarks, find_score
 from driftledger.components.base import ComponentCard
@@ -226,7 +226,7 @@ def row(unit, *values: float | None) -> Row:
 
 def shown(rows, at_most) -> list[str]:
     spec: Any = Spec()
-    return [each.unit for each in worth_showing(spec, SCORED, rows, at_most)]
+    return [each.unit for each in worth_showing(spec.metrics, SCORED, rows, at_most)]
 
 
 def test_the_worst_the_best_and_some_between():
@@ -253,8 +253,10 @@ def test_few_are_all_shown_and_those_without_a_value_last():
 
 def test_a_unit_is_worth_the_mean_over_orders_that_have_a_value():
     spec: Any = Spec()
-    assert values_of(spec, SCORED)(row("a", 1.0, None, 0.0)) == {"the score": 0.5}
-    assert values_of(spec, SCORED)(row("a", None)) == {}
+    assert values_of(spec.metrics, SCORED)(row("a", 1.0, None, 0.0)) == {
+        "the score": 0.5
+    }
+    assert values_of(spec.metrics, SCORED)(row("a", None)) == {}
 
 
 @pytest.mark.parametrize("name", ["usage", "sound", "data", "medium", "nope"])

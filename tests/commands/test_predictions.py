@@ -6,7 +6,7 @@ import json
 import pytest
 import yaml
 
-from driftledger.benchmarks.base.benchmark import QUESTION_SET
+from driftledger.benchmarks.base.stage import QUESTION_SET
 from driftledger.benchmarks.registry import question_rules
 from driftledger.core.files import read_json
 from driftledger.data.build import build_questions

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from driftledger import cli
-from driftledger.benchmarks.base.benchmark import DATASET, QUESTION_SET
+from driftledger.benchmarks.base.stage import DATASET, QUESTION_SET
 from driftledger.benchmarks.registry import question_rules
 from driftledger.commands.plan import plan
 from driftledger.components.checkpoints import CheckpointComponent

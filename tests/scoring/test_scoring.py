@@ -7,8 +7,8 @@ import pytest
 from driftledger.core.errors import StoreError
 from driftledger.core.files import read_json
 from driftledger.scoring import means
-from driftledger.scoring.metric import Input, Metric, MetricTable, Value
-from driftledger.scoring.number import NumberName
+from driftledger.scoring.metric import Input, Metric, MetricTable
+from driftledger.scoring.number import NumberName, Value
 from driftledger.scoring.score import Score
 from tests.support.by_hand import assert_holds, named_of
 from tests.support.cases import cases, each_case

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from driftledger.benchmarks.base.benchmark import Collecting
 from driftledger.benchmarks.base.chains.records import ChainRequest
-from driftledger.benchmarks.base.collecting import Collecting
 from driftledger.benchmarks.base.records import CollectedRecord
 from driftledger.benchmarks.registry import benchmark
 from driftledger.collect.run import Collector

@@ -8,7 +8,7 @@ from typing import Any
 
 from PIL import Image
 
-from driftledger.benchmarks.base.benchmark import Stage
+from driftledger.benchmarks.base.benchmark import Scored
 from driftledger.benchmarks.base.records import (
     CARD,
     RECORDS,
@@ -16,7 +16,8 @@ from driftledger.benchmarks.base.records import (
     CollectedRecord,
     RecordedResult,
 )
-from driftledger.benchmarks.base.scoring import Scored, write_score
+from driftledger.benchmarks.base.scoring import write_score
+from driftledger.benchmarks.base.stage import Stage
 from driftledger.benchmarks.base.usage import RoleUsage, ScoreUsage
 from driftledger.benchmarks.registry import benchmark
 from driftledger.components.base import ComponentCard

@@ -17,12 +17,7 @@ from typing import Any
 
 from pydantic import Field
 
-from driftledger.benchmarks.base.benchmark import (
-    DATASET,
-    QUESTION_SET,
-    RECORDS_OF,
-    SCORES,
-)
+from driftledger.benchmarks.base.stage import DATASET, QUESTION_SET, RECORDS_OF, SCORES
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import ConfigError, StoreError, first_few
 from driftledger.core.files import Record, read_json, write_json

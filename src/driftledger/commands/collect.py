@@ -12,20 +12,18 @@ from functools import partial
 from pathlib import Path
 from threading import Lock
 
-from driftledger.benchmarks.base.benchmark import RECORDS_OF, Benchmark
-from driftledger.benchmarks.base.collecting import (
-    Collecting,
-    FailedCalls,
-    write_collected,
-)
+from driftledger.benchmarks.base.benchmark import Benchmark, Collecting
+from driftledger.benchmarks.base.collecting import write_collected
 from driftledger.benchmarks.base.records import (
     CARD,
     CollectedCard,
     CollectedRecord,
+    FailedCalls,
     Records,
     results_of,
     stream_records,
 )
+from driftledger.benchmarks.base.stage import RECORDS_OF
 from driftledger.benchmarks.base.usage import CallUsage, read_calls
 from driftledger.collect.call import walk
 from driftledger.collect.progress import COUNTS, Progress

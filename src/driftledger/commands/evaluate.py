@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from PIL import Image
 from pydantic import PrivateAttr
 
-from driftledger.benchmarks.base.benchmark import QUESTION_SET
+from driftledger.benchmarks.base.stage import QUESTION_SET
 from driftledger.benchmarks.registry import FIRST, shipped_section
 from driftledger.benchmarks.registry import benchmark as benchmark_of
 from driftledger.collect.features import release_all

@@ -32,7 +32,7 @@ def descriptions(
 
     Example: driftledger people descriptions photos ann gpt_image_2
     """
-    from driftledger.benchmarks.base.benchmark import DATASET
+    from driftledger.benchmarks.base.stage import DATASET
     from driftledger.benchmarks.genception.human import write_human_sheet
     from driftledger.benchmarks.registry import benchmark
     from driftledger.data.build import build

@@ -12,7 +12,7 @@ from typing import Any
 from filelock import Timeout
 from rich.table import Table
 
-from driftledger.benchmarks.base.collecting import Collecting
+from driftledger.benchmarks.base.benchmark import Collecting
 from driftledger.benchmarks.base.records import results_of, stream_records
 from driftledger.collect.call import NotStoredError
 from driftledger.collect.plan import Plan, PlannedCalls

@@ -21,7 +21,7 @@ from typing import Any, Literal, TextIO
 
 from filelock import FileLock, Timeout
 
-from driftledger.benchmarks.base.benchmark import DATASET, RECORDS_OF, SCORES
+from driftledger.benchmarks.base.stage import DATASET, RECORDS_OF, SCORES
 from driftledger.collect.features import release_all
 from driftledger.commands.again import ask_again, show_what_changed
 from driftledger.commands.books import (

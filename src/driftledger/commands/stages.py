@@ -8,13 +8,8 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
-from driftledger.benchmarks.base.benchmark import (
-    DATASET,
-    QUESTION_SET,
-    SCORES,
-    Benchmark,
-    Stage,
-)
+from driftledger.benchmarks.base.benchmark import Benchmark
+from driftledger.benchmarks.base.stage import DATASET, QUESTION_SET, SCORES, Stage
 from driftledger.benchmarks.registry import question_rules
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import (

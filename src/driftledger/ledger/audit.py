@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from driftledger.benchmarks.base.benchmark import SCORES
+from driftledger.benchmarks.base.stage import SCORES
 from driftledger.core.canonical import Json
 from driftledger.core.errors import LedgerError
 from driftledger.ledger.images import ImageTarget, find_image, named_file

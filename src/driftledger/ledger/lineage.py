@@ -7,7 +7,8 @@ from pathlib import Path
 
 from pydantic import Field
 
-from driftledger.benchmarks.base.benchmark import Benchmark, Selected, Stage
+from driftledger.benchmarks.base.benchmark import Benchmark, Selected
+from driftledger.benchmarks.base.stage import Stage
 from driftledger.benchmarks.base.usage import USAGE, parse_score
 from driftledger.benchmarks.registry import benchmark
 from driftledger.components.base import ComponentCard

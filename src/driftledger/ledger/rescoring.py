@@ -14,8 +14,8 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple, TypeVar, cast
 
 from driftledger import __version__
-from driftledger.benchmarks.base.benchmark import Benchmark
-from driftledger.benchmarks.base.collecting import Collecting, Replay
+from driftledger.benchmarks.base.benchmark import Benchmark, Collecting, Scored, Scoring
+from driftledger.benchmarks.base.collecting import Replay
 from driftledger.benchmarks.base.records import (
     CARD,
     CollectedCard,
@@ -23,7 +23,6 @@ from driftledger.benchmarks.base.records import (
     Folders,
     stream_records,
 )
-from driftledger.benchmarks.base.scoring import Scored, Scoring
 from driftledger.benchmarks.base.settings import recorded
 from driftledger.benchmarks.base.usage import USAGE, usage_behind
 from driftledger.collect.features import FeatureStore

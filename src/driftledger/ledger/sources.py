@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import chain
 from typing import Literal, NamedTuple
 
-from driftledger.benchmarks.base.benchmark import SCORES
+from driftledger.benchmarks.base.stage import SCORES
 from driftledger.benchmarks.registry import benchmark
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import (

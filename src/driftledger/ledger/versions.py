@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from driftledger.benchmarks.base.benchmark import SCORES
+from driftledger.benchmarks.base.stage import SCORES
 from driftledger.benchmarks.registry import benchmark, find_score
 from driftledger.core.canonical import Json, canonical_json, md5_bytes
 from driftledger.core.errors import ConfigError, DriftledgerError, LedgerError

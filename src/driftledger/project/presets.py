@@ -16,7 +16,7 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
-from driftledger.benchmarks.base.benchmark import DATASET
+from driftledger.benchmarks.base.stage import DATASET
 from driftledger.benchmarks.registry import (
     benchmark,
     benchmark_names,

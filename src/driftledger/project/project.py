@@ -11,10 +11,14 @@ from typing import Any, NamedTuple
 
 from platformdirs import user_cache_path
 
-from driftledger.benchmarks.base.benchmark import Benchmark, Selected, Stage
-from driftledger.benchmarks.base.collecting import Collecting
+from driftledger.benchmarks.base.benchmark import (
+    Benchmark,
+    Collecting,
+    Scoring,
+    Selected,
+)
 from driftledger.benchmarks.base.descriptions import check_prefix
-from driftledger.benchmarks.base.scoring import Scoring
+from driftledger.benchmarks.base.stage import Stage
 from driftledger.benchmarks.registry import benchmarks
 from driftledger.collect.features import FeatureStore
 from driftledger.collect.store import CallStore

@@ -7,8 +7,9 @@ replaced weight file or a new version of a component runs what depends on it, an
 
 from collections.abc import Sequence
 
-from driftledger.benchmarks.base.benchmark import SCORES, Benchmark, Stage
+from driftledger.benchmarks.base.benchmark import Benchmark
 from driftledger.benchmarks.base.settings import EntryOf
+from driftledger.benchmarks.base.stage import SCORES, Stage
 from driftledger.components.base import Component
 from driftledger.core.canonical import Json, sha256_file, sha256_of
 from driftledger.core.code_digest import code_digest, is_ours

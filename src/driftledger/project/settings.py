@@ -16,9 +16,10 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, PrivateAttr, ValidationError, create_model
 from ruamel.yaml import YAML
 
-from driftledger.benchmarks.base.benchmark import DATASET, Benchmark, Stage
+from driftledger.benchmarks.base.benchmark import Benchmark
 from driftledger.benchmarks.base.descriptions import Description
 from driftledger.benchmarks.base.settings import EntryOf, NeededFor, OfSelected, Section
+from driftledger.benchmarks.base.stage import DATASET, Stage
 from driftledger.benchmarks.registry import (
     benchmark,
     benchmark_names,

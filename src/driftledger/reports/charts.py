@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from driftledger.benchmarks.base.benchmark import Benchmark, Lines, Scatter, over_t
+from driftledger.benchmarks.base.benchmark import Benchmark
+from driftledger.benchmarks.base.layout import Lines, Scatter, over_t
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.text import for_line
 from driftledger.reports.tables import (

@@ -19,8 +19,8 @@ from driftledger.metrics.intervals import (
     proportion_interval,
     share_interval,
 )
-from driftledger.scoring.metric import Metric, MetricTable, Value
-from driftledger.scoring.number import Number
+from driftledger.scoring.metric import Metric, MetricTable
+from driftledger.scoring.number import Number, Value
 
 Values = Sequence[Value]
 Kinds = Mapping[str, Mapping[str, Collection[str]]]

@@ -5,13 +5,11 @@ from dataclasses import KW_ONLY, dataclass
 from enum import StrEnum
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from driftledger.metrics.intervals import Estimate
-from driftledger.scoring.number import Number, NumberName
-
-if TYPE_CHECKING:
-    from driftledger.scoring.score import Score
+from driftledger.scoring.number import Number, NumberName, Value
+from driftledger.scoring.score import Score
 
 Direction = Literal["higher", "lower", "neither"]
 """Which values are better; of counts, and of rates that are read with others, neither are."""
@@ -41,23 +39,6 @@ class Input(StrEnum):
     """Answers, and what was read in them or how a judge graded them."""
     RATINGS = "ratings"
     """What people said of descriptions."""
-
-
-class Value(NamedTuple):
-    """What one sample is worth in a metric: the rows that become a number."""
-
-    metric: str
-    t: int | None
-    category: str
-    """In which it is averaged before categories are; what groups are made of."""
-    sample: str
-    cluster: str
-    """What is resampled as a whole: the image that several samples share."""
-    repeat: int
-    """Which of several repeats, orders or gradings."""
-    value: float
-    n: int = 1
-    """How many samples stand behind it."""
 
 
 Estimator = Callable[[Sequence[Value], float], Estimate]
@@ -219,12 +200,12 @@ class MetricTable:
         """The metrics that MLflow and DVC show: by default the headlines."""
         return self.shown("last", "curve") or self.shown("headline")
 
-    def headlines(self, score: "Score") -> list[Number]:
+    def headlines(self, score: Score) -> list[Number]:
         """Return the headlines that a score has, each at its last t."""
         numbers = [score.last(metric.name) for metric in self.shown("headline")]
         return [number for number in numbers if number is not None]
 
-    def headline(self, score: "Score") -> Number:
+    def headline(self, score: Score) -> Number:
         """Return the first headline of a score; without a value where it has none."""
         return next(iter(self.headlines(score)), Number(metric=self.first.name))
 

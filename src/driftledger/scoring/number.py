@@ -1,4 +1,4 @@
-"""A number of a score, which is found by its columns, and the name that people know it by."""
+"""The value of a sample, the number of a score that values become, and the name of a number."""
 
 import re
 from typing import NamedTuple, Self
@@ -6,6 +6,23 @@ from typing import NamedTuple, Self
 from pydantic import BaseModel, ConfigDict, FiniteFloat
 
 from driftledger.metrics.intervals import ConfidenceInterval
+
+
+class Value(NamedTuple):
+    """What one sample is worth in a metric: the rows that become a number."""
+
+    metric: str
+    t: int | None
+    category: str
+    """In which it is averaged before categories are; what groups are made of."""
+    sample: str
+    cluster: str
+    """What is resampled as a whole: the image that several samples share."""
+    repeat: int
+    """Which of several repeats, orders or gradings."""
+    value: float
+    n: int = 1
+    """How many samples stand behind it."""
 
 
 class Number(BaseModel):

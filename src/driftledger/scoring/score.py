@@ -28,8 +28,7 @@ from driftledger.core.canonical import Json
 from driftledger.core.files import Record
 from driftledger.core.strict import Name, Version, Words
 from driftledger.core.types import Outcome
-from driftledger.scoring.metric import COVERAGE, Value
-from driftledger.scoring.number import Number, Place
+from driftledger.scoring.number import Number, Place, Value
 
 SCORE = "score.json"
 ROWS = "rows.jsonl"
@@ -150,7 +149,7 @@ class Score(Record):
     def by_place(self) -> dict[Place, Number]:
         """The numbers, by the columns that find them; coverage is one of them."""
         places = {number.place: number for number in self.numbers}
-        coverage = Number(metric=COVERAGE.name, value=self.coverage, n=self.total)
+        coverage = Number(metric="coverage", value=self.coverage, n=self.total)
         places[coverage.place] = coverage
         return places
 

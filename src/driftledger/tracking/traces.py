@@ -59,7 +59,9 @@ def traces_of(
         return
     spec = lineage.spec
     score = lineage.score
-    chosen = worth_showing(spec, score, rows, None if at_most == "all" else at_most)
+    chosen = worth_showing(
+        spec.metrics, score, rows, None if at_most == "all" else at_most
+    )
     traces = list(spec.traces(lineage.places(root), score, chosen))
     averages = set()
     for number in spec.metrics.headlines(score):

@@ -1,6 +1,6 @@
 """Which samples fidelity asks about, and how."""
 
-from driftledger.benchmarks.base.collecting import Collecting
+from driftledger.benchmarks.base.benchmark import Collecting
 from driftledger.benchmarks.base.descriptions import Description
 from driftledger.benchmarks.fidelity.spec import FidelityBenchmark, FidelitySettings
 from driftledger.core.types import Sample

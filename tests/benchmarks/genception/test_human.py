@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from driftledger.benchmarks.base.collecting import Collecting, write_collected
+from driftledger.benchmarks.base.benchmark import Collecting
+from driftledger.benchmarks.base.collecting import write_collected
 from driftledger.benchmarks.base.records import stream_records
 from driftledger.benchmarks.genception.human import write_human_sheet
 from driftledger.benchmarks.genception.spec import GenCeption, GenCeptionSettings

@@ -17,7 +17,7 @@ from driftledger.core.files import read_json, write_json
 from driftledger.core.types import Result
 from driftledger.data.records import QuestionSetCard
 from driftledger.scoring.means import numbers
-from driftledger.scoring.metric import Value
+from driftledger.scoring.number import Value
 from tests.benchmarks.base.questions.asking import MME, Says, exam
 from tests.support.cases import CASES, each_case
 

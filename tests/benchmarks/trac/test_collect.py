@@ -4,10 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from driftledger.benchmarks.base.collecting import (
-    Collecting,
-    write_collected,
-)
+from driftledger.benchmarks.base.benchmark import Collecting
+from driftledger.benchmarks.base.collecting import write_collected
 from driftledger.benchmarks.base.descriptions import (
     Demonstrations,
     Description,

@@ -2,8 +2,8 @@
 
 import pytest
 
+from driftledger.benchmarks.base.benchmark import Scoring
 from driftledger.benchmarks.base.records import CARD, RECORDS, CollectedCard
-from driftledger.benchmarks.base.scoring import Scoring
 from driftledger.benchmarks.trac.protocol import TracProtocol
 from driftledger.benchmarks.trac.spec import Trac, TracSettings
 from driftledger.components.base import ComponentCard

@@ -8,27 +8,62 @@ and what scores is imported when it is used: the command line starts without it.
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from sys import intern
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias, cast
 
-from driftledger.benchmarks.base.collecting import Collecting, FailedCalls
+from driftledger.benchmarks.base.layout import Lines, PaperTables, Scatter
 from driftledger.benchmarks.base.records import (
+    CARD,
+    RECORDS,
+    CallFacts,
+    CollectedCard,
     CollectedRecord,
+    FailedCalls,
     Folders,
+    Records,
+    changed_versions,
+    stream_records,
 )
 from driftledger.benchmarks.base.settings import Section
-from driftledger.collect.call import RunSteps
-from driftledger.core.canonical import Json
+from driftledger.benchmarks.base.stage import Stage
+from driftledger.collect.call import NotStoredError, Planned, RunSteps
+from driftledger.components.base import (
+    Component,
+    ComponentCard,
+    Encoder,
+    Generator,
+    Model,
+)
+from driftledger.core.canonical import Json, sha256_file
+from driftledger.core.errors import CoverageError, StoreError, first_few
+from driftledger.core.files import read_json
 from driftledger.core.media import ANY_MEDIUM
 from driftledger.core.media import Kind as MediumKind
-from driftledger.core.types import Outcome
+from driftledger.core.types import Outcome, Sample
 from driftledger.data.question_sets.base import QuestionRules
+from driftledger.data.records import (
+    DATASET_CARD,
+    QUESTION_SET_CARD,
+    DatasetCard,
+    QuestionEntry,
+    QuestionSetCard,
+    loss_notes,
+    notes_of,
+    read_questions,
+    read_samples,
+)
 from driftledger.metrics.exact import exact_mean
 from driftledger.scoring.metric import Input, Metric, MetricTable
 from driftledger.scoring.number import Number, Place
 from driftledger.scoring.score import (
     Answer,
+    AnyFlag,
+    Inputs,
     Row,
     Rows,
     Score,
@@ -38,81 +73,8 @@ from driftledger.scoring.score import (
 from driftledger.scoring.table import Table
 
 if TYPE_CHECKING:
-    from driftledger.benchmarks.base.scoring import Scored, Scoring
     from driftledger.benchmarks.base.traces import Trace
-
-
-@dataclass(frozen=True)
-class Stage:
-    """A step from the data to a score, which writes a folder for each value of its keys.
-
-    Several of these folders lie in one output of DVC: ``dvc.yaml`` has one stage for all data, and
-    two for each model.
-    """
-
-    name: str
-    keys: tuple[str, ...]
-    path: str
-    """The folder that it writes, below the top one; a template over the keys."""
-    version: int = 1
-    """To be raised with each change of what the stage writes, so that it runs again everywhere."""
-    settings: tuple[str, ...] = ()
-    """Keys of the benchmark's section that shape what it writes."""
-    judged: bool = False
-    """Whether ``run.judge`` is asked."""
-    holds: tuple[str, ...] = ()
-    """Names that ``extra`` of each of its records has to hold."""
-    beside: tuple[str, ...] = ()
-    """Further settings of the section, of files of the user's which go into a score:
-    ``ratings``."""
-
-    def at(self, keys: Mapping[str, str]) -> str:
-        """Return the folder of these keys, relative to the top folder."""
-        return self.path.format_map(keys)
-
-    def out(self, keys: Mapping[str, str]) -> str:
-        """Return the output in ``dvc.yaml`` that holds the folder, relative to the top folder.
-
-        >>> stage = Stage("chain", ("model", "dataset"), "data/records/{model}/chains/{dataset}")
-        >>> stage.out({"model": "m"})
-        'data/records/m'
-        """
-        head, model, _ = self.path.partition("{model}")
-        return (head + model).format_map(keys) if model else head.rpartition("/{")[0]
-
-    def lock(self, keys: Mapping[str, str]) -> str:
-        """Return its stage in ``dvc.lock``: ``data``, ``collect@<model>`` or ``score@<model>``."""
-        if "{model}" not in self.path:
-            return "data"
-        return (
-            f"{'score' if self.path.startswith(SCORES) else 'collect'}@{keys['model']}"
-        )
-
-
-SCORES = "reports/scores"
-RECORDS_OF = "data/records/{model}"
-"""The outputs of the stages that score and collect; the latter a template."""
-
-DATASET = Stage("dataset", ("dataset",), "data/datasets/{dataset}")
-QUESTION_SET = Stage("question_set", ("question_set",), "data/questions/{question_set}")
-"""What every benchmark starts from: one of both."""
-
-
-def score_stage(
-    name: str,
-    keys: tuple[str, ...],
-    *settings: str,
-    beside: tuple[str, ...] = (),
-    version: int = 1,
-) -> Stage:
-    """Return the stage that scores a benchmark.
-
-    It depends on these settings of the section, and on those that every section has.
-    """
-    places = [f"{{{key}}}" for key in keys if key != "model"]
-    path = "/".join([SCORES, "{model}", name, *places])
-    settings = ("min_coverage", "unread", "confidence", *settings, *beside)
-    return Stage(name, keys, path, version, settings=settings, beside=beside)
+    from driftledger.collect.features import FeatureStore
 
 
 class Rule(NamedTuple):
@@ -141,37 +103,291 @@ UNREAD_COUNTS = Rule(
 """The rule that holds of every benchmark."""
 
 
-PaperTables: TypeAlias = Mapping[str, Mapping[str, Place]]
-"""Title of a table with a row per model → head of a column → the place of its numbers."""
+@dataclass(frozen=True, kw_only=True)
+class Collecting:
+    """A folder of records to make: the data, who is asked, and how.
+
+    It is made from a project, or from the card of a folder that was made before.
+    """
+
+    spec: "Benchmark"
+    keys: Mapping[str, str]
+    """The words that name the folder: dataset or question set, model, generator, …"""
+    data: Path
+    """The folder of the dataset or question set."""
+    components: Mapping[str, tuple[str, Component]]
+    """Role → catalogue name and component."""
+    section: Any = None
+    """The benchmark's section of ``params.yaml``; not of a card, which has the protocol."""
+    seed: int = 0
+    """The project's."""
+    description: Any = None
+    """The project's :class:`~driftledger.benchmarks.base.descriptions.Description`, where the keys
+    or the section name one."""
+    protocol: Mapping[str, Any] = field(default_factory=dict)
+    """The requests, as the card holds them and :meth:`Benchmark.protocol` returns them."""
+
+    def model(self, role: str = "model") -> Model:
+        """Return the model that plays a role."""
+        return cast(Model, self.components[role][1])
+
+    def generator(self) -> Generator:
+        """Return who draws."""
+        return cast(Generator, self.components["generator"][1])
+
+    @cached_property
+    def dataset(self) -> DatasetCard:
+        """The dataset's card."""
+        return read_json(self.data / DATASET_CARD, DatasetCard)
+
+    @cached_property
+    def samples(self) -> Sequence[Sample]:
+        """The samples of the dataset."""
+        return read_samples(self.data)
+
+    @cached_property
+    def questions(self) -> Sequence[QuestionEntry]:
+        """The questions of the question set."""
+        return read_questions(self.data)
+
+    @property
+    def on(self) -> str:
+        """The name of the dataset or question set."""
+        return self.keys[self.spec.data.name]
+
+    @property
+    def title(self) -> str:
+        """The label of a bar of progress: ``GenCeption · photos · blind · painter``."""
+        return " · ".join([self.spec.title, *self.keys.values()])
+
+    def run(self, run: RunSteps) -> Records:
+        """Drive the benchmark's protocols by ``run``; errors as in :class:`RunSteps`."""
+        return [*self.spec.collect(self, run)]
+
+    @property
+    def planned(self) -> list[Planned[Any]]:
+        """The protocols that depend on no result of others, not started."""
+        planned = list[Planned[Any]]()
+
+        def note(some: Iterable[Planned[Any]]) -> list[Any]:
+            planned.extend(some)
+            raise NotStoredError
+
+        with suppress(NotStoredError):
+            self.run(note)
+        return planned
+
+    @property
+    def calls(self) -> int:
+        """The largest number of calls that can be made."""
+        return sum(len(each.calls) + len(each.after) for each in self.planned)
+
+    def card(self) -> CollectedCard:
+        """Return the card that stands beside the records."""
+        if "dataset" in self.keys:
+            digest = self.dataset.digest
+        else:
+            digest = read_json(self.data / QUESTION_SET_CARD, QuestionSetCard).digest
+        cards = {}
+        for role, named in self.components.items():
+            cards[role] = ComponentCard.of(*named)
+        return CollectedCard(
+            benchmark=self.spec.name,
+            stage=self.spec.collects.name,
+            keys=dict(self.keys),
+            data_digest=digest,
+            components=cards,
+            protocol=dict(self.protocol),
+        )
 
 
-class Scatter(NamedTuple):
-    """A figure with a point per model, by two numbers from 0 to 100."""
+class Scored(NamedTuple):
+    """A score and its rows."""
 
-    name: str
-    x: str
-    """Key of a metric."""
-    y: str
-    lines: Mapping[str, Sequence[tuple[float, float]]]
-    """Label → the ends or points of a line on which a third value is the same."""
-    note: str
+    score: Score
+    rows: list[Row]
 
 
-class Lines(NamedTuple):
-    """A figure with a line per model."""
+@dataclass
+class Scoring:
+    """A folder of records that is scored, and all that the score is computed with."""
 
-    name: str
-    title: str
-    across: str
-    """What the line goes over: ``iteration t``."""
-    points: Callable[[Score], Mapping[int, Number]]
-    """The points of a model's line, from its score; none if there is no line."""
+    spec: "Benchmark"
+    keys: Mapping[str, str]
+    folders: Folders
+    """Stage → the folder that it wrote, the data's and every collect stage's."""
+    section: Any
+    """The benchmark's section of ``params.yaml``; what a score was made with, where it is made
+    again."""
+    seed: int
+    encoders: Mapping[str, Encoder] = field(default_factory=dict)
+    """Role, ``encoder`` or ``text_encoder`` → who plays it, where the benchmark has one."""
+    beside: Folders = field(default_factory=dict)
+    """Setting → the user's file, of those that the benchmark names in ``beside`` and the settings
+    give."""
+    features: "FeatureStore | None" = None
+    facts: CallFacts = field(default_factory=CallFacts)
+    """What :meth:`read` has noted of the calls."""
+    _places: set[tuple[str, int, int]] = field(default_factory=set)
 
+    @property
+    def data(self) -> Path:
+        """The folder of the dataset or question set."""
+        return self.folders[self.spec.data.name]
 
-def over_t(score: Score, metric: str) -> dict[int, Number]:
-    """Return the numbers of a metric by t, as points of a line."""
-    numbers = score.over_t(metric)
-    return {number.t: number for number in numbers if number.t is not None}
+    @property
+    def folder(self) -> Path:
+        """The folder of the records."""
+        return self.folders[self.spec.collects.name]
+
+    @cached_property
+    def card(self) -> CollectedCard:
+        """The card beside the records."""
+        return read_json(self.folder / CARD, CollectedCard)
+
+    @cached_property
+    def dataset(self) -> DatasetCard:
+        """The card of the dataset."""
+        return read_json(self.data / DATASET_CARD, DatasetCard)
+
+    @cached_property
+    def samples(self) -> Sequence[Sample]:
+        """The samples of the dataset."""
+        return read_samples(self.data)
+
+    @cached_property
+    def question_set(self) -> QuestionSetCard:
+        """The card of the question set."""
+        return read_json(self.data / QUESTION_SET_CARD, QuestionSetCard)
+
+    @cached_property
+    def questions(self) -> Sequence[QuestionEntry]:
+        """The questions of the question set."""
+        return read_questions(self.data)
+
+    @property
+    def kind(self) -> MediumKind:
+        """The medium of the samples."""
+        if "dataset" not in self.keys:
+            return "image"
+        return self.samples[0].medium.kind
+
+    def read(self) -> Iterator[CollectedRecord]:
+        """Yield the records, one at a time, and note what the score says of their calls.
+
+        They are gone through once, before :meth:`score`.
+        """
+        for record in stream_records(self.folder, self.spec.collects.holds):
+            self.facts.add(record)
+            self._places.add((intern(record.unit), record.step, record.repeat))
+            yield record
+
+    def require(self, places: Iterable[tuple[str, int, int]]) -> None:
+        """Check that each of these units has a record of this step and repeat, after they are read.
+
+        Raises:
+            StoreError: one has none.
+        """
+        for unit, step, repeat in places:
+            if (unit, step, repeat) not in self._places:
+                lacks = f"lacks the record of {unit}, step {step}, repeat {repeat}"
+                raise StoreError(
+                    f"{self.folder / RECORDS} {lacks}; run 'dvc repro' to make it again"
+                )
+
+    def too_little(
+        self, scored: int, total: int, what: str, lost: Sequence[str], counted: int = 0
+    ) -> list[str]:
+        """Return a sentence if so little could be scored that the model has no rank.
+
+        Args:
+            what: for people, what became of those that are scored: ``answers could be read``.
+            lost: the others, a phrase each.
+            counted: how many are in the denominators, where these are more than those that are
+                scored.
+
+        Raises:
+            CoverageError: nothing is in the denominators.
+        """
+        if not (scored or counted):
+            raise CoverageError(
+                f"none of {total} {what} ({first_few(lost)}): there is nothing to score"
+            )
+        least = self.section.min_coverage
+        if scored / total >= least:
+            return []
+        asked = f"{self.card.benchmark}.min_coverage asks for {least:.0%}"
+        return [
+            f"only {scored} of {total} {what} ({first_few(lost)}), and {asked}: no rank"
+        ]
+
+    def score(
+        self,
+        numbers: Sequence[Number],
+        *,
+        scored: int,
+        counted: int,
+        total: int,
+        outcomes: Iterable[Outcome],
+        flags: Iterable[AnyFlag] = (),
+        details: Json | None = None,
+        **parser: str,
+    ) -> Score:
+        """Return the score that has these numbers, with all that it was computed from.
+
+        Args:
+            scored: how many units, answers or gradings could be scored by what they hold.
+            counted: how many are in the denominators.
+            outcomes: of the units, answers or gradings.
+            flags: what else a reader must know, besides what all benchmarks say.
+            parser: what the protocol says beside the card, of what reads the answers.
+        """
+        components = dict(self.card.components)
+        for role, encoder in self.encoders.items():
+            name = self.keys.get(role) or getattr(self.section, role, None) or ""
+            components[role] = ComponentCard.of(name, encoder)
+        return Score(
+            benchmark=self.card.benchmark,
+            keys=dict(self.keys),
+            components=components,
+            numbers=[*numbers],
+            scored=scored,
+            counted=counted,
+            total=total,
+            outcomes=dict(Counter(map(str, outcomes))),
+            served=self.facts.served(),
+            flags=[*self._notes(), *flags],
+            details=details or {},
+            inputs=self._inputs(parser),
+        )
+
+    def _inputs(self, parser: Json) -> Inputs:
+        card = self.dataset if "dataset" in self.keys else self.question_set
+        beside = {setting: sha256_file(file) for setting, file in self.beside.items()}
+        return Inputs(
+            data_digest=card.digest,
+            records={self.spec.collects.name: sha256_file(self.folder / RECORDS)},
+            protocol=self.card.protocol | parser,
+            settings=self.spec.scored_with(self.section, self.seed),
+            beside=beside,
+        )
+
+    def _notes(self) -> Iterator[AnyFlag]:
+        """Yield what a reader must know of the calls and of the data."""
+        model = self.card.components["model"]
+        generator = self.card.components.get("generator")
+        if not model.control:
+            yield from self.facts.alarms(self.kind)
+        if generator is not None and generator.fingerprint == model.fingerprint:
+            yield f"{model.name} describes and draws, so the drift is that of both roles"
+        yield from changed_versions(self.facts.served())
+        if "dataset" in self.keys:
+            yield from loss_notes(self.dataset, self.dataset.samples, f"{self.kind}s")
+        else:
+            yield from notes_of(
+                self.question_set, self.question_set.questions, "questions' images"
+            )
+        yield from self.facts.reasoned()
 
 
 class Benchmark(ABC):
@@ -247,7 +463,7 @@ class Benchmark(ABC):
         return FailedCalls(phrases, len(records), "records")
 
     @abstractmethod
-    def score(self, given: "Scoring") -> "Scored":
+    def score(self, given: Scoring) -> Scored:
         """Compute a score from records.
 
         Raises:

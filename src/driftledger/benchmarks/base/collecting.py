@@ -4,165 +4,32 @@ Collecting, ``plan`` and ``verify`` drive the same protocols, so that none of th
 benchmark goes.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
-from functools import cached_property, lru_cache, partial
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from typing import NamedTuple, TypeVar, cast
 
+from driftledger.benchmarks.base.benchmark import Collecting
 from driftledger.benchmarks.base.records import (
     CARD,
     RECORDS,
-    CollectedCard,
     CollectedRecord,
     RecordedResult,
-    Records,
     results_of,
     stream_records,
 )
 from driftledger.benchmarks.base.usage import CALLS, CallUsage
-from driftledger.collect.call import Call, NotStoredError, Planned, RunSteps, walk
-from driftledger.components.base import (
-    Component,
-    ComponentCard,
-    Generator,
-    Model,
-)
+from driftledger.collect.call import Call, Planned, walk
 from driftledger.core.canonical import open_regular
 from driftledger.core.files import (
     link_file,
     new_folder,
-    read_json,
     write_json,
     write_jsonl,
 )
-from driftledger.core.types import Result, Sample
-from driftledger.data.records import (
-    QUESTION_SET_CARD,
-    DatasetCard,
-    QuestionEntry,
-    QuestionSetCard,
-    read_questions,
-    read_samples,
-)
-
-if TYPE_CHECKING:
-    from driftledger.benchmarks.base.benchmark import Benchmark
+from driftledger.core.types import Result
 
 R = TypeVar("R")
-
-
-class FailedCalls(NamedTuple):
-    """The records that a failed call ended, which the next run tries again."""
-
-    failed: list[str]
-    """One phrase each, with the reason."""
-    total: int
-    things: str
-    """What they are: ``chains``."""
-
-    def __str__(self) -> str:
-        ended = f"{len(self.failed)} of {self.total} {self.things}"
-        return f"{ended} were ended by a failed call"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Collecting:
-    """A folder of records to make: the data, who is asked, and how.
-
-    It is made from a project, or from the card of a folder that was made before.
-    """
-
-    spec: "Benchmark"
-    keys: Mapping[str, str]
-    """The words that name the folder: dataset or question set, model, generator, …"""
-    data: Path
-    """The folder of the dataset or question set."""
-    components: Mapping[str, tuple[str, Component]]
-    """Role → catalogue name and component."""
-    section: Any = None
-    """The benchmark's section of ``params.yaml``; not of a card, which has the protocol."""
-    seed: int = 0
-    """The project's."""
-    description: Any = None
-    """The project's :class:`~driftledger.benchmarks.base.descriptions.Description`, where the keys
-    or the section name one."""
-    protocol: Mapping[str, Any] = field(default_factory=dict)
-    """The requests, as the card holds them and :meth:`Benchmark.protocol` returns them."""
-
-    def model(self, role: str = "model") -> Model:
-        """Return the model that plays a role."""
-        return cast(Model, self.components[role][1])
-
-    def generator(self) -> Generator:
-        """Return who draws."""
-        return cast(Generator, self.components["generator"][1])
-
-    @cached_property
-    def dataset(self) -> DatasetCard:
-        """The dataset's card."""
-        return read_json(self.data / "dataset.json", DatasetCard)
-
-    @cached_property
-    def samples(self) -> Sequence[Sample]:
-        """The samples of the dataset."""
-        return read_samples(self.data)
-
-    @cached_property
-    def questions(self) -> Sequence[QuestionEntry]:
-        """The questions of the question set."""
-        return read_questions(self.data)
-
-    @property
-    def on(self) -> str:
-        """The name of the dataset or question set."""
-        return self.keys[self.spec.data.name]
-
-    @property
-    def title(self) -> str:
-        """The label of a bar of progress: ``GenCeption · photos · blind · painter``."""
-        return " · ".join([self.spec.title, *self.keys.values()])
-
-    def run(self, run: RunSteps) -> Records:
-        """Drive the benchmark's protocols by ``run``; errors as in :class:`RunSteps`."""
-        return [*self.spec.collect(self, run)]
-
-    @property
-    def planned(self) -> list[Planned[Any]]:
-        """The protocols that depend on no result of others, not started."""
-        planned = list[Planned[Any]]()
-
-        def note(some: Iterable[Planned[Any]]) -> list[Any]:
-            planned.extend(some)
-            raise NotStoredError
-
-        with suppress(NotStoredError):
-            self.run(note)
-        return planned
-
-    @property
-    def calls(self) -> int:
-        """The largest number of calls that can be made."""
-        return sum(len(each.calls) + len(each.after) for each in self.planned)
-
-    def card(self) -> CollectedCard:
-        """Return the card that stands beside the records."""
-        if "dataset" in self.keys:
-            digest = self.dataset.digest
-        else:
-            digest = read_json(self.data / QUESTION_SET_CARD, QuestionSetCard).digest
-        cards = {}
-        for role, named in self.components.items():
-            cards[role] = ComponentCard.of(*named)
-        return CollectedCard(
-            benchmark=self.spec.name,
-            stage=self.spec.collects.name,
-            keys=dict(self.keys),
-            data_digest=digest,
-            components=cards,
-            protocol=dict(self.protocol),
-        )
 
 
 def write_collected(

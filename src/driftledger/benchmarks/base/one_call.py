@@ -8,16 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any, ClassVar
 
-from driftledger.benchmarks.base.benchmark import (
-    DATASET,
-    RECORDS_OF,
-    Benchmark,
-    Stage,
-    score_stage,
-)
-from driftledger.benchmarks.base.collecting import Collecting
+from driftledger.benchmarks.base.benchmark import Benchmark, Collecting, Scored, Scoring
 from driftledger.benchmarks.base.records import CollectedRecord, RecordedResult, Records
-from driftledger.benchmarks.base.scoring import Scored, Scoring, clusters_of
+from driftledger.benchmarks.base.scoring import clusters_of
+from driftledger.benchmarks.base.stage import DATASET, RECORDS_OF, Stage, score_stage
 from driftledger.collect.call import Ask, Planned, RunSteps, Steps
 from driftledger.core.canonical import Json
 from driftledger.core.types import Conversation, Outcome, Sample, Subject

@@ -6,14 +6,7 @@ from itertools import product
 from string import ascii_uppercase
 from typing import Annotated, Any, ClassVar, NamedTuple
 
-from driftledger.benchmarks.base.benchmark import (
-    QUESTION_SET,
-    RECORDS_OF,
-    Rule,
-    Stage,
-    score_stage,
-)
-from driftledger.benchmarks.base.collecting import Collecting
+from driftledger.benchmarks.base.benchmark import Collecting, Rule, Scoring
 from driftledger.benchmarks.base.one_call import OneCall
 from driftledger.benchmarks.base.parsing.reply import Parsed
 from driftledger.benchmarks.base.records import (
@@ -22,8 +15,13 @@ from driftledger.benchmarks.base.records import (
     RecordedResult,
     stream_records,
 )
-from driftledger.benchmarks.base.scoring import Scoring
 from driftledger.benchmarks.base.settings import Section, holding
+from driftledger.benchmarks.base.stage import (
+    QUESTION_SET,
+    RECORDS_OF,
+    Stage,
+    score_stage,
+)
 from driftledger.benchmarks.base.traces import (
     Option,
     Shot,
@@ -39,8 +37,8 @@ from driftledger.core.types import Conversation, Outcome, Subject, Turn
 from driftledger.data.question_sets.base import QuestionRules
 from driftledger.data.question_sets.places import with_images
 from driftledger.data.records import QuestionEntry, read_questions
-from driftledger.scoring.metric import Input, Value
-from driftledger.scoring.number import Number
+from driftledger.scoring.metric import Input
+from driftledger.scoring.number import Number, Value
 from driftledger.scoring.score import AnyFlag, Row, Rows, Score, Values
 
 READ = frozenset({Input.ANSWERS, Input.DATA})
@@ -239,7 +237,7 @@ class QuestionBenchmark(OneCall):
         records = [*stream_records(folders[self.collects.name], self.collects.holds)]
         records.sort(key=lambda record: (record.step, record.repeat))
         by_unit = grouped(records, lambda record: record.unit)
-        values = values_of(self, score)
+        values = values_of(self.metrics, score)
         parser = score.inputs.protocol["parser"]
         for row in rows:
             about = [questions[name] for name in row.extra.get("questions", [row.unit])]

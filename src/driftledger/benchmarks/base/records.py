@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, Self, TypeAlias
+from typing import Annotated, Any, NamedTuple, Self, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 
@@ -304,3 +304,17 @@ class CollectedCard(Record):
     """Role → the version that was asked at this stage."""
     protocol: Json
     """How it was asked; a part of the score's."""
+
+
+class FailedCalls(NamedTuple):
+    """The records that a failed call ended, which the next run tries again."""
+
+    failed: list[str]
+    """One phrase each, with the reason."""
+    total: int
+    things: str
+    """What they are: ``chains``."""
+
+    def __str__(self) -> str:
+        ended = f"{len(self.failed)} of {self.total} {self.things}"
+        return f"{ended} were ended by a failed call"

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-from driftledger.benchmarks.base.benchmark import Benchmark
 from driftledger.core.media import Medium, kind_of
 from driftledger.core.types import Outcome
 from driftledger.metrics.exact import exact_mean
+from driftledger.scoring.metric import MetricTable
 from driftledger.scoring.score import Row, Rows, Score
 
 
@@ -87,17 +87,17 @@ class Trace:
     """What is known of the unit for every model: its label, what is right."""
 
 
-def values_of(spec: Benchmark, score: Score) -> Callable[[Row], dict[str, float]]:
+def values_of(metrics: MetricTable, score: Score) -> Callable[[Row], dict[str, float]]:
     """Return a function that gives a row's values in the headlines of its score.
 
     They are by the metric's title and in its unit, means over orders or gradings.
     """
-    headlines = spec.metrics.headlines(score)
+    headlines = metrics.headlines(score)
 
     def values(row: Row) -> dict[str, float]:
         means = {}
         for number in headlines:
-            metric = spec.metrics[number.metric]
+            metric = metrics[number.metric]
             worths = metric.values_at(row, number.t)
             known = [worth for worth in worths if worth is not None]
             if known:
@@ -109,7 +109,7 @@ def values_of(spec: Benchmark, score: Score) -> Callable[[Row], dict[str, float]
 
 
 def worth_showing(
-    spec: Benchmark, score: Score, rows: Rows, at_most: int | None
+    metrics: MetricTable, score: Score, rows: Rows, at_most: int | None
 ) -> list[Row]:
     """Return the worst, the best and an even spread of other rows by the first headline.
 
@@ -118,7 +118,7 @@ def worth_showing(
     Args:
         at_most: how many; None is all.
     """
-    values = values_of(spec, score)
+    values = values_of(metrics, score)
 
     def rank(row: Row) -> tuple[float, str]:
         worths = [*values(row).values()]

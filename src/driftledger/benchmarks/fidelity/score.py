@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from functools import partial
 
+from driftledger.benchmarks.base.benchmark import Scored, Scoring
 from driftledger.benchmarks.base.chains.distances import (
     DISTANCES,
     compare,
@@ -17,7 +18,7 @@ from driftledger.benchmarks.base.chains.scoring import (
     words,
 )
 from driftledger.benchmarks.base.chains.spec import ChainBenchmark
-from driftledger.benchmarks.base.scoring import PERCENT, Scored, Scoring
+from driftledger.benchmarks.base.scoring import PERCENT
 from driftledger.benchmarks.fidelity.ratings import (
     Rated,
     details_of,
@@ -31,8 +32,7 @@ from driftledger.core.types import Float32, Float64, PromptUsage
 from driftledger.metrics.drift import cosine_similarity
 from driftledger.metrics.exact import exact_mean
 from driftledger.metrics.structural import comparable, structural_similarity
-from driftledger.scoring.metric import Value
-from driftledger.scoring.number import Number
+from driftledger.scoring.number import Number, Value
 from driftledger.scoring.score import Flag
 
 

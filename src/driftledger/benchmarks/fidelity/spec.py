@@ -11,11 +11,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from driftledger.benchmarks.base.benchmark import (
-    PaperTables,
-    Rule,
-    score_stage,
-)
+from driftledger.benchmarks.base.benchmark import Collecting, Rule, Scored, Scoring
 from driftledger.benchmarks.base.chains.distances import (
     DISTANCES,
     Distance,
@@ -32,18 +28,15 @@ from driftledger.benchmarks.base.chains.spec import (
     ChainBenchmark,
     chain_stage,
 )
-from driftledger.benchmarks.base.collecting import Collecting
 from driftledger.benchmarks.base.descriptions import Description, filled
-from driftledger.benchmarks.base.scoring import (
-    Scored,
-    Scoring,
-)
+from driftledger.benchmarks.base.layout import PaperTables
 from driftledger.benchmarks.base.settings import (
     DrawingPrompt,
     EntryOf,
     NeededFor,
     RepeatedSection,
 )
+from driftledger.benchmarks.base.stage import score_stage
 from driftledger.benchmarks.fidelity.ratings import RUBRIC
 from driftledger.core.strict import Name, is_none
 from driftledger.core.types import Sample

@@ -1,12 +1,7 @@
 """The sheet in which people describe images: the same prompt, the same chain, a person in the place
 of the model."""
 
-from itertools import chain
-from typing import cast
-
-from driftledger.benchmarks.base.chains.records import ChainRequest
-from driftledger.benchmarks.base.chains.spec import ChainBenchmark
-from driftledger.benchmarks.base.collecting import Collecting
+from driftledger.benchmarks.base.benchmark import Collecting
 from driftledger.collect.call import Ask, Call, Draw, walk
 from driftledger.collect.store import CallStore
 from driftledger.components.human import Human, Pending, write_sheet
@@ -27,7 +22,6 @@ def write_human_sheet(collecting: Collecting, store: CallStore) -> str:
             f"models.{name} in params.yaml is not of provider human; name one that is"
         )
     samples = collecting.samples
-    request = ChainRequest.model_validate(collecting.protocol)
     has_sheet = person.sheet.is_file()
     annotator_of = {}
     if person.annotators:  # in turn, each category from the next one on
@@ -48,9 +42,7 @@ def write_human_sheet(collecting: Collecting, store: CallStore) -> str:
 
     pending = []
     undrawn = 0
-    spec = cast(ChainBenchmark, collecting.spec)
-    repeats = (spec.planned(collecting, request, n) for n in range(request.repeats))
-    for planned in chain.from_iterable(repeats):
+    for planned in collecting.planned:
         call = walk(planned.steps, answer).pending
         if isinstance(call, Draw):
             undrawn += 1
@@ -62,7 +54,10 @@ def write_human_sheet(collecting: Collecting, store: CallStore) -> str:
                     Pending(subject, image, annotator_of.get(subject.sample))
                 )
     to_describe, described = write_sheet(
-        person.sheet.parent, pending, person.annotator, request.describe_prompt
+        person.sheet.parent,
+        pending,
+        person.annotator,
+        collecting.protocol["describe_prompt"],
     )
     summary = f"{person.sheet}: {to_describe} images to describe, {described} described"
     if undrawn:

@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from driftledger.benchmarks.base.benchmark import Scored, Scoring
 from driftledger.benchmarks.base.chains.distances import (
     DISTANCES,
     compare,
@@ -22,14 +23,12 @@ from driftledger.benchmarks.base.chains.scoring import (
     words,
 )
 from driftledger.benchmarks.base.chains.spec import ChainBenchmark
-from driftledger.benchmarks.base.scoring import Scored, Scoring
 from driftledger.collect.features import encode_media, encode_texts, read_texts
 from driftledger.components.base import Encoder
 from driftledger.core.grouping import grouped
 from driftledger.core.types import Float32, Float64, PromptUsage
 from driftledger.metrics.drift import cosine_similarity, gc_at
-from driftledger.scoring.metric import Value
-from driftledger.scoring.number import Number
+from driftledger.scoring.number import Number, Value
 
 Columns = Mapping[str, Float64]
 """Metric → its values, chains × T; NaN where one is missing."""

@@ -10,10 +10,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from driftledger.benchmarks.base.benchmark import (
-    Rule,
-    score_stage,
-)
+from driftledger.benchmarks.base.benchmark import Collecting, Rule, Scored, Scoring
 from driftledger.benchmarks.base.chains.distances import (
     DISTANCES,
     Distance,
@@ -32,13 +29,12 @@ from driftledger.benchmarks.base.chains.spec import (
     ChainBenchmark,
     chain_stage,
 )
-from driftledger.benchmarks.base.collecting import Collecting
-from driftledger.benchmarks.base.scoring import Scored, Scoring
 from driftledger.benchmarks.base.settings import (
     DrawingPrompt,
     EntryOf,
     RepeatedSection,
 )
+from driftledger.benchmarks.base.stage import score_stage
 from driftledger.benchmarks.genception.people import people
 from driftledger.core.canonical import Json
 from driftledger.core.errors import ConfigError, unknown_name

@@ -11,7 +11,8 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from driftledger.benchmarks.base.benchmark import PaperTables, Rule, Scatter
+from driftledger.benchmarks.base.benchmark import Rule, Scored, Scoring
+from driftledger.benchmarks.base.layout import PaperTables, Scatter
 from driftledger.benchmarks.base.parsing import choice
 from driftledger.benchmarks.base.parsing.reply import Parsed
 from driftledger.benchmarks.base.questions import (
@@ -25,7 +26,7 @@ from driftledger.benchmarks.base.questions import (
     row_of,
 )
 from driftledger.benchmarks.base.records import CollectedRecord
-from driftledger.benchmarks.base.scoring import PERCENT, Scored, Scoring
+from driftledger.benchmarks.base.scoring import PERCENT
 from driftledger.benchmarks.base.settings import holding
 from driftledger.core.errors import CoverageError, unknown_name
 from driftledger.core.grouping import grouped
@@ -35,8 +36,8 @@ from driftledger.data.records import QuestionEntry
 from driftledger.metrics import self_awareness
 from driftledger.metrics.self_awareness import ACCURACIES, MEASURES, SUBSETS
 from driftledger.scoring.means import Kinds, numbers, ratio, with_reasons
-from driftledger.scoring.metric import Metric, MetricTable, ShownIn, Value
-from driftledger.scoring.number import Number, Place
+from driftledger.scoring.metric import Metric, MetricTable, ShownIn
+from driftledger.scoring.number import Number, Place, Value
 from driftledger.scoring.score import Rows, Score, Scores
 
 OPTIONS = 5

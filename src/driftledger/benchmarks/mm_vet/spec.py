@@ -21,11 +21,8 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import Field
 
-from driftledger.benchmarks.base.benchmark import (
-    PaperTables,
-    Rule,
-)
-from driftledger.benchmarks.base.collecting import Collecting
+from driftledger.benchmarks.base.benchmark import Collecting, Rule, Scored, Scoring
+from driftledger.benchmarks.base.layout import PaperTables
 from driftledger.benchmarks.base.parsing import grade
 from driftledger.benchmarks.base.parsing.grade import parse_grade, strict_grade
 from driftledger.benchmarks.base.parsing.reply import Parsed
@@ -42,7 +39,7 @@ from driftledger.benchmarks.base.questions import (
     worths,
 )
 from driftledger.benchmarks.base.records import CollectedRecord, RecordedResult, Records
-from driftledger.benchmarks.base.scoring import PERCENT, Scored, Scoring
+from driftledger.benchmarks.base.scoring import PERCENT
 from driftledger.benchmarks.base.settings import holding
 from driftledger.collect.call import Ask, Planned, Steps
 from driftledger.components.base import Component, longest_reply

@@ -8,7 +8,8 @@ from functools import partial
 from math import inf
 from typing import Any, ClassVar, Literal
 
-from driftledger.benchmarks.base.benchmark import PaperTables
+from driftledger.benchmarks.base.benchmark import Scored, Scoring
+from driftledger.benchmarks.base.layout import PaperTables
 from driftledger.benchmarks.base.parsing import yes_no as parsing
 from driftledger.benchmarks.base.parsing.reply import Parsed
 from driftledger.benchmarks.base.questions import (
@@ -22,7 +23,7 @@ from driftledger.benchmarks.base.questions import (
     worths,
 )
 from driftledger.benchmarks.base.records import CollectedRecord
-from driftledger.benchmarks.base.scoring import PERCENT, Scored, Scoring
+from driftledger.benchmarks.base.scoring import PERCENT
 from driftledger.core.errors import first_few
 from driftledger.core.grouping import grouped
 from driftledger.core.types import Outcome
@@ -36,8 +37,8 @@ from driftledger.scoring.means import (
     ratio,
     sum_over_categories,
 )
-from driftledger.scoring.metric import Metric, MetricTable, ShownIn, Value
-from driftledger.scoring.number import Number
+from driftledger.scoring.metric import Metric, MetricTable, ShownIn
+from driftledger.scoring.number import Number, Value
 from driftledger.scoring.score import Row
 
 PER_IMAGE = 2

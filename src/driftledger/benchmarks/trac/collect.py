@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, count, product
 from typing import cast
 
-from driftledger.benchmarks.base.collecting import Collecting
+from driftledger.benchmarks.base.benchmark import Collecting
 from driftledger.benchmarks.base.one_call import answered
 from driftledger.benchmarks.base.records import Records
 from driftledger.benchmarks.trac.protocol import Condition, TracProtocol

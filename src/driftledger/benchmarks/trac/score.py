@@ -11,13 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from driftledger.benchmarks.base.scoring import (
-    PERCENT,
-    Scored,
-    Scoring,
-    clusters_of,
-    copies,
-)
+from driftledger.benchmarks.base.benchmark import Scored, Scoring
+from driftledger.benchmarks.base.scoring import PERCENT, clusters_of, copies
 from driftledger.benchmarks.trac.protocol import Condition, TracProtocol
 from driftledger.collect.features import encode_texts, read_texts
 from driftledger.core.canonical import Json, sha256_of

@@ -9,21 +9,18 @@ from functools import partial
 from typing import Annotated, Any, ClassVar
 
 from driftledger.benchmarks.base.benchmark import (
-    DATASET,
-    RECORDS_OF,
     Benchmark,
-    Lines,
-    PaperTables,
+    Collecting,
     Rule,
-    Stage,
-    over_t,
-    score_stage,
+    Scored,
+    Scoring,
 )
-from driftledger.benchmarks.base.collecting import Collecting
 from driftledger.benchmarks.base.descriptions import Description, filled
+from driftledger.benchmarks.base.layout import Lines, PaperTables, over_t
 from driftledger.benchmarks.base.records import Folders, Records
-from driftledger.benchmarks.base.scoring import PERCENT, Scored, Scoring
+from driftledger.benchmarks.base.scoring import PERCENT
 from driftledger.benchmarks.base.settings import OfSelected, Section
+from driftledger.benchmarks.base.stage import DATASET, RECORDS_OF, Stage, score_stage
 from driftledger.benchmarks.base.traces import Trace
 from driftledger.benchmarks.trac.collect import collect_descriptions
 from driftledger.benchmarks.trac.protocol import EXAMPLES, TracProtocol, protocol_of

@@ -30,7 +30,7 @@ def traces_of(
     for record in stream_records(folders["describe"], spec.collects.holds):
         if record.step and Condition.of(record) == protocol.headline:
             records[record.unit] = record
-    values = values_of(spec, score)
+    values = values_of(spec.metrics, score)
     column = f"nearest by {score.keys['text_encoder']}"
     for row in rows:
         record = records[row.unit]

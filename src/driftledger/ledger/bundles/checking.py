@@ -21,7 +21,7 @@ import numpy as np
 from PIL import Image
 
 from driftledger import __version__
-from driftledger.benchmarks.base.benchmark import Benchmark
+from driftledger.benchmarks.base.benchmark import Benchmark, Scored
 from driftledger.benchmarks.base.records import (
     CARD,
     RECORDS,
@@ -29,7 +29,6 @@ from driftledger.benchmarks.base.records import (
     results_of,
     stream_records,
 )
-from driftledger.benchmarks.base.scoring import Scored
 from driftledger.benchmarks.registry import benchmark, benchmark_names
 from driftledger.collect.features import OF_FILES, FeatureStore
 from driftledger.components.base import ComponentCard, Encoder

@@ -226,7 +226,7 @@ def _apart(report: Context) -> Iterator[ApartPair]:
 
 def _worth(report: Context, score: Score, title: str) -> dict[str, float]:
     """Return unit → what it is worth in the headline."""
-    values = values_of(benchmark(score.benchmark), score)
+    values = values_of(benchmark(score.benchmark).metrics, score)
     worth = {}
     for row in report.rows_of(score):
         value = values(row).get(title)
@@ -261,7 +261,7 @@ def _read_chains(
         elif tuple(sources) not in done:
             done.add(tuple(sources))
             rows = report.rows_of(score)
-            chosen = worth_showing(spec, score, rows, SHOWN)
+            chosen = worth_showing(spec.metrics, score, rows, SHOWN)
             wanted = apart.get(id(score), set()) - {row.unit for row in chosen}
             chosen += [row for row in rows if row.unit in wanted]
             traces = spec.traces(folders, score, chosen) if chosen else ()

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from driftledger.benchmarks.base.benchmark import Scoring
 from driftledger.benchmarks.base.chains.records import ChainRequest
 from driftledger.benchmarks.base.records import CARD, RECORDS, CollectedCard
-from driftledger.benchmarks.base.scoring import Scoring
 from driftledger.benchmarks.fidelity.ratings import COLUMNS
 from driftledger.benchmarks.registry import benchmark
 from driftledger.components.base import ComponentCard

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from driftledger.benchmarks.base.benchmark import Scoring
 from driftledger.benchmarks.base.collecting import write_collected
-from driftledger.benchmarks.base.scoring import Scoring
 from driftledger.benchmarks.registry import benchmark
 from driftledger.components.base import Generator, Model
 from driftledger.core.canonical import sha256_file

@@ -6,15 +6,13 @@ from pathlib import Path
 from string import ascii_uppercase
 from typing import Any, ClassVar
 
-from driftledger.benchmarks.base.collecting import (
-    Collecting,
-    write_collected,
-)
+from driftledger.benchmarks.base.benchmark import Collecting, Scoring
+from driftledger.benchmarks.base.collecting import write_collected
 from driftledger.benchmarks.base.records import (
     RECORDS,
     stream_records,
 )
-from driftledger.benchmarks.base.scoring import Scoring, write_score
+from driftledger.benchmarks.base.scoring import write_score
 from driftledger.benchmarks.base.settings import Section
 from driftledger.benchmarks.registry import benchmark
 from driftledger.collect.run import Collector

@@ -18,8 +18,8 @@ from driftledger.metrics.frechet import frechet_distance
 from driftledger.metrics.intervals import Estimate
 from driftledger.metrics.kernel import kernel_distance
 from driftledger.scoring.means import Kinds, Values, numbers, over_repeats, with_reasons
-from driftledger.scoring.metric import MetricTable, Value
-from driftledger.scoring.number import Number
+from driftledger.scoring.metric import MetricTable
+from driftledger.scoring.number import Number, Value
 
 _DIGITS = 6
 """Singular values differ in their last bits between processors; stored distances must not."""

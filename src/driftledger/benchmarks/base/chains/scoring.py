@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from driftledger.benchmarks.base.benchmark import Scoring
 from driftledger.benchmarks.base.chains.records import ChainRequest, ChainStep
 from driftledger.benchmarks.base.chains.spec import ChainBenchmark
-from driftledger.benchmarks.base.scoring import Scoring, clusters_of, copies
+from driftledger.benchmarks.base.scoring import clusters_of, copies
 from driftledger.core.canonical import Json
 from driftledger.core.types import (
     Float32,
@@ -24,8 +25,7 @@ from driftledger.core.types import (
 )
 from driftledger.data.records import ONE_CATEGORY
 from driftledger.metrics.repeats import mean_over_repeats
-from driftledger.scoring.metric import Value
-from driftledger.scoring.number import Number
+from driftledger.scoring.number import Number, Value
 from driftledger.scoring.score import AnyFlag, Flag, RepeatRow, Row, Score, Values
 
 Encode = Callable[[Sequence[Any]], Float32]

@@ -4,27 +4,22 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from driftledger.benchmarks.base.benchmark import (
-    DATASET,
-    RECORDS_OF,
-    Benchmark,
-    Rule,
-    Stage,
-)
+from driftledger.benchmarks.base.benchmark import Benchmark, Collecting, Rule
 from driftledger.benchmarks.base.chains.records import (
     ChainRequest,
     asked_again,
     medium_path,
     of_repeat,
 )
-from driftledger.benchmarks.base.collecting import Collecting, FailedCalls
 from driftledger.benchmarks.base.records import (
     CollectedRecord,
+    FailedCalls,
     Folders,
     RecordedResult,
     Records,
     stream_records,
 )
+from driftledger.benchmarks.base.stage import DATASET, RECORDS_OF, Stage
 from driftledger.benchmarks.base.traces import Shown, Step, Trace, shot, values_of
 from driftledger.collect.call import Ask, Draw, NotStoredError, Planned, RunSteps, Steps
 from driftledger.components.base import Component, Model, longest_reply
@@ -140,7 +135,7 @@ class ChainBenchmark(Benchmark):
             (record for record in stored if record.unit in units),
             lambda record: record.unit,
         )
-        values = values_of(self, score)
+        values = values_of(self.metrics, score)
         for row in rows:
             own = records[row.unit]
             start = shot(files[row.unit])
