@@ -98,7 +98,10 @@ def ci(repository, *part, **environment):
     return done.returncode == 0, done.stdout.splitlines()
 
 
-PASSES = "the checks pass; everything evaluated again is what is in Git, and a second run makes nothing"
+PASSES = (
+    "the checks pass; everything evaluated again is what is in Git, "
+    "and a second run makes nothing"
+)
 
 
 def test_results_that_are_as_in_git_pass(repository):

@@ -16,6 +16,7 @@ from PIL import Image, ImageDraw
 
 from tests.acceptance import own_code
 from tests.acceptance.places import REPOSITORY, STAGES_RUN, record_files, score_files
+from tests.acceptance.warm import programs
 
 TIMEOUT = 1800.0
 """Of a command, in seconds."""
@@ -66,12 +67,16 @@ class Folder:
         )
 
     def run(self, *command: str, check: bool = True, **more: str) -> Done:
-        """Run a command to its end, with ``more`` in its environment; it may fail if ``check`` is
-        False."""
+        """Run a command to its end, with ``more`` in its environment.
+
+        Args:
+            check: whether it must end with 0.
+        """
+        path = os.pathsep.join([programs(), self.env["PATH"]])
         done = subprocess.run(
             command,
             cwd=self.root,
-            env=self.env | more,
+            env=self.env | {"PATH": path} | more,
             capture_output=True,
             text=True,
             check=False,
