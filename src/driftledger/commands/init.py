@@ -8,12 +8,13 @@ goes on.
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from driftledger.benchmarks.registry import question_rules
 from driftledger.commands.models import COMPONENTS, needs
+from driftledger.core.canonical import Json
 from driftledger.core.errors import (
     ConfigError,
     DataError,
@@ -72,116 +73,173 @@ def init(
             is written.
         DataError: the folder of images holds none, or two of one name.
     """
+    root = folder.resolve()
     if benchmark and questions is None:
         raise ConfigError(
             "--benchmark asks the questions of a file; name that by --questions"
         )
-    root = folder.resolve()
     is_begun = is_ours(_text(root / PIPELINE))
-    place = _shown(root)
     if is_begun and (root / PARAMS).exists() and not force:
-        if any((images, questions, preset, chosen)):
-            raise ConfigError(
-                f"{place} is a project already; 'driftledger add' selects more in its {PARAMS}, "
-                "or --force writes that again"
-            )
-        return [
-            f"{place} is a project already; 'driftledger upgrade' brings its files up to date",
-            *_next(root),
-        ]
+        return _begun(root, any((images, questions, preset, chosen)))
     top = top_of(root)
-    path = ""
-    is_kept = False
-    of_questions = []
+    data = _data(root, top or root, images, questions, benchmark)
+    texts = generated() | {PARAMS: first_params(root, preset or "start", data, chosen)}
+    question_notes = _question_notes(data.get("question_sets", {}), questions)
+    if not (is_begun or force):
+        _refuse_others(root, texts)
+    checkpoints = _checkpoints(root, chosen)
+    kept = ""
+    if images is not None and _is_for_dvc(root, top or root, images):
+        [entry] = data["datasets"].values()
+        kept = entry["path"]
+    _write_project(root, texts, checkpoints, kept, is_new=top is None)
+    sentences = [f"{_shown(root)} is a project now"]
+    if top is None:
+        sentences.append("with a Git repository of its own")
+    if images is not None:
+        sentences += _image_notes(data["datasets"], images, bool(kept))
+    sentences += question_notes
+    sentences += [f"Git ignores {for_line(path)}" for path in checkpoints]
+    is_chosen = bool(chosen) or preset not in (None, "minimal")
+    return [*sentences, *_component_notes(root, is_chosen), *_next(root)]
+
+
+def _begun(root: Path, is_more_wanted: bool) -> list[str]:
+    """Say what to do with a folder that is a project already.
+
+    Raises:
+        ConfigError: something is to be selected, which ``init`` does in a new project alone.
+    """
+    place = _shown(root)
+    if is_more_wanted:
+        raise ConfigError(
+            f"{place} is a project already; 'driftledger add' selects more in its {PARAMS}, or "
+            "--force writes that again"
+        )
+    return [
+        f"{place} is a project already; 'driftledger upgrade' brings its files up to date",
+        *_next(root),
+    ]
+
+
+def _data(
+    root: Path,
+    top: Path,
+    images: Path | None,
+    questions: Path | None,
+    benchmark: str | None,
+) -> Json:
+    """Return the entries of data for ``params.yaml``, by section and name.
+
+    Raises:
+        ConfigError: a path is not what it should be, or settings cannot hold it.
+        DataError: the folder of images holds none, or two of one name.
+    """
     data = {}
     if images is not None:
-        path, is_kept = _images(root, top or root, images)
-        data["datasets"] = {
-            name_of(Path(path).name): {"provider": "image_folder", "path": path}
-        }
+        _check_images(root, images)
+        path = _in_settings(root, top, images)
+        entry = {"provider": "image_folder", "path": path}
+        data["datasets"] = {name_of(Path(path).name): entry}
     if questions is not None:
         if not questions.is_file():
             raise ConfigError(
                 f"{for_line(str(questions))} is not a file; name one of questions"
             )
-        path_of_set = _in_settings(root, top or root, questions)
-        entry = {
-            "provider": "table",
-            "protocol": benchmark or "mme",
-            "path": path_of_set,
-        }
-        name = name_of(questions.stem)
-        data["question_sets"] = {name: entry}
-    texts = generated() | {PARAMS: first_params(root, preset or "start", data, chosen)}
-    if questions is not None:
-        table = QuestionTable(protocol=entry["protocol"], path=questions.resolve())
-        of_questions = _of_questions(name, table)
+        path = _in_settings(root, top, questions)
+        protocol = benchmark or "mme"
+        entry = {"provider": "table", "protocol": protocol, "path": path}
+        data["question_sets"] = {name_of(questions.stem): entry}
+    return data
+
+
+def _refuse_others(root: Path, texts: Mapping[str, str]) -> None:
+    """Raise ConfigError if a file of something else has the name of one of these."""
     others = []
-    if not (is_begun or force):
-        for name in (*texts, LOCK):
-            if os.path.lexists(root / name) and _text(root / name) != texts.get(name):
-                others.append(name)
+    for name in (*texts, LOCK):
+        if os.path.lexists(root / name) and _text(root / name) != texts.get(name):
+            others.append(name)
     if others:
         raise ConfigError(
-            f"{place} holds {', '.join(others)} of something else; give the project a folder of "
-            "its own, as in 'driftledger init evaluation', or --force overwrites them"
+            f"{_shown(root)} holds {', '.join(others)} of something else; give the project a "
+            "folder of its own, as in 'driftledger init evaluation', or --force overwrites them"
         )
-    checkpoints = []
+
+
+def _checkpoints(root: Path, chosen: Chosen) -> list[str]:
+    """List the chosen checkpoints that are below the project, as rules for Git."""
+    rules = []
     for entries in chosen.values():
-        for written in entries.values():
-            own = os.path.relpath((written or {}).get("path") or root, root)
-            if is_relative_path(own) and (root / own).exists():
-                checkpoints.append(f"/{own}")
+        for entry in entries.values():
+            path = os.path.relpath((entry or {}).get("path") or root, root)
+            if is_relative_path(path) and (root / path).exists():
+                rules.append(f"/{path}")
+    return rules
+
+
+def _write_project(
+    root: Path,
+    texts: Mapping[str, str],
+    checkpoints: Sequence[str],
+    kept: str,
+    *,
+    is_new: bool,
+) -> None:
+    """Write all files of a project, ``params.yaml`` last.
+
+    Args:
+        checkpoints: further rules for Git.
+        kept: the path of images that DVC is to keep; empty for none.
+        is_new: whether the folder needs a Git repository.
+    """
     for name, text in _DVC.items():
         if not os.path.lexists(root / name):
             _write(root / name, text)
     for name, text in _with_our_rules(root, checkpoints).items():
         _write(root / name, text)
-    if top is None:
+    if is_new:
         run_program("git", "init", "--quiet", cwd=root)
-    if is_kept:
+    if kept:
         # without links: the files stay the user's, to be written over
-        run_program(
-            sys.executable, "-m", "dvc", "add", "--no-relink", "--", path, cwd=root
-        )
+        add = ("dvc", "add", "--no-relink", "--", kept)
+        run_program(sys.executable, "-m", *add, cwd=root)
     for name, text in texts.items():
         _write(root / name, text)
-    keeper = (
-        f"DVC keeps {path} now; commit {path}.dvc"
-        if is_kept
-        else f"{path}, where it is"
-    )
-    sentences = [f"{place} is a project now"]
-    if top is None:
-        sentences.append("with a Git repository of its own")
-    if images is not None:
-        sentences.append(f"the dataset {', '.join(data['datasets'])}: {keeper}")
-        dataset = ImageFolder(path=images.resolve())
-        _, unread = dataset.files()
-        if unread:
-            sentences.append(
-                f"left out, not an image that is read: {first_few([*unread])}"
-            )
-        noted = [*dataset.noted()]
-        sentences += loss_notes(losses(noted), len(noted), "images")
-    sentences += of_questions
-    sentences += [f"Git ignores {for_line(each)}" for each in checkpoints]
+
+
+def _image_notes(entries: Json, images: Path, is_kept: bool) -> list[str]:
+    """Say which dataset the images are, who keeps them, and what is lost when they are read."""
+    [(name, entry)] = entries.items()
+    path = entry["path"]
+    keeper = f"{path}, where it is"
+    if is_kept:
+        keeper = f"DVC keeps {path} now; commit {path}.dvc"
+    notes = [f"the dataset {name}: {keeper}"]
+    dataset = ImageFolder(path=images.resolve())
+    _, unread = dataset.files()
+    if unread:
+        notes.append(f"left out, not an image that is read: {first_few([*unread])}")
+    noted = [*dataset.noted()]
+    return [*notes, *loss_notes(losses(noted), len(noted), "images")]
+
+
+def _component_notes(root: Path, is_chosen: bool) -> list[str]:
+    """Say what the selected components need, and what is a demonstration unless they are chosen."""
     project = Project(root, own_code=True)
+    notes = []
     for section in COMPONENTS:
-        sentences += needs(project, section, project.settings.named(section))
-    if chosen or preset not in (None, "minimal"):
-        if judge := project.settings.judge:
-            sentences.append(
-                f"{judge} grades the answers; run.judge in {PARAMS} names another"
-            )
-    else:
-        sentences += [
+        notes += needs(project, section, project.settings.named(section))
+    judge = project.settings.judge
+    if is_chosen and judge:
+        notes.append(f"{judge} grades the answers; run.judge in {PARAMS} names another")
+    if not is_chosen:
+        notes += [
             "what it selects is a demonstration: a toy describer and a toy painter, which only "
             "understand each other",
             "'driftledger models' lists real ones; driftledger init --force --model M --generator "
             "G --encoder E",
         ]
-    return [*sentences, *_next(root)]
+    return notes
 
 
 def generated() -> dict[str, str]:
@@ -248,16 +306,15 @@ def _in_settings(root: Path, top: Path, given: Path) -> str:
     return path
 
 
-def _images(root: Path, top: Path, given: Path) -> tuple[str, bool]:
-    """Return the path of images as settings have it, and whether DVC is to keep them: Git does not,
-    nor DVC already.
+def _check_images(root: Path, images: Path) -> None:
+    """Check that a folder can be a dataset.
 
     Raises:
-        ConfigError: it is not a folder, holds the project, or has a name that settings cannot hold.
+        ConfigError: it is not a folder, or holds the project.
         DataError: it holds no images, or two of one name.
     """
-    place = given.resolve()
-    shown = for_line(str(given))
+    place = images.resolve()
+    shown = for_line(str(images))
     if not place.is_dir():
         raise ConfigError(f"--images: {shown} is not a folder; name one with images")
     if root.is_relative_to(place):
@@ -269,22 +326,30 @@ def _images(root: Path, top: Path, given: Path) -> tuple[str, bool]:
     for item in ImageFolder(path=place).items():
         if problem := id_problem(item.id, item.name, names):
             raise DataError(f"{name_of(place.name)}: {problem}")
-    path = _in_settings(root, top, given)
+
+
+def _is_for_dvc(root: Path, top: Path, images: Path) -> bool:
+    """Return True if DVC is to keep images: below the project, and kept by neither Git nor DVC."""
+    place = images.resolve()
     if not place.is_relative_to(root):
-        return path, False
+        return False
     in_git = os.path.lexists(top / ".git") and run_program(
         "git", "ls-files", "--", str(place), cwd=top
     )
-    in_dvc = any(Path(f"{each}.dvc").is_file() for each in (place, *place.parents))
-    return path, not (in_git or in_dvc)
+    in_dvc = any(Path(f"{path}.dvc").is_file() for path in (place, *place.parents))
+    return not (in_git or in_dvc)
 
 
-def _of_questions(name: str, table: QuestionTable) -> list[str]:
+def _question_notes(entries: Json, questions: Path | None) -> list[str]:
     """Say what is lost of a question set, and that Git would take its images.
 
     Raises:
         ConfigError, DataError: it cannot be read, for the reason that ``plan`` would give.
     """
+    if questions is None:
+        return []
+    [(name, entry)] = entries.items()
+    table = QuestionTable(protocol=entry["protocol"], path=questions.resolve())
     try:
         with TemporaryDirectory() as folder:
             target = Path(folder) / name
