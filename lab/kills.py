@@ -37,7 +37,8 @@ from PIL import Image
 
 from driftledger.benchmarks.base.usage import CALLS, USAGE
 from driftledger.benchmarks.registry import benchmark_names
-from driftledger.core.files import INPUTS, write_json
+from driftledger.core.files import write_json
+from driftledger.core.made import INPUTS
 from lab.entry import new_app, run
 
 RESULTS = Path("reports/perf/kills.json")

@@ -46,7 +46,7 @@ import typer
 import yaml
 
 from driftledger.core.errors import ConfigError
-from driftledger.core.files import INPUTS
+from driftledger.core.made import INPUTS
 from driftledger.project.settings import load_settings
 from lab.entry import new_app, run
 

@@ -25,7 +25,8 @@ from driftledger.commands.gc import remove_unused
 from driftledger.commands.plan import plan, require_readiness
 from driftledger.commands.shards import collect_shard, merge
 from driftledger.core.errors import ConfigError, ServiceError, StoreError
-from driftledger.core.files import INPUTS, Made, read_json
+from driftledger.core.files import read_json
+from driftledger.core.made import INPUTS, Made
 from driftledger.core.paths import STATE
 from driftledger.core.types import Conversation, Outcome, Result
 from driftledger.project.project import Project

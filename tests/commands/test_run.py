@@ -19,7 +19,8 @@ from driftledger.commands import books, collect, stages
 from driftledger.commands import run as running
 from driftledger.commands.run import outcome, run
 from driftledger.core.errors import ConfigError, ServiceError
-from driftledger.core.files import INPUTS, Made, read_json, write_json
+from driftledger.core.files import read_json, write_json
+from driftledger.core.made import INPUTS, Made
 from driftledger.core.paths import STATE
 from driftledger.core.types import Outcome, Result
 from driftledger.project.project import Project

@@ -14,10 +14,8 @@ from dvc.utils.serialize import YAMLFileCorruptedError, parse_yaml
 
 from driftledger.core.errors import StoreError
 from driftledger.core.files import (
-    INPUTS,
     keep_only,
     load_yaml,
-    make,
     new_folder,
     read_json,
     read_jsonl,
@@ -27,6 +25,7 @@ from driftledger.core.files import (
     write_jsonl,
     write_text,
 )
+from driftledger.core.made import INPUTS, make
 from driftledger.scoring.score import Row
 from tests.support.full_disk import no_file_longer_than
 

@@ -8,7 +8,8 @@ import pytest
 import yaml
 
 from driftledger.core.canonical import md5_bytes, sha256_of
-from driftledger.core.files import INPUTS, Made, files_digest, read_json, write_json
+from driftledger.core.files import read_json, write_json
+from driftledger.core.made import INPUTS, Made, files_digest
 from driftledger.ledger.lineage import read_runs
 from driftledger.ledger.lock import read_lock
 from driftledger.ledger.objects.contents import Contents

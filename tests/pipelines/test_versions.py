@@ -19,7 +19,7 @@ import yaml
 from driftledger.benchmarks.base.records import CARD, RECORDS
 from driftledger.commands import stages
 from driftledger.core.canonical import sha256_file, sha256_of
-from driftledger.core.files import INPUTS
+from driftledger.core.made import INPUTS
 from driftledger.project import resolve
 from driftledger.project.project import Project
 from tests.conftest import draw

@@ -39,16 +39,9 @@ from driftledger.core.errors import (
     first_few,
     unknown_name,
 )
-from driftledger.core.files import (
-    Made,
-    files_digest,
-    keep_only,
-    made_from,
-    make,
-    read_json,
-    write_json,
-)
+from driftledger.core.files import keep_only, read_json, write_json
 from driftledger.core.grouping import grouped
+from driftledger.core.made import Made, files_digest, made_from, make
 from driftledger.core.paths import STATE
 from driftledger.core.text import say
 from driftledger.core.types import Outcome, Subject

@@ -53,14 +53,8 @@ from driftledger.core.errors import (
     first_few,
     is_of_disk,
 )
-from driftledger.core.files import (
-    CONFLICT,
-    INPUTS,
-    load_json,
-    made_from,
-    read_regular,
-    write_json,
-)
+from driftledger.core.files import CONFLICT, load_json, read_regular, write_json
+from driftledger.core.made import INPUTS, made_from
 from driftledger.core.paths import STATE
 from driftledger.core.text import for_line, say
 from driftledger.ledger.lock import locked_now, noted_digest, parse_lock

@@ -20,8 +20,9 @@ from driftledger.core.errors import (
     StoreError,
     unknown_name,
 )
-from driftledger.core.files import keep_only, make, write_json
+from driftledger.core.files import keep_only, write_json
 from driftledger.core.grouping import grouped
+from driftledger.core.made import make
 from driftledger.core.text import for_line, for_terminal, say
 from driftledger.project.project import Project
 

@@ -14,15 +14,9 @@ from driftledger.benchmarks.registry import benchmark
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import Json, sha256_of
 from driftledger.core.errors import LedgerError, StoreError
-from driftledger.core.files import (
-    INPUTS,
-    Made,
-    Record,
-    load_json,
-    parse_json,
-    read_bytes,
-)
+from driftledger.core.files import Record, load_json, parse_json, read_bytes
 from driftledger.core.grouping import grouped
+from driftledger.core.made import INPUTS, Made
 from driftledger.core.paths import Keys
 from driftledger.core.strict import Strict, Version
 from driftledger.ledger.lock import (

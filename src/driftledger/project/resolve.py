@@ -19,12 +19,8 @@ from driftledger.core.errors import (
     MissingSourceError,
     StoreError,
 )
-from driftledger.core.files import (
-    files_digest,
-    keep_only,
-    made_from,
-    write_json,
-)
+from driftledger.core.files import keep_only, write_json
+from driftledger.core.made import files_digest, made_from
 from driftledger.core.paths import Keys
 from driftledger.core.registry import PROVIDED_SECTIONS
 from driftledger.core.text import say

@@ -10,7 +10,8 @@ from functools import cache, partial
 
 from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import ConfigError, LedgerError, StoreError
-from driftledger.core.files import INPUTS, Made, parse_json, read_regular
+from driftledger.core.files import parse_json, read_regular
+from driftledger.core.made import INPUTS, Made
 from driftledger.core.media import MEDIA
 from driftledger.core.paths import leads_out
 from driftledger.ledger import links
