@@ -9,11 +9,13 @@ import struct
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from http.server import BaseHTTPRequestHandler
 from types import TracebackType
 from typing import Any, NamedTuple
 
 from tests.acceptance.service import describe, draw
+from tests.support.cases import CASES
 from tests.support.loopback import OnLoopback
 
 Rule = dict[str, Any]
@@ -24,17 +26,8 @@ Rule = dict[str, Any]
 ``changes`` to the usual answer. ``fault``: the request is lost (``drop``, ``reset``, ``timeout``),
 or its answer (``lost``, ``drop_midway``).
 """
-FULL = {
-    "status": "failed",
-    "answers": [[0]],
-    "looks": -1,
-    "errors": {
-        "data": [
-            {"code": "token_limit_exceeded", "message": "9 enqueued tokens allowed."}
-        ]
-    },
-}
-"""The plan of a batch for which there is no room."""
+ANSWERS = json.loads((CASES / "support" / "server.json").read_bytes())
+"""Parts of the usual answers."""
 
 
 class Request(NamedTuple):
@@ -134,11 +127,9 @@ class Server(OnLoopback):
     def _serve(self, handler: BaseHTTPRequestHandler, request: Request) -> None:
         key = request.headers.get("authorization", "").removeprefix("Bearer ")
         with self._lock:
+            rule = ANSWERS["wrong key"]
             if self._api_key in (None, key):
                 rule = self._rule(request)
-            else:
-                error = {"message": "Incorrect API key provided."}
-                rule = {"status": 401, "body": {"error": error}}
             if rule or request.content:
                 self.requests.append(request)
         fault = rule.get("fault")
@@ -228,24 +219,17 @@ class Server(OnLoopback):
         plan = self._plans.pop(0) if self._plans else {}
         held = sum(len(batch["asked"]) for batch in self.batches if batch["looks"] >= 0)
         if held + len(calls) > self._room:
-            plan = plan | FULL
+            plan = plan | ANSWERS["no room"]
         number = str(len(self.batches))
-        batch = {
-            "id": number,
-            "status": "completed",
-            "word": "in_progress",
-            "looks": 0,
-            "input_file_id": body["input_file_id"],
-            "output_file_id": number,
-        } | plan
+        batch = (
+            ANSWERS["batch"] | body | {"id": number, "output_file_id": number} | plan
+        )
         lines = {call["custom_id"]: _line(call, plan) for call in calls}
-        keys = []
-        for part in plan.get("answers", [[None]]):
-            keys += [*lines][slice(*part)]
+        keys = [key for part in batch["answers"] for key in [*lines][slice(*part)]]
         self.answered += len({*keys})
         self.paid.update(key for key in {*keys} if '"choices"' in lines[key])
         batch["asked"] = calls
-        batch["lines"] = ["x" * plan.get("flood", 0), *plan.get("extra", ())]
+        batch["lines"] = ["x" * batch["flood"], *batch["extra"]]
         batch["lines"] += map(lines.__getitem__, keys)
         self.batches.append(batch)
         return _public(batch)
@@ -257,30 +241,26 @@ def _is_for(pattern: str, request: Request) -> bool:
 
 def completion(text: str, body: dict[str, Any]) -> dict[str, Any]:
     """Return the answer of a chat model with this text."""
-    message = {"role": "assistant", "content": text}
-    return {
-        "object": "chat.completion",
-        "model": body["model"],
-        "system_fingerprint": f"fp_{body['model']}",
-        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
-        "usage": {"prompt_tokens": 90, "completion_tokens": len(str(text).split())},
-    }
+    answer = deepcopy(ANSWERS["chat"])
+    answer["model"] = body["model"]
+    answer["choices"][0]["message"]["content"] = text
+    answer["usage"]["completion_tokens"] = len(str(text).split())
+    return answer
 
 
 def image(body: dict[str, Any]) -> dict[str, Any]:
     """Return the answer of an image generator: a drawing chosen by the prompt."""
     prompt = body["prompt"]
+    answer = deepcopy(ANSWERS["image"])
     drawn = base64.b64encode(draw(digest(prompt))).decode()
-    return {
-        "data": [{"b64_json": drawn, "revised_prompt": f"{prompt.strip()} Flat."}],
-        "usage": {"input_tokens": len(prompt.split()), "output_tokens": 16},
-    }
+    answer["data"] = [{"b64_json": drawn, "revised_prompt": f"{prompt.strip()} Flat."}]
+    answer["usage"]["input_tokens"] = len(prompt.split())
+    return answer
 
 
 def _public(batch: dict[str, Any]) -> dict[str, Any]:
     """Return what a service shows of a batch."""
-    names = ("id", "status", "input_file_id", "output_file_id", "errors")
-    return {name: batch.get(name) for name in names}
+    return {name: batch[name] for name in ANSWERS["batch"]["shown"]}
 
 
 def _line(call: dict[str, Any], plan: dict[str, Any]) -> str:
@@ -288,22 +268,17 @@ def _line(call: dict[str, Any], plan: dict[str, Any]) -> str:
     body = call["body"]
     text = body.get("prompt") or body["messages"][0]["content"][-1]["text"]
     status, message = plan.get("calls", {}).get(text, (200, text))
-    made: dict[str, Any] = {"error": {"message": message}}
+    answer: dict[str, Any] = {"error": {"message": message}}
     if status == 200:
-        usage = {"prompt_tokens": 10, "completion_tokens": 2}
-        made = image(body) if "prompt" in body else completion(message, body)
-        made |= {"usage": usage}
-    response: Any = {"status_code": status, "body": made}
-    line = {"custom_id": call["custom_id"], "response": response}
-    match plan.get("form"):
-        case "text":
-            line["response"] = {"status_code": str(status), "body": json.dumps(made)}
-        case "no status":
-            del response["status_code"]
-        case "no frame":
-            line["response"] = made
-        case "no response":
-            line = {"custom_id": call["custom_id"]} | made
-    if status is None:
-        line |= {"response": None, "error": {"code": "x", "message": message}}
-    return json.dumps(line)
+        answer = image(body) if "prompt" in body else completion(message, body)
+        answer |= {"usage": ANSWERS["usage in a batch"]}
+    forms = {
+        "": {"response": {"status_code": status, "body": answer}},
+        "text": {"response": {"status_code": str(status), "body": json.dumps(answer)}},
+        "no status": {"response": {"body": answer}},
+        "no frame": {"response": answer},
+        "no response": answer,
+        "not made": {"response": None} | answer,
+    }
+    form = plan.get("form", "") if status else "not made"
+    return json.dumps({"custom_id": call["custom_id"]} | forms[form])

@@ -1,15 +1,14 @@
-"""A model that was asked elsewhere: its answers come from a file, and are graded here like any
-other's.
+"""A model that was asked elsewhere: its answers come from a file, and are graded here.
 
-The same answers under another's grading and under ours settle which number is right. A row with
-nothing in it is an empty answer. What was not predicted is a failed call with its reason; a row
-that may be about another question, image or order of options is never taken.
+Another tool's grading of the same answers can be compared with ours. An empty row is an empty
+answer. A sample without a prediction is a failed call with its reason. A row that may be about
+another question, image or order of options is never used.
 """
 
 import re
 import string
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import takewhile
 from pathlib import Path
@@ -36,58 +35,56 @@ PRESETS: dict[FormatName, tuple[str, tuple[str, ...]]] = {
     "lm_eval": _LOGGED,
     "mmvet": ("id", ("answer",)),
 }
-"""Tool → the column of the id, and those that may hold the answer, in the order in which they are
-tried."""
+"""Tool → the column of the id, and columns that may hold the answer, in the order of trial."""
 
 _FAILED_THERE = "Failed to obtain answer"
-"""How VLMEvalKit begins the prediction of a call that failed."""
+"""The beginning of VLMEvalKit's prediction of a call that failed."""
 
 
 class PredictionRow(NamedTuple):
-    """One prediction as its file has it."""
+    """A prediction in a file."""
 
     place: str
-    """For people: ``line 3 of answers.csv``."""
+    """Its place, as sentences name it: ``line 3 of answers.csv``."""
     text: str
     trouble: str
-    """Why there is no answer to take; empty if there is one, which may be an empty text."""
+    """Why the row holds no answer; empty if it holds one, which may be an empty text."""
     question: str
-    """What was asked, where the file holds it."""
+    """The question, if the file holds it; else empty."""
     options: list[str]
-    """In the order in which they were shown as A, B, C, …, where the file holds them."""
+    """The options in the order A, B, C, …; empty if the file holds none."""
 
 
 class Predictions(Model):
-    """Answers with what a file holds about a question or a sample, found by its id.
+    """Answers from a file, found by the id of a question or a sample.
 
-    The file is a table that :func:`~driftledger.data.tables.read_table` reads: MM-Vet's JSON object
-    of id → answer too.
+    The file is a table as :func:`~driftledger.data.tables.read_table` reads it, or MM-Vet's JSON
+    object of id → answer.
     """
 
     media = ANY_MEDIUM
     version = "3"
-    # what was predicted is the answer; the code looks it up
+    # the answers are those of the file; the code looks them up
     code_is_identity = False
 
     path: Operational[Path]
     """The file; its content is the identity."""
     format: FormatName | None = None
-    """The tool that wrote it, which sets ``id`` and ``answer``; without it, they are the columns
-    ``id`` and ``answer``."""
+    """The tool that wrote the file, which decides the columns of ids and answers; ``null``: they
+    are ``id`` and ``answer``."""
     id: str | None = Field(default=None, min_length=1, max_length=200)
-    """The column of the question's or the sample's id, ``doc.question_id`` for one inside of
-    another; or a rule over columns, ``v1_{index}``, ``{doc_id:04}``."""
+    """The column of the question's or the sample's id, such as ``doc.question_id`` if it is nested,
+    or a rule over columns, such as ``v1_{index}`` or ``{doc_id:04}``."""
     answer: str | None = Field(default=None, min_length=1, max_length=200)
-    """The column of the prediction, where it is not the format's own."""
+    """The column of the prediction, if it is not the format's own."""
     same_question: bool = True
-    """Whether a row that holds its question answers only where its words are part of what is asked
-    here."""
+    """Whether a row that holds a question is used only if the question here has the same words."""
 
     def identity(self) -> Json:
-        """Return the SHA-256 of the file, in which format, and how many predictions.
+        """Return the SHA-256 of the file, its format, and the number of predictions.
 
         Raises:
-            ConfigError: it is missing or damaged, or does not say which prediction is about what.
+            ConfigError: the file is missing or damaged, or lacks an id or a prediction.
         """
         digest, rows = self._content
         return {"sha256": digest, "format": self.format, "predictions": len(rows)}
@@ -111,7 +108,7 @@ class Predictions(Model):
         return replies
 
     def _answer(self, conversation: Conversation) -> str:
-        """Return the text of a prediction; a LookupError says why it is missing."""
+        """Return the text of a prediction; a LookupError has the reason why it is missing."""
         subject = conversation.subject
         if subject is None:
             raise LookupError(
@@ -128,31 +125,25 @@ class Predictions(Model):
                 f"at t={subject.t}, {about} is an image that was drawn here; ask for t=1 alone"
             )
         row = self._content[1].get(subject.sample)
-        if row is None or row.trouble:
-            first = (
-                f"its first id is {next(iter(self._content[1]))!r:.100}, and `id` says where ids "
-                "are"
-            )
+        if row is None:
+            first = next(iter(self._content[1]))
             raise LookupError(
-                row.trouble
-                if row
-                else f"{about} has no prediction in {self.path.name!r:.200}; {first}"
+                f"{about} has no prediction in {self.path.name!r:.200}; its first id is "
+                f"{first!r:.100}, and `id` says where ids are"
             )
-        text = " ".join(
-            part for part in conversation.turns[-1].parts if isinstance(part, str)
-        )
-        if self.same_question and not _is_same_question(
-            row.question, text, conversation.options
-        ):
+        if row.trouble:
+            raise LookupError(row.trouble)
+        options = conversation.options
+        texts = [part for part in conversation.turns[-1].parts if isinstance(part, str)]
+        is_same = _is_same_question(row.question, " ".join(texts), options)
+        if self.same_question and not is_same:
             raise LookupError(
                 f"{row.place} answers another question than {about}: {row.question!r:.200}; set "
                 "same_question: false if it is the same in other words"
             )
-        answer = (
-            carried_over(row.text, row.options, conversation.options)
-            if conversation.options
-            else row.text
-        )
+        if not options:
+            return row.text
+        answer = carried_over(row.text, row.options, options)
         if answer is None:
             raise LookupError(
                 f"the prediction of {row.place} names an option by its place in another order"
@@ -161,8 +152,7 @@ class Predictions(Model):
 
     @cached_property
     def _content(self) -> tuple[str, dict[str, PredictionRow]]:
-        """The file's SHA-256, and its rows by their ids. Read once: the answers are those of the
-        fingerprint."""
+        """The file's SHA-256, and its rows by id; read once, so that both fit together."""
         file = reached(self.path, "file", "path to the file", "predictions: ")
         try:
             digest = sha256_file(file)
@@ -180,15 +170,10 @@ class Predictions(Model):
         for place, cells in table.rows:
             where = f"predictions: {place}"
             names = ", ".join(repr(name)[:50] for name in [*cells][:20])
-            column = next(
-                (
-                    each
-                    for each in answers
-                    if _cell(cells, each, _MISSING) is not _MISSING
-                ),
-                None,
-            )
-            if column is None:
+            columns = [
+                name for name in answers if _cell(cells, name, _MISSING) is not _MISSING
+            ]
+            if not columns:
                 raise ConfigError(
                     f"{where} has no {answers[0]!r:.100}; set answer to what holds it: {names}"
                 )
@@ -197,16 +182,12 @@ class Predictions(Model):
                 raise ConfigError(
                     f"{where} has no id by {rule!r:.100}; set id to what holds it: {names}"
                 )
-            text, trouble = _text(_cell(cells, column), place)
-            question = _question_of(cells, without=(column, rule))
-            options = [
-                str(each)
-                for each in takewhile(
-                    _is_filled, map(cells.get, string.ascii_uppercase)
-                )
-            ]
+            text, trouble = _text(_cell(cells, columns[0]), place)
+            question = _question_of(cells, without=(columns[0], rule))
+            lettered = map(cells.get, string.ascii_uppercase)
+            options = [*map(str, takewhile(_is_filled, lettered))]
             row = PredictionRow(place, text, trouble, question, options)
-            # what failed may have been asked again
+            # a call that failed may have been made again
             if name not in rows or (text and not rows[name].text):
                 rows[name] = row
             elif text and row[1:] != rows[name][1:]:
@@ -231,11 +212,11 @@ def _cell(cells: Any, name: str, otherwise: Any = None) -> Any:
 
 
 _ASKED = ("question", "prompt", "input", "text")
-"""Columns that tools keep what was asked in, in the order in which they are looked at."""
+"""Columns in which tools keep the question, in the order of trial."""
 
 
 def _question_of(cells: Any, without: Sequence[str]) -> str:
-    """Return what was asked, of the first column that holds it; empty where none does.
+    """Return the question in the first column that holds one; empty if none does.
 
     Args:
         without: columns that hold something else: the prediction, the id.
@@ -249,10 +230,10 @@ def _question_of(cells: Any, without: Sequence[str]) -> str:
 
 
 def _is_same_question(theirs: str, asked: str, options: Sequence[str]) -> bool:
-    """Return whether a row's question is the one that is asked, as far as it shows.
+    """Return True if a row's question may be the one that is asked.
 
-    One must hold the words of the other: the row has the question alone, or the question with
-    another tool's instructions. Options and what follows them are not a part of the question.
+    The words of one must be a part of the other: the row may hold the question alone, or with
+    another tool's instructions. Options, and the text after them, are no part of the question.
     """
     if not _words(theirs):
         return True
@@ -264,8 +245,7 @@ def _is_same_question(theirs: str, asked: str, options: Sequence[str]) -> bool:
 
 
 def id_of(cells: Any, rule: str) -> str | None:
-    """Return the id that a column holds, or that a rule makes of several; None where one is
-    missing.
+    """Return the id in a column, or the one that a rule makes of columns; None if one is missing.
 
     >>> cells = {"index": 3, "doc": {"question_id": "v1_3"}}
     >>> [id_of(cells, rule) for rule in ("v1_{index}", "doc.question_id", "{index:04}", "name")]
@@ -275,68 +255,59 @@ def id_of(cells: Any, rule: str) -> str | None:
     def part(name: str, width: str | None = None) -> str:
         value = _cell(cells, name)
         if isinstance(value, float) and value.is_integer():
-            value = int(value)  # what a spreadsheet makes of whole numbers
-        text = (
-            str(value).strip()
-            if isinstance(value, str | int) and not isinstance(value, bool)
-            else ""
-        )
+            value = int(value)  # spreadsheets turn whole numbers into floats
+        if isinstance(value, bool) or not isinstance(value, str | int):
+            raise LookupError(name)
+        text = str(value).strip()
         if not text:
             raise LookupError(name)
         return text.zfill(int(width or 0))
 
     column = re.compile(r"\{([^{}]+?)(?::0([1-9][0-9]?))?\}")
     try:
-        return (
-            column.sub(lambda match: part(*match.groups()), rule)
-            if column.search(rule)
-            else part(rule)
-        )
+        if column.search(rule):
+            return column.sub(lambda match: part(*match.groups()), rule)
+        return part(rule)
     except LookupError:
         return None
 
 
 def _text(value: Any, place: str) -> tuple[str, str]:
-    """Return a cell's text, or why it holds none."""
-    # responses in lists of any depth, as lm-evaluation-harness and lmms-eval log them
+    """Return a cell's text, and why it holds none."""
     if isinstance(value, list):
-        while any(isinstance(each, list) for each in value):
-            value = [
-                one
-                for each in value
-                for one in (each if isinstance(each, list) else [each])
-            ]
-        texts = {"" if each is None else str(each) for each in value}
+        texts = {"" if response is None else str(response) for response in _flat(value)}
         if len(texts) != 1:
-            return (
-                "",
-                f"{place} holds {len(texts) or 'no'} {'different ' if texts else ''}responses to "
-                "one question",
-            )
+            count = f"{len(texts)} different" if texts else "no"
+            return "", f"{place} holds {count} responses to one question"
         [value] = texts
-    if (
-        isinstance(value, int | float)
-        and not isinstance(value, bool)
-        and value == value
-    ):
-        # an answer that is a number, as JSON and sheets keep it
-        value = str(value).removesuffix(".0")
-    if not _is_filled(value) or (isinstance(value, str) and not value.strip()):
+    if not _is_filled(value):
         return "", ""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        # an answer that is a number, in JSON and in sheets
+        value = str(value).removesuffix(".0")
     if not isinstance(value, str):
-        return (
-            "",
-            f"{place} holds {not_text(value) or type(value).__name__} where a text should be",
-        )
-    if value.lstrip().startswith(_FAILED_THERE):
-        return "", f"the call of {place} failed there: {value.strip()!r:.200}"
+        kind = not_text(value) or type(value).__name__
+        return "", f"{place} holds {kind} where a text should be"
+    text = value.strip()
+    if not text:
+        return "", ""
+    if text.startswith(_FAILED_THERE):
+        return "", f"the call of {place} failed there: {text!r:.200}"
     if is_cut(value):
-        return (
-            "",
+        return "", (
             f"the prediction of {place} was cut by Excel, which keeps {LONGEST_CELL:,} characters "
-            "in a cell",
+            "in a cell"
         )
     return value, ""
+
+
+def _flat(responses: list[Any]) -> Iterator[Any]:
+    """Yield responses from lists of any depth, which lm-evaluation-harness and lmms-eval log."""
+    for response in responses:
+        if isinstance(response, list):
+            yield from _flat(response)
+        else:
+            yield response
 
 
 def _is_filled(value: Any) -> bool:
@@ -353,26 +324,24 @@ _LETTER = re.compile(
     r"(?P<letter>[A-Z])(?![\w'’])[\s).:,\]-]*(?P<rest>.*?)[.\s*]*",
     re.IGNORECASE | re.DOTALL,
 )
-"""One letter, perhaps with words such as "The answer is" before it, and what may be its option's
-text after it."""
+"""A letter, perhaps after words such as "The answer is", and perhaps before an option's text."""
 _ORDER = re.compile(
     r"\b(?:first|second|third|fourth|fifth|sixth|last|former|latter|above|below"
     r"|options?|choices?)\b|\A\W*[0-9]+\W*\Z",
     re.IGNORECASE,
 )
 _ALONE = re.compile(r"(?<![A-Za-z0-9'’])([A-Za-z])(?![A-Za-z0-9'’])(?! (?<=a )[a-z])")
-"""A letter that stands alone, but the article in "a dog"."""
+"""A letter that is a word, except the article in "a dog"."""
 
 
 def carried_over(text: str, theirs: Sequence[str], shown: Sequence[str]) -> str | None:
-    """Return the prediction as it answers the options in the order shown; None where that cannot be
-    known.
+    """Return the prediction with the letter that its option has now; None if that is unknown.
 
-    The same letter is another answer where options are shown in another order.
+    A letter is another answer if options are shown in another order.
 
     Args:
-        theirs: the options in the order in which the prediction was made; empty if it is unknown.
-        shown: the options in the order in which they are shown now.
+        theirs: the options in the order of the prediction; empty if it is unknown.
+        shown: the options in the order of today.
 
     >>> carried_over("B. a dog", ["a cat", "a dog"], ["a dog", "a cat"])
     'A. a dog'
@@ -388,23 +357,18 @@ def carried_over(text: str, theirs: Sequence[str], shown: Sequence[str]) -> str 
     match = _LETTER.fullmatch(text)
     place = ord(match["letter"].upper()) - ord("A") if match else 0
     if match and (not match["rest"] or place < len(then)):
-        same = (
-            sorted(now) == sorted(then)
-            and len(set(now)) == len(now)
-            and place < len(then)
-        )
-        if not same or (match["rest"] and _plain(match["rest"]) != then[place]):
+        are_same = sorted(now) == sorted(then) and len(set(now)) == len(now)
+        if not are_same or place >= len(then):
+            return None
+        if match["rest"] and _plain(match["rest"]) != then[place]:
             return None
         at = match.start("letter")
-        return (
-            text[:at] + string.ascii_uppercase[now.index(then[place])] + text[at + 1 :]
-        )
+        letter = string.ascii_uppercase[now.index(then[place])]
+        return text[:at] + letter + text[at + 1 :]
     normal = unicodedata.normalize("NFKC", text)
     letters = set(string.ascii_uppercase[: len(shown)])
-    names_a_place = _ORDER.search(normal) or letters & {
-        letter.upper() for letter in _ALONE.findall(normal)
-    }
-    return None if names_a_place else text
+    named = {letter.upper() for letter in _ALONE.findall(normal)}
+    return None if _ORDER.search(normal) or letters & named else text
 
 
 def _plain(text: str) -> str:
