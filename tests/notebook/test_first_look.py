@@ -22,9 +22,9 @@ from driftledger.benchmarks.base.traces import Shot, Step, Trace
 from driftledger.commands.evaluate import evaluate
 from driftledger.components.base import Model
 from driftledger.core.errors import (
-    ConfigError,
     CoverageError,
     DataError,
+    DriftledgerError,
     LedgerError,
 )
 from driftledger.core.files import read_json, read_jsonl
@@ -35,6 +35,7 @@ from driftledger.reports.scores import selected_score
 from driftledger.scoring.score import ROWS, SCORE, Row, Score
 from tests.conftest import draw
 from tests.support.by_hand import named
+from tests.support.cases import cases, each_case
 from tests.support.server import Server
 
 HOSTILE = '<script>alert("1")</script>\x1b[31m'
@@ -288,78 +289,23 @@ def test_an_interruption_ends_it(tmp_path):
     assert asked == [1]
 
 
-@pytest.mark.parametrize(
-    ("how", "error", "told"),
-    [
-        (
-            {"models": "regions_fin"},
-            ConfigError,
-            "model 'regions_fin' is unknown; did you mean 'regions_fine'",
-        ),
-        (
-            {"models": {"model": "x"}},
-            ConfigError,
-            r"models\.x\.provider: Field required",
-        ),
-        (
-            {"models": {"provider": "openai", "model": "x"}},
-            ConfigError,
-            "'painter' only works for models of regions",
-        ),
-        (
-            {"models": driftledger.model(lambda prompt, images: "x")},
-            ConfigError,
-            "'painter' only works for models of",
-        ),
-        (
-            {"models": "predictions", "encoder": "dinov2"},
-            ConfigError,
-            "select gpt_image_2 or sdxl",
-        ),
-        (
-            {
-                "models": {
-                    "provider": "openai",
-                    "model": "x",
-                    "understood_by": ["painter", "layout"],
-                }
-            },
-            ConfigError,
-            r"nothing was asked yet: models\.x: openai x: the environment variable "
-            r"OPENAI_API_KEY is not set",
-        ),
-        ({"encoder": "tfidf"}, ConfigError, "'tfidf' has no image tower"),
-        ({"generator": Saying()}, ConfigError, "tests:Saying is not a generator"),
-        ({"models": 3}, ConfigError, "int is not a model"),
-        (
-            {"iterations": 0},
-            ConfigError,
-            r"evaluate: genception\.iterations: .* equal to 1",
-        ),
-        (
-            {"itertions": 1},
-            ConfigError,
-            "setting 'itertions' is unknown; did you mean 'iterations'",
-        ),
-        ({"benchmark": "mm_vt"}, ConfigError, "did you mean 'mm_vet'"),
-        ({"benchmark": "mme"}, ConfigError, "NoneType is not a question set"),
-        ({"images": "/nowhere"}, ConfigError, "'/nowhere' is missing"),
-        ({"images": []}, ConfigError, "images is an empty list"),
-        ({"images": ["/nowhere.png"]}, ConfigError, "'/nowhere.png' is missing"),
-        ({"images": [__file__]}, DataError, "unsupported|not an image|cannot"),
-        (
-            {"models": Saying(outcome=Outcome.FAILED)},
-            CoverageError,
-            r"none of 3 .+0, step 1: no room",
-        ),
-    ],
-)
-def test_what_is_wrong_is_one_sentence(how, error, told, tmp_path, monkeypatch):
+OBJECTS = {
+    "A FUNCTION": driftledger.model(lambda prompt, images: "x"),
+    "A MODEL": Saying(),
+    "A TEXT": [__file__],
+    "A MODEL THAT FAILS": Saying(outcome=Outcome.FAILED),
+}
+
+
+@each_case(cases(__file__, "wrong"))
+def test_what_is_wrong_is_one_sentence(case, tmp_path, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with pytest.raises((error, DataError), match=told) as raised:
-        look_at(
-            how.pop("images", None) if "images" in how else folder_of(tmp_path), **how
-        )
+    how = {"images": folder_of(tmp_path)}
+    for name, value in case["how"].items():
+        how[name] = OBJECTS.get(value, value) if isinstance(value, str) else value
+    with pytest.raises(DriftledgerError, match=case["says"]) as raised:
+        look_at(**how)
+    assert type(raised.value).__name__ == case["error"]
     assert "\n" not in str(raised.value)
 
 

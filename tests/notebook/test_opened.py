@@ -2,8 +2,6 @@
 
 import json
 import sys
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,11 +9,11 @@ import pytest
 from driftledger.core.errors import (
     ConfigError,
     DriftledgerError,
-    LedgerError,
     StoreError,
 )
 from driftledger.notebook import OpenedProject
 from driftledger.scoring.number import Number, Place
+from tests.support.cases import cases, each_case
 
 RUN = "regions_medium/painter/layout"
 
@@ -109,35 +107,12 @@ def test_answers_are_those_of_the_terminal(opened, finished):
     assert {"unit", "a", "b", "a_text", "b_text", "similarity"} <= {*changes.columns}
 
 
-WRONG: list[tuple[Callable[[OpenedProject], Any], type[DriftledgerError], str]] = [
-    (
-        lambda p: p.scores("genceptoin"),
-        ConfigError,
-        "benchmark 'genceptoin' is unknown; did you mean 'genception'",
-    ),
-    (
-        lambda p: p.rows("trac"),
-        StoreError,
-        "has no score of trac that params.yaml selects",
-    ),
-    (
-        lambda p: p.chains("square/9"),
-        LedgerError,
-        "no chain of sample 'square/9'; nearest: ",
-    ),
-    (
-        lambda p: p.audit("a run"),
-        LedgerError,
-        "no run, score file, image or metric is called 'a run'",
-    ),
-    (lambda p: p.compare("a run", "a run"), LedgerError, "no run 'a run' is selected"),
-]
-
-
-@pytest.mark.parametrize(("ask", "error", "told"), WRONG)
-def test_what_is_not_there_is_one_sentence(ask, error, told, opened):
-    with pytest.raises(error, match=told) as raised:
-        ask(opened)
+@each_case(cases(__file__, "asked"))
+def test_what_is_not_there_is_one_sentence(case, opened):
+    method, *arguments = case["ask"]
+    with pytest.raises(DriftledgerError, match=case["says"]) as raised:
+        getattr(opened, method)(*arguments)
+    assert type(raised.value).__name__ == case["error"]
     assert "\n" not in str(raised.value)
 
 

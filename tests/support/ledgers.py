@@ -8,7 +8,6 @@ from typing import Any
 
 from PIL import Image
 
-from driftledger.benchmarks.base.benchmark import Scored
 from driftledger.benchmarks.base.records import (
     CARD,
     RECORDS,
@@ -16,7 +15,6 @@ from driftledger.benchmarks.base.records import (
     CollectedRecord,
     RecordedResult,
 )
-from driftledger.benchmarks.base.scoring import write_score
 from driftledger.benchmarks.base.stage import Stage
 from driftledger.benchmarks.base.usage import RoleUsage, ScoreUsage
 from driftledger.benchmarks.registry import benchmark
@@ -200,13 +198,6 @@ def write_collected(root: Path, score: Score, rows: Iterable[CollectedRecord]) -
     write_jsonl(folder / RECORDS, rows)
     write_json(folder / CARD, card_of(score, stage))
     return folder
-
-
-def write_scored(root: Path, score: Score, rows: Sequence[Row]) -> Path:
-    """Write a score's folder."""
-    spec = benchmark(score.benchmark)
-    write_score(root / spec.scores.at(score.keys), spec, Scored(score, list(rows)))
-    return root / spec.scores.at(score.keys)
 
 
 def write_image(path: Path, colour: tuple[int, int, int]) -> None:

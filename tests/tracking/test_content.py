@@ -16,13 +16,9 @@ from driftledger.tracking.content import (
 )
 from driftledger.tracking.traces import chained, pictures_of, traces_of
 from driftledger.tracking.view import VIEW_TAG, leaderboard
-from tests.support.cases import CASES
-from tests.support.ledgers import (
-    costing,
-    fidelity_score,
-    question_score,
-    trac_score,
-)
+from tests.support.cases import CASES, cases, each_case
+from tests.support.ledgers import question_score, trac_score
+from tests.support.tables import scores_of
 from tests.tracking.dump import view_of
 from tests.tracking.project import (
     SAMPLES,
@@ -34,106 +30,25 @@ from tests.tracking.project import (
 )
 from tests.words.spec import Words
 
-NAMES = {
-    "genception": (
-        gen_score(t=3),
-        ["gc_at_3/shapes", *["gc/shapes"] * 3, *["similarity/shapes"] * 3],
-    ),
-    "trac": (
-        trac_score(numbers={"top1": 40.0, "class_mean": 60.0}),
-        ["trac_accuracy/digits"],
-    ),
-    "fidelity": (
-        fidelity_score(
-            numbers={"ssim": 50.0, "clip_s": 30.0, "frechet": 9.0, "ssim_low": 40.0}
-        ),
-        ["ssim/shapes", "clip_score/shapes"],
-    ),
-    "mm_sap": (
-        question_score(
-            numbers={
-                "score": 80.0,
-                "answer_rate": 40.0,
-                "answer_accuracy": 95.0,
-                "known_knowns": 1.0,
-            }
-        ),
-        ["self_awareness/exam", "answer_rate/exam", "answer_accuracy/exam"],
-    ),
-    "mm_vet": (
-        question_score("mm_vet", numbers={"total": 45.0, "total_std": 1.0}),
-        ["mm_vet_total/exam"],
-    ),
-    "mme": (
-        question_score("mme", numbers={"score": 130.0, "accuracy": 70.0}),
-        ["mme_score/exam", "mme_accuracy/exam"],
-    ),
-}
 
-
-@pytest.mark.parametrize(("of", "names"), NAMES.values(), ids=NAMES)
-def test_each_table_says_its_names_in_mlflow(of, names):
-    assert [metric.name for metric in metrics_of(evidence(of))] == names
+@each_case(cases(__file__, "names"))
+def test_names_in_mlflow(case):
+    """What a run with these scores tracks."""
+    tracked = metrics_of(evidence(*scores_of(case["scores"])))
+    names = [*dict.fromkeys(each.name for each in tracked)]
+    found = {
+        "names": [each.name for each in tracked],
+        "costs": {each.name: each.value for each in tracked if "per_" in each.name},
+        "first": names[: len(case.get("first", []))],
+        "last": names[-len(case.get("last", [])) :],
+        "count": len(names),
+    }
+    for key in found.keys() & case.keys():
+        assert found[key] == case[key]
 
 
 def test_a_foreign_benchmark_is_tracked_by_its_headlines():
     assert [metric.name for metric in Words().metrics.tracked] == ["words"]
-
-
-def test_a_second_score_on_the_same_data_says_first_what_differs():
-    run = evidence(*(trac_score(text_encoder=name) for name in ("reader", "counter")))
-    assert [each.name for each in metrics_of(run)] == [
-        "trac_accuracy/digits",
-        "counter.trac_accuracy/digits",
-    ]
-
-
-def test_costs_are_those_of_the_first_score_on_the_data():
-    numbers = {"ssim": 50.0}
-    run = evidence(
-        costing(gen_score(t=1)),
-        costing(fidelity_score(numbers=numbers), seconds=None),
-        costing(trac_score(numbers={"top1": 40.0}), cost=None),
-        costing(trac_score(text_encoder="counter", numbers={"top1": 40.0})),
-    )
-    shown = {each.name: each.value for each in metrics_of(run) if "per_" in each.name}
-    assert shown == {
-        "usd_per_1000/shapes": 1.5,
-        "seconds_per_sample/shapes": 0.5,
-        "tokens_per_sample/shapes": 200.0,
-        "seconds_per_sample/digits": 0.5,
-        "tokens_per_sample/digits": 200.0,
-    }
-
-
-def test_headlines_come_first_and_curves_last_of_at_most_40_names():
-    several = [trac_score(text_encoder=f"reader_{n}") for n in range(40)]
-    run = evidence(*(of for of, _ in NAMES.values()), *several)
-    names = list(dict.fromkeys(metric.name for metric in metrics_of(run)))
-    assert names[:9] == [
-        *(
-            "gc_at_3/shapes",
-            "trac_accuracy/digits",
-            "ssim/shapes",
-            "self_awareness/exam",
-            "mm_vet_total/exam",
-        ),
-        *(
-            "mme_score/exam",
-            "clip_score/shapes",
-            "answer_rate/exam",
-            "answer_accuracy/exam",
-        ),
-    ]
-    assert len(names) == 40
-    assert names[10:] == [f"reader_{n}.trac_accuracy/digits" for n in range(30)]
-    few = list(
-        dict.fromkeys(
-            metric.name
-            for metric in metrics_of(evidence(*(of for of, _ in NAMES.values())))
-        )
-    )
-    assert few[-2:] == ["gc/shapes", "similarity/shapes"]
 
 
 def test_params_are_few_and_name_versions():
@@ -141,7 +56,7 @@ def test_params_are_few_and_name_versions():
         "brush",
         settings={f"setting_{n}": n for n in range(60)} | {"prompt": "x" * 1000},
     )
-    run = evidence(gen_score(generator=long), NAMES["trac"][0])
+    run = evidence(gen_score(generator=long), trac_score())
     params = params_of(run)
     assert len(params) == 40
     assert params["generator_version"] == long.fingerprint[:12]
