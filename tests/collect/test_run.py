@@ -13,7 +13,9 @@ from typing import ClassVar
 import pytest
 from tenacity import wait_none
 
+from driftledger.collect.batches import Workers
 from driftledger.collect.call import Ask, walk
+from driftledger.collect.drive import Driver
 from driftledger.collect.progress import Progress
 from driftledger.collect.run import Collector
 from driftledger.collect.store import CallStore
@@ -160,15 +162,15 @@ def seconds_of(*models, images, folder):
     async def main():
         started = time.monotonic()
         with CallStore(folder) as store:
-            collector = Collector(store)
+            driver = Driver(store, Workers())
             runs = (
-                collector.drive(
+                driver.drive(
                     [once(model, images[0], n) for n in range(40)], Progress("test", 0)
                 )
                 for model in models
             )
             await asyncio.gather(*runs)
-            await collector.aclose()
+            await driver.aclose()
         return time.monotonic() - started
 
     return virtual_time.run(main())
@@ -234,18 +236,18 @@ def test_a_run_that_stops_leaves_what_another_needs_too(images, tmp_path):
     slow = SlowModel(batch_size=1)
     models = [slow, slow, EchoModel(batch_size=1), FarModel(breaks_at=50)]
 
-    async def main(collector):
+    async def main(driver):
         own = [once(model, images[3], number) for number, model in enumerate(models)]
         drives = [
-            collector.drive(each, Progress("test", 0))
+            driver.drive(each, Progress("test", 0))
             for each in (own, [once(models[2], images[3], 2)])
         ]
         ended = await asyncio.gather(*drives, return_exceptions=True)
-        await collector.aclose()
+        await driver.aclose()
         return ended
 
     with CallStore(tmp_path / "store") as store:
-        broken, [text] = asyncio.run(main(Collector(store)))
+        broken, [text] = asyncio.run(main(Driver(store, Workers())))
     assert isinstance(broken, ServiceError)
     assert text.startswith("50x30")
 

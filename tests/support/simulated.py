@@ -16,8 +16,8 @@ from unittest import mock
 from PIL import Image
 
 from driftledger.collect.batches import Workers, finished
+from driftledger.collect.drive import Driver
 from driftledger.collect.progress import Progress
-from driftledger.collect.run import Collector
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Generator, Model
 from driftledger.core.types import Conversation, Medium, Result
@@ -112,13 +112,13 @@ def simulate(
 
     async def collect() -> float:
         with store:
-            collector = Collector(store, OneDevice())
+            driver = Driver(store, OneDevice())
             images = [Medium(folder, f"{number:064x}") for number in range(samples)]
             chains = [
                 chain(model, generator, each, number, iterations)
                 for number, each in enumerate(images)
             ]
-            await collector.drive(chains, Progress("chains", 0))
+            await driver.drive(chains, Progress("chains", 0))
             return time.monotonic()
 
     store = CallStore(folder)

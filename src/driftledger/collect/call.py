@@ -46,8 +46,8 @@ class Ask:
     """Number of this repetition of the same question; each is a call of its own."""
 
     @property
-    def given(self) -> tuple[Conversation]:
-        """Arguments of an attempt by a service's component."""
+    def arguments(self) -> tuple[Conversation]:
+        """The positional arguments of the service call."""
         return (self.conversation,)
 
     @cached_property
@@ -80,8 +80,8 @@ class Draw:
     context: Subject
 
     @property
-    def given(self) -> tuple[str, int]:
-        """Arguments of an attempt by a service's component."""
+    def arguments(self) -> tuple[str, int]:
+        """The positional arguments of the service call."""
         return self.prompt, self.seed
 
     @cached_property

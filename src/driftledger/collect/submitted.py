@@ -194,7 +194,7 @@ class Submitted:
         lines = bytearray()
         for key in due[: self._size or CALLS]:
             call, expected, _ = self._waiting[key]
-            line = self.service.line(key, *call.given)
+            line = self.service.line(key, *call.arguments)
             if keys and len(lines) + len(line) > BYTES:
                 break
             lines += line
@@ -308,7 +308,7 @@ class Submitted:
         """Give a call its answer; of a useless one, note the cost, since it is asked again."""
         call, expected, waiting = self._waiting[key]
         try:
-            result = await self.service.component.heard(status, text, *call.given)
+            result = await self.service.component.heard(status, text, *call.arguments)
         except AttemptError as error:
             self._note({key: self.client.most(expected) if error.billed else 0.0})
             self._end([key], error)

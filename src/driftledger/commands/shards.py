@@ -4,20 +4,91 @@ A shard is one of several processes that each make a part of the calls, into a s
 """
 
 import math
+import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
-from driftledger.collect.call import NotStoredError
+from driftledger.collect.call import NotStoredError, Planned, walk
 from driftledger.collect.progress import Progress
-from driftledger.collect.run import Collector, Shard, part_of
+from driftledger.collect.run import Collector
 from driftledger.collect.store import CallStore, stores_in
 from driftledger.commands.collect import Task, last_asked, tasks_of
 from driftledger.components.service import RemoteComponent
 from driftledger.core.errors import ConfigError, StoreError
 from driftledger.core.text import for_line
 from driftledger.project.project import Project
+
+R = TypeVar("R")
+
+
+class Shard(NamedTuple):
+    """Part ``number`` of ``of`` parts, from 0, that one of several machines collects.
+
+    Units are dealt out by their positions alone, in blocks that no batch of a local component
+    crosses: every call is in the batch that it has in a run of one process, and equal positions of
+    the same data belong to one shard, whichever stage asks, so that a question of several stages
+    about a sample is asked once.
+    """
+
+    number: int
+    of: int
+
+    @classmethod
+    def parse(cls, text: str) -> "Shard":
+        """Read ``i/n``.
+
+        Raises:
+            ConfigError: it is not a shard.
+        """
+        match = re.fullmatch(r"([0-9]{1,6})/([0-9]{1,6})", text)
+        shard = cls(int(match[1]), int(match[2])) if match else cls(0, 0)
+        if not shard.number < shard.of:
+            form = "write i/n, counted from 0, so that the last is n-1 of n"
+            raise ConfigError(f"--shard {text!r} is not a shard: {form}")
+        return shard
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}"
+
+    def store(self, folder: Path) -> Path:
+        """Return the folder of its store inside ``folder``, which all shards share."""
+        return folder / f"shard-{self.number}-of-{self.of}"
+
+
+def part_of(
+    planned: Iterable[Planned[R]],
+    shard: Shard,
+    block: int,
+    collector: Collector,
+    progress: Progress,
+) -> list[R]:
+    """Drive the units of one shard, and look up those of the other shards.
+
+    Args:
+        block: units in a row that always belong to one shard: a multiple of all batch sizes.
+
+    Raises:
+        NotStoredError: units of other shards are in no store that the collector looks into.
+    """
+    units = [*planned]
+    positions = range(len(units))
+    own = [
+        position
+        for position in positions
+        if position // block % shard.of == shard.number
+    ]
+    results = collector.run((units[position].steps for position in own), progress, own)
+    returned: dict[int, Any] = dict(zip(own, results, strict=True))
+    for position, unit in enumerate(units):
+        if position not in returned:
+            walked = walk(unit.steps, collector.store.answer)
+            if walked.pending is not None:
+                raise NotStoredError
+            returned[position] = walked.returned
+    return [returned[position] for position in positions]
 
 
 def collect_shard(
