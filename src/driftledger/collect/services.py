@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from driftledger.collect.store import CallStore
-from driftledger.collect.submitted import Submitted
+from driftledger.collect.submitted import Submitted, WaitingCalls
 from driftledger.collect.tables import component_id
 from driftledger.components.budget import Limits, Meter
 from driftledger.components.openai_batches import open_batches
@@ -87,7 +87,9 @@ class Services:
         for batch in store.submitted(component.fingerprint):
             self.held.update(batch.keys)
         if component.batch:
-            return client, Submitted(store, component, client, attempt)
+            return client, Submitted(
+                WaitingCalls(store, attempt.component, client), attempt
+            )
         return client, attempt
 
     def _budget_of(self, component: RemoteComponent) -> Limits:

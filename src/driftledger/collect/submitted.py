@@ -1,10 +1,10 @@
-"""Calls that a service makes in batches: submitted, waited for and collected, by any later run.
+"""Calls that a service makes in batches: this run or a later one submits and collects them.
 
 The id of an uploaded file is stored with its calls before the batch is created. After a kill, the
-batch is looked for by that file; where the service's list does not hold it, it is created again
-from the file, which another project's key does not see. Where this run cannot collect a batch, it
-ends with what to do, once it has looked at the others. Budgets, outcomes and further attempts are
-as of single calls.
+batch is looked for by that file; if the service does not list it, it is created again from the
+file, which the key of another project does not see. If this run cannot collect a batch, it looks
+at the others, and then ends with advice. Budgets, outcomes and further attempts are those of single
+calls.
 """
 
 import asyncio
@@ -19,11 +19,11 @@ from typing import NamedTuple
 from driftledger.collect.batches import set_error
 from driftledger.collect.call import Batch, Call, Spent
 from driftledger.collect.store import CallStore
+from driftledger.components.openai import OpenAIComponent
 from driftledger.components.openai_batches import Job, OpenAIBatches
 from driftledger.components.service import (
     AttemptError,
     RefusedError,
-    RemoteComponent,
     ServiceClient,
     TransientError,
     moment,
@@ -37,13 +37,13 @@ CALLS = 50_000
 BYTES = 200_000_000
 """Bytes of a batch's file. Both are OpenAI's bounds."""
 GATHERING = 10.0
-"""Seconds in which calls gather before they are submitted: all that were lost at once."""
+"""Seconds in which calls gather before they are submitted, such as those of a lost batch."""
 POLL = 60.0
 """Seconds between two looks at the batches under way, and before lost calls are asked again."""
 SETTLED = 300.0
-"""Seconds after which the service's list holds every batch that it was sent."""
+"""Seconds after which the service lists every batch that was created."""
 LOOKS = 10
-"""Looks at a batch in vain, after which the run ends."""
+"""Failed looks at a batch, one after the other, that end the run."""
 _DAY = 86_400.0
 _LATE = ": look at it at the service; run again to collect it, or cancel it there to ask again"
 _ADVICE = {
@@ -52,11 +52,11 @@ _ADVICE = {
     "under way": _LATE,
     "": _LATE,
 }
-"""State of a batch that this run does not collect → what to do; the next run may."""
+"""State of a batch that this run cannot collect, though the next one may → what to do."""
 
 
 def under_way(batches: Sequence[Batch]) -> str:
-    """Return how many batches and calls there are, and until when."""
+    """Say how many batches and calls are under way, and until when."""
     calls = sum(len(batch.keys) for batch in batches)
     left = max(batch.sent for batch in batches) + _DAY - time.time()
     until = "until" if left > 0 else "due since"
@@ -71,74 +71,115 @@ class _Waiting(NamedTuple):
 
 
 @dataclass
+class WaitingCalls:
+    """The calls of one component that wait for an answer out of a batch."""
+
+    store: CallStore
+    component: OpenAIComponent
+    client: ServiceClient
+    by_key: dict[str, _Waiting] = field(default_factory=dict)
+    unstored: dict[str, Spent] = field(default_factory=dict)
+    """Key → attempts and cost of an answer that are stored with its result."""
+
+    def say(self, text: str) -> None:
+        """Print a line about the component."""
+        say(for_line(f"{self.component.title}: {text}"))
+
+    def batches(self) -> list[Batch]:
+        """Return the batches with calls that wait."""
+        batches = self.store.submitted(self.component.fingerprint)
+        return [batch for batch in batches if self.by_key.keys() & batch.keys]
+
+    def due(self) -> list[str]:
+        """Return the keys of the calls that wait and are in no batch."""
+        held = set[str]().union(*(batch.keys for batch in self.batches()))
+        return [key for key in self.by_key if key not in held]
+
+    async def answer(self, key: str, status: int, text: str) -> None:
+        """Give a call its answer; a useless answer only costs, and the call is asked again."""
+        call, expected, waiting = self.by_key[key]
+        try:
+            result = await self.component.heard(status, text, *call.arguments)
+        except AttemptError as error:
+            self.note({key: self.client.most(expected) if error.billed else 0.0})
+            self.end([key], error)
+            return
+        except ServiceError:
+            self.drop([key])
+            raise
+        cost = self.client.cost_of(result, expected)
+        if result.is_empty:
+            self.note({key: cost})
+        else:
+            self.unstored[key] = Spent(1, cost)
+        del self.by_key[key]
+        waiting.set_result(result)
+
+    def end(self, keys: Collection[str], error: BaseException) -> None:
+        """End the attempts at calls by an error."""
+        ended = [key for key in keys if key in self.by_key]
+        set_error([self.by_key.pop(key).result for key in ended], error)
+
+    def note(self, costs: Mapping[str, float]) -> None:
+        """Take calls out of their batches, and store the cost of an attempt at each."""
+        spent = Spent(len(costs), sum(costs.values()))
+        self.store.put((), {self.component.fingerprint: spent}, dropped=costs)
+
+    def drop(self, keys: Collection[str]) -> None:
+        """Take calls out of their batches, so that they are due again."""
+        self.store.put((), dropped=keys)
+
+
+@dataclass
 class Submitted:
     """The batches of one component, in one event loop."""
 
-    store: CallStore
-    component: RemoteComponent
-    client: ServiceClient
+    calls: WaitingCalls
     service: OpenAIBatches
-    _waiting: dict[str, _Waiting] = field(default_factory=dict)
-    _answered: dict[str, Spent] = field(default_factory=dict)
-    """Key → the cost of an answer that is stored with its result."""
     _size: int | None = None
-    """Calls in a batch, at most, where the service has no room for more."""
+    """The most calls of a batch, once the service had no room for more."""
     _most: float = math.inf
-    """Batches under way at once, at most: as many as the service has had room for."""
-    _vain: Counter[str] = field(default_factory=Counter)
-    """File of a batch → looks in vain, one after the other."""
+    """The most batches under way at once: as many as the service has had room for."""
+    _failed_looks: Counter[str] = field(default_factory=Counter)
+    """File of a batch → failed looks, one after the other."""
     _driver: "asyncio.Task[None] | None" = None
 
     async def attempt(self, call: Call, expected: Usage) -> Result:
         """Return the result of a call out of a batch; errors as of a single attempt."""
         result: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-        self._waiting[call.key] = _Waiting(call, expected, result)
+        self.calls.by_key[call.key] = _Waiting(call, expected, result)
         if self._driver is None or self._driver.done():
             self._driver = asyncio.create_task(self._drive())
         return await result
 
     def unstored(self, key: str) -> Spent:
         """Return the attempts and the cost of a finished call that are not stored yet."""
-        return self._answered.pop(key, Spent())
+        return self.calls.unstored.pop(key, Spent())
 
     async def _drive(self) -> None:
         """Submit what waits, and look at batches, until nothing waits any more."""
         last = ""
         try:
-            while self._waiting:
-                await self.client.pause(GATHERING)
+            while self.calls.by_key:
+                await self.calls.client.pause(GATHERING)
                 try:
                     await self._submit()
                 except TransientError as error:
-                    self._say(str(error))
+                    self.calls.say(str(error))
                 await self._look_at_all()
-                if batches := self._batches():
+                if batches := self.calls.batches():
                     state = f"{under_way(batches)}; stop this run, and the next one collects them"
                     if state != last:
-                        self._say(state)
+                        self.calls.say(state)
                     last = state
-                    await self.client.pause(POLL)
+                    await self.calls.client.pause(POLL)
         except BaseException as error:
-            set_error((each.result for each in self._waiting.values()), error)
-            self._waiting.clear()
-
-    def _say(self, text: str) -> None:
-        say(for_line(f"{self.component.title}: {text}"))
-
-    def _batches(self) -> list[Batch]:
-        """Return the batches that hold calls that wait."""
-        batches = self.store.submitted(self.component.fingerprint)
-        return [batch for batch in batches if self._waiting.keys() & batch.keys]
-
-    def _due(self) -> list[str]:
-        """Return the keys of the calls that wait and are in no batch."""
-        held = set[str]().union(*(batch.keys for batch in self._batches()))
-        return [key for key in self._waiting if key not in held]
+            self.calls.end([*self.calls.by_key], error)
 
     async def _submit(self) -> None:
         """Submit what is due, in parts that the service takes, as long as it has room."""
-        while (due := self._due()) and len(self._batches()) < self._most:
-            await self.client.pause(0)
+        while (due := self.calls.due()) and len(self.calls.batches()) < self._most:
+            await self.calls.client.pause(0)
             keys, lines = await asyncio.to_thread(self._part, due)
             try:
                 file = await self.service.upload(lines)
@@ -148,26 +189,26 @@ class Submitted:
                     # an upload costs nothing
                     error.billed = False
                     # calls of a batch that may exist wait for it
-                    self._end(keys.keys() & self._due(), error)
+                    self.calls.end(keys.keys() & self.calls.due(), error)
                     raise
                 self._wait_for_room(keys, error)
-                await self.client.pause(POLL)
+                await self.calls.client.pause(POLL)
 
     async def _create(self, batch: Batch, dropped: Collection[str] = ()) -> None:
-        """Create the batch of a file, which is stored before.
+        """Store a batch, then create it at the service from its file.
 
         Args:
-            dropped: keys of calls to take out of it if the service refuses it.
+            dropped: keys of calls to take out of the batch if the service refuses it.
         """
-        component = self.component.fingerprint
-        self.store.submit(component, batch._replace(sent=time.time()))
+        component = self.calls.component.fingerprint
+        self.calls.store.submit(component, batch._replace(sent=time.time()))
         try:
             job = await self.service.create(batch.file)
         except (RefusedError, ServiceError):
-            self.store.submit(component, batch)
-            self.store.put((), dropped=dropped)
+            self.calls.store.submit(component, batch)
+            self.calls.drop(dropped)
             raise
-        self.store.submit(component, batch._replace(sent=time.time(), id=job.id))
+        self.calls.store.submit(component, batch._replace(sent=time.time(), id=job.id))
 
     def _wait_for_room(self, keys: Collection[str], error: TransientError) -> None:
         """Take calls out of a batch that the service has no room for; they stay due.
@@ -178,84 +219,84 @@ class Submitted:
         Raises:
             ServiceError: there is no room for a single call.
         """
-        self.store.put((), dropped=keys)
+        self.calls.drop(keys)
         reason = f"the service takes no more batches now ({error}); run again later"
-        under_way = len(self._batches())
+        under_way = len(self.calls.batches())
         if not under_way:
             if self._size == 1:
-                raise ServiceError(f"{self.component.title}: {reason}")
+                raise ServiceError(f"{self.calls.component.title}: {reason}")
             self._size = max(1, len(keys) // 2)
         self._most = max(1, under_way)
-        self._say(f"{reason}, or let this run wait")
+        self.calls.say(f"{reason}, or let this run wait")
 
     def _part(self, due: Sequence[str]) -> tuple[dict[str, float], bytes]:
-        """Return the keys of the calls that fit into one file, with largest costs, and the file."""
+        """Return the file of a batch, and the keys in it with their largest costs."""
         keys = dict[str, float]()
         lines = bytearray()
         for key in due[: self._size or CALLS]:
-            call, expected, _ = self._waiting[key]
+            call, expected, _ = self.calls.by_key[key]
             line = self.service.line(key, *call.arguments)
             if keys and len(lines) + len(line) > BYTES:
                 break
             lines += line
-            keys[key] = self.client.most(expected)
+            keys[key] = self.calls.client.most(expected)
         return keys, bytes(lines)
 
     async def _look_at_all(self) -> None:
-        """Look at each batch.
+        """Look at each batch, and then raise if one of them cannot be collected.
 
         Raises:
-            ServiceError: this run cannot do more for the calls of one.
+            ServiceError: this run can do nothing more for the calls of a batch.
         """
         reason: ServiceError | None = None
-        for batch in self._batches():
+        for batch in self.calls.batches():
             try:
                 await self._look(batch)
             except ServiceError as error:
                 reason = error
             except AttemptError as error:
-                self._vain[batch.file] += 1
+                self._failed_looks[batch.file] += 1
                 may_pass = isinstance(error, TransientError)
-                if not may_pass or self._vain[batch.file] == LOOKS:
+                if not may_pass or self._failed_looks[batch.file] == LOOKS:
                     advice = "run again to look at it again"
                     reason = self._error(batch, f": {error}; {advice}")
         if reason is not None:
             raise reason
 
     def _error(self, batch: Batch, reason: str) -> ServiceError:
-        """Return the end of this run for the calls of a batch."""
-        name = self.service.component.redacted(batch.id or f"of file {batch.file}")
-        return ServiceError(f"{self.component.title}: batch {name}{reason}")
+        """Return the error that ends this run for the calls of a batch."""
+        name = self.calls.component.redacted(batch.id or f"of file {batch.file}")
+        return ServiceError(f"{self.calls.component.title}: batch {name}{reason}")
 
     async def _look(self, batch: Batch) -> None:
-        """Answer the calls of a batch that has ended, and let go of those without an answer.
+        """If a batch has ended, answer its calls, and give up those without an answer.
 
         Raises:
-            TransientError: it, or its results, may be there later.
-            ServiceError: this run cannot do more for its calls.
+            TransientError: the batch or its results may be there later.
+            ServiceError: this run can do nothing more for its calls.
         """
         if batch.id is None and time.time() < batch.sent + SETTLED:
             return
         job = await self.service.look(batch.file, batch.id)
         if job is None:
-            await self._seek(batch)
+            await self._create_again(batch)
             return
         if batch.id is None:
             batch = batch._replace(id=job.id)
-            self.store.submit(self.component.fingerprint, batch)
+            self.calls.store.submit(self.calls.component.fingerprint, batch)
         is_late = time.time() > batch.sent + _DAY + SETTLED
         if job.state == "under way" and not is_late:
-            del self._vain[batch.file]
+            del self._failed_looks[batch.file]
             return
         lost = dict(batch.keys)
         async for key, status, text in self.service.answers(job):
-            if lost.pop(key, None) is not None and key in self._waiting:
-                await self._answer(key, status, text)
+            if lost.pop(key, None) is not None and key in self.calls.by_key:
+                await self.calls.answer(key, status, text)
         if lost:
-            self._let_go(batch._replace(keys=lost), job)
+            self._give_up(batch._replace(keys=lost), job)
 
-    async def _seek(self, batch: Batch) -> None:
-        """Create a batch that is not known again, unless the service has confirmed it before.
+    async def _create_again(self, batch: Batch) -> None:
+        """Create a batch again that the service does not know, unless it was confirmed before.
 
         Raises:
             ServiceError: it was confirmed, or this key does not see its file.
@@ -263,9 +304,9 @@ class Submitted:
         left = batch.sent + 2 * _DAY - time.time()
         if left < 0:
             reason = "the service does not know a batch: its calls are paid for again"
-            self._say(reason)
-            self._note(batch.keys)
-            self._end(batch.keys, TransientError(reason, billed=True))
+            self.calls.say(reason)
+            self.calls.note(batch.keys)
+            self.calls.end(batch.keys, TransientError(reason, billed=True))
             return
         if batch.id is None:
             with suppress(RefusedError, ServiceError):
@@ -275,23 +316,23 @@ class Submitted:
         later = f"after {moment(left)}, its calls are paid for again"
         raise self._error(batch, f" is not known to this key: {advice}; {later}")
 
-    def _let_go(self, lost: Batch, job: Job) -> None:
-        """Let go of the calls that a batch which has ended has not answered.
+    def _give_up(self, lost: Batch, job: Job) -> None:
+        """Give up the calls that an ended batch has not answered: they are asked again.
 
         Raises:
-            TransientError: its results may be there later.
-            ServiceError: this run does not submit them again.
+            TransientError: the results may be there later.
+            ServiceError: this run does not submit the calls again.
         """
         keys = lost.keys
         advice = _ADVICE.get(job.state)
         if job.state == "completed":
-            if self._vain[lost.file] + 1 < LOOKS:
+            if self._failed_looks[lost.file] + 1 < LOOKS:
                 raise TransientError("results are missing")
-            self._note(keys)
+            self.calls.note(keys)
         elif advice is None or job.state == "cancelled":
-            self.store.put((), dropped=keys)
+            self.calls.drop(keys)
         if advice is not None:
-            status = self.service.component.redacted(job.status)
+            status = self.calls.component.redacted(job.status)
             raise self._error(lost, f" is {status!r}{advice}")
         try:
             self.service.lost(job)
@@ -300,36 +341,6 @@ class Submitted:
                 self._wait_for_room(keys, error)
                 return
             error.retry_after = POLL
-            self._end(keys, error)
+            self.calls.end(keys, error)
         except (RefusedError, ServiceError) as error:
-            self._end(keys, error)
-
-    async def _answer(self, key: str, status: int, text: str) -> None:
-        """Give a call its answer; of a useless one, note the cost, since it is asked again."""
-        call, expected, waiting = self._waiting[key]
-        try:
-            result = await self.service.component.heard(status, text, *call.arguments)
-        except AttemptError as error:
-            self._note({key: self.client.most(expected) if error.billed else 0.0})
-            self._end([key], error)
-            return
-        except ServiceError:
-            self.store.put((), dropped=[key])
-            raise
-        cost = self.client.cost_of(result, expected)
-        if result.is_empty:
-            self._note({key: cost})
-        else:
-            self._answered[key] = Spent(1, cost)
-        del self._waiting[key]
-        waiting.set_result(result)
-
-    def _end(self, keys: Collection[str], error: Exception) -> None:
-        """End attempts at calls that stay without a result."""
-        ended = [key for key in keys if key in self._waiting]
-        set_error([self._waiting.pop(key).result for key in ended], error)
-
-    def _note(self, costs: Mapping[str, float]) -> None:
-        """Take calls out of their batches, and store the cost of an attempt at each, at once."""
-        spent = Spent(len(costs), sum(costs.values()))
-        self.store.put((), {self.component.fingerprint: spent}, dropped=costs)
+            self.calls.end(keys, error)
