@@ -9,7 +9,6 @@ from matplotlib.figure import Figure
 
 from driftledger.core.errors import ConfigError
 from driftledger.core.types import Outcome
-from driftledger.metrics.drift import gc_at
 from driftledger.project.catalogue import CorrelationSettings, shipped
 from driftledger.reports.correlation import (
     correlation,
@@ -18,13 +17,9 @@ from driftledger.reports.correlation import (
 )
 from driftledger.reports.ratings import model_spreads, rating_tables
 from driftledger.reports.scores import no_rows
-from tests.support.ledgers import (
-    fidelity_score,
-    genception_score,
-    question_score,
-    row,
-)
-from tests.support.tables import control, ranked
+from tests.support.cases import cases, each_case
+from tests.support.ledgers import question_score, row
+from tests.support.tables import control, ranked, scores_of
 
 TABLE_3 = {
     **{("GC@3", "MME"): 0.52, ("GC@3", "HallusionBench"): 0.93, ("GC@1", "GC@3"): 0.99},
@@ -84,105 +79,42 @@ def test_a_name_is_ours_only_on_the_leaderboard_that_the_settings_name():
         dict(published_columns({"mmeception": {"ours": "gpt-4v"}}))
 
 
-def exams(**values):
-    """MME's scores of models."""
-    return [
-        question_score("mme", model=name, metrics={"score": value})
-        for name, value in values.items()
-    ]
-
-
 def test_ours_are_headlines_of_models_that_look():
-    scores = exams(a=3.0, b=4.0)
-    scores.append(control(question_score("mme", model="blind", metrics={"score": 0.0})))
+    scores = []
+    for model, value in (("a", 3.0), ("b", 4.0), ("blind", 0.0)):
+        score = question_score("mme", model=model, metrics={"score": value})
+        scores.append(control(score) if model == "blind" else score)
     columns = our_columns(ranked(scores))
     assert columns == {"score, mme on exam": {"a": 3.0, "b": 4.0}}
 
 
-OURS = {"a": "GPT-4V", "b": "mPLUG-Owl2", "c": "LLaVA-13B", "d": "LLaVA-7B"}
-
-
-def test_pairs_share_four_models_that_are_not_the_same():
-    """GC@3 of the four is 0.351, 0.257, 0.238 and 0.225; e has d's results."""
-    numbers = ranked(exams(a=9.0, b=2.0, c=3.0, d=1.0, e=1.0))
-    settings = SETTINGS.model_copy(update={"models": {"mmeception": OURS}})
-    row = rows_of(correlation(settings, numbers, no_rows))[
-        "score, mme on exam", "GC@3, mmeception"
-    ]
-    assert row == ["4", "0.97 (0.11 to 1.00)", "0.80"], "by scipy"
-    names = {"d": "LLaVA-7B", "e": "LLaVA-13B"} | {name: OURS[name] for name in "ab"}
-    settings = SETTINGS.model_copy(update={"models": {"mmeception": names}})
-    rows = rows_of(correlation(settings, numbers, no_rows))
-    assert ("score, mme on exam", "GC@3, mmeception") not in rows
-
-
-CHAINS = {
-    "a": ((0.9, 0.8, 0.7), 9.0),
-    "b": ((0.8, 0.8, 0.1), 6.0),
-    "c": ((0.7, 0.6, 0.5), 7.0),
-    "d": ((0.2, 0.2, 0.2), 1.0),
-}
-"""Model → s(1) … s(3), and its score in another benchmark."""
-
-
-def test_table_3_is_made_of_ones_own_models():
-    chains = []
-    for name, (similarities, _) in CHAINS.items():
-        metrics = {
-            f"similarity_at_{t}": value for t, value in enumerate(similarities, 1)
-        }
-        metrics |= {
-            f"gc_at_{t}": gc_at(np.array([similarities]), t)[0] for t in (1, 2, 3)
-        }
-        chains.append(
-            genception_score(
-                model=name,
-                metrics=metrics,
-                groups={"category": {}},
-                details={"groups": {}},
-            )
-        )
-    others = exams(**{name: other for name, (_, other) in CHAINS.items()})
-    numbers = ranked([*chains, *others])
-    place = "genception on shapes · brush · eye"
-    mme = "score, mme on exam"
-    rows = rows_of(correlation(SETTINGS, numbers, no_rows))
-    assert {
-        name: rows[f"{name}, {place}", mme][1].split()[0]
-        for name in ("GC@1", "GC@3", "s(3)")
-    } == {"GC@1": "0.96", "GC@3": "0.98", "s(3)": "0.70"}, "by scipy"
-
-
-RATED = [1, 2, 2, 4, 5, 3, 5, 5]
-"""Of eight samples; their GC@1 rises in tenths, their SSIM is the same. The ninth is refused."""
+@each_case(cases(__file__, "correlations"))
+def test_our_headlines_are_correlated(case):
+    """How two headlines, or one and a published benchmark, correlate over the models of both."""
+    boards = {"mmeception": case["models"]} if "models" in case else {}
+    settings = SETTINGS.model_copy(update={"models": boards})
+    numbers = ranked(scores_of(case["scores"]))
+    rows = {}
+    for (a, b), cells in rows_of(correlation(settings, numbers, no_rows)).items():
+        rows[f"{a} × {b}"] = cells
+    for pair, expected in case.get("pairs", {}).items():
+        for cell, text in zip(rows[pair], expected, strict=False):
+            assert cell.startswith(text)
+    assert not rows.keys() & set(case.get("absent", []))
 
 
 def rated():
-    samples = {
-        f"s{place}": {"ratings": [rating], "weight": 2.0}
-        for place, rating in enumerate(RATED)
-    }
-    samples["s1"]["ratings"] = [1, 3]
-    details = {"ratings": {"used": 9, "counts": [1, 2, 1, 1, 3], "samples": samples}}
-    without = {"ratings": {"used": 0, "counts": []}}
+    """Ratings of eight samples, whose GC@1 rises in tenths and whose SSIM is the same; a ninth is
+    refused."""
 
     def rows(score):
-        refused = {"outcome": Outcome.REFUSED}
-        scale = {"a": 1.0, "b": 0.5, "blind": 9.0}[score.model]
         if score.benchmark == "fidelity":
             units = [row(f"s{place}", {"ssim": [30.0]}) for place in range(8)]
-            return [*units, row("s8", {"ssim": [0.0]}, **refused)]
+            return [*units, row("s8", {"ssim": [0.0]}, outcome=Outcome.REFUSED)]
+        scale = {"a": 1.0, "b": 0.5, "blind": 9.0}[score.model]
         return [row(f"s{t}", {"gc": [scale * t / 10]}) for t in range(9)]
 
-    fidelity = [
-        fidelity_score(model="a", metrics={"ssim": 30.0}, details=details),
-        fidelity_score(model="b", metrics={"ssim": 30.0}, details=without),
-    ]
-    chains = [
-        genception_score(model=name, metrics={"gc_at_1": 0.4}) for name in ("a", "b")
-    ]
-    chains.append(control(genception_score(model="blind", metrics={"gc_at_1": 0.4})))
-    return ranked([*chains, *fidelity], rows), rows
+    return ranked(scores_of("rated"), rows), rows
 
 
 def test_ratings_say_what_metrics_are_worth():
