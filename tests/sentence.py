@@ -57,6 +57,21 @@ def edit(params, case):
         del reduce(getitem, above, params)[last]
 
 
+def tree(root):
+    """Return the content of each file and link, without what tools keep for themselves."""
+    found = {}
+    for path in sorted(root.rglob("*")):
+        name = path.relative_to(root).as_posix()
+        if name.startswith((".git/", ".dvc/tmp", ".dvc/cache", ".driftledger")):
+            continue
+        found[name] = ""
+        if path.is_symlink():
+            found[name] = str(path.readlink())
+        elif path.is_file():
+            found[name] = path.read_bytes()
+    return found
+
+
 def matches(pattern, text, search=re.search):
     """Match text with a sentence in which ``…`` stands for any text of a line."""
     return search(".*".join(map(re.escape, pattern.split("…"))), text) is not None
@@ -79,6 +94,7 @@ def sentence(tmp_path, monkeypatch, capsys):
         for command in case.get("before", []):
             assert run(monkeypatch, *shlex.split(command)) == 0
         capsys.readouterr()
+        before = tree(root)
         code = run(monkeypatch, *shlex.split(case.get("command", "stage resolve")))
         output = capsys.readouterr()
         assert code == case.get("code", 2)
@@ -86,7 +102,8 @@ def sentence(tmp_path, monkeypatch, capsys):
         text = output.err if code else output.out
         if code == 2:
             assert output.out == ""
-        assert case.get("says") or "lines" in case
+            assert tree(root) == before
+        assert code == 0 or case.get("says") or case.get("lines")
         for pattern in case.get("says", []):
             assert matches(pattern, text), (pattern, text)
         if "lines" in case:

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from dvc.utils.serialize import parse_yaml
-from PIL import Image
 
 from driftledger.benchmarks.registry import benchmarks, section_text
 from driftledger.commands import init as beginning
@@ -21,27 +20,9 @@ from driftledger.core.files import load_yaml, write_bytes
 from driftledger.project.catalogue import SECTIONS, catalogue, selectable
 from driftledger.project.project import Project
 from tests.conftest import REPOSITORY, draw
-from tests.sentence import run
+from tests.sentence import run, tree, write_files
 from tests.support.cases import cases, each_case
 from tests.support.terminal import fitting, printed
-
-Tree = dict[str, bytes | str]
-
-
-def tree(root):
-    """Every file and link, without what Git and DVC keep for themselves."""
-    found: Tree = {}
-    for path in sorted(root.rglob("*")):
-        name = path.relative_to(root).as_posix()
-        if not name.startswith((".git/", ".dvc/tmp", ".dvc/cache")):
-            found[name] = (
-                str(path.readlink())
-                if path.is_symlink()
-                else path.read_bytes()
-                if path.is_file()
-                else ""
-            )
-    return found
 
 
 @pytest.fixture
@@ -90,20 +71,6 @@ def test_an_empty_folder_becomes_a_project(here):
     assert git("check-attr", "text", "--", *exact).count("unset") == len(exact)
 
 
-def place(root, files):
-    for name, content in files.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if content == "DRAWN":
-            draw(path, 0)
-        elif content == "DARK":
-            xray = Image.new("I;16", (8, 4))
-            xray.putpixel((0, 0), 4095)
-            xray.save(path)
-        else:
-            path.write_text(content, encoding="utf-8")
-
-
 def selected(settings, name):
     """What settings say, under a case's name for it."""
     match name.split():
@@ -130,24 +97,20 @@ def besides(files, folder):
 
 @each_case(cases(__file__, "init"))
 def test_a_project_is_begun_and_changed_or_a_sentence_says_why_not(
-    case, here, monkeypatch, capsys
+    case, here, monkeypatch, sentence
 ):
     outside = str(here.parent / "outside")
-    place(here, case.get("files", {}))
+    case = json.loads(json.dumps(case).replace("OUTSIDE", outside))
+    case.setdefault("code", 0)
+    write_files(here, case.get("files", {}))
     if case.get("git"):
         git("init", "--quiet")
         git("add", "--", *case.get("tracked", []))
-    for command in case.get("before", []):
+    for command in case.pop("before", []):
         assert run(monkeypatch, *shlex.split(command)) == 0
     before = tree(here)
-    capsys.readouterr()
-    command = shlex.split(case["command"].replace("OUTSIDE", outside))
-    code = run(monkeypatch, *command)
-    said = capsys.readouterr()
-    assert code == case.get("code", 0)
-    for sentence in case.get("says", []):
-        assert sentence.replace("OUTSIDE", outside) in (said.err if code else said.out)
-    if code or case.get("unchanged"):
+    sentence(case, here)
+    if case["code"] or case.get("unchanged"):
         assert tree(here) == before
         return
     folder = case.get("folder", "")
@@ -158,11 +121,9 @@ def test_a_project_is_begun_and_changed_or_a_sentence_says_why_not(
     assert parse_yaml(text, "x") == load_yaml(text)
     settings = Project(root).settings
     for name, value in case.get("settings", {}).items():
-        expected = json.loads(json.dumps(value).replace("OUTSIDE", outside))
-        assert selected(settings, name) == expected
+        assert selected(settings, name) == value
     for name, fragment in case.get("holds", {}).items():
         assert fragment in (root / name).read_text(encoding="utf-8")
-    assert not any(word in said.out for word in case.get("silent", []))
     assert not any((here / name).exists() for name in case.get("absent", []))
     if "ignored" in case:
         untracked = git("status", "--porcelain", "--untracked-files=all")

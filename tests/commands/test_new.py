@@ -8,7 +8,6 @@ import pytest
 import yaml
 
 from driftledger.commands.new import KINDS, new
-from driftledger.core.errors import ConfigError
 from driftledger.project.settings import parse_settings, read_yaml
 from tests.conftest import REPOSITORY
 from tests.support.params import default_params
@@ -106,22 +105,3 @@ def test_dvc_keeps_the_lines_that_are_printed(written, tmp_path, monkeypatch):
     )
     assert settings.build("datasets", "my_dataset").source_digest()
     assert settings.build("question_sets", "my_question_set").protocol == "mme"
-
-
-def test_what_is_there_is_left_alone(tmp_path):
-    there = tmp_path / "tests/test_mine.py"
-    there.parent.mkdir(exist_ok=True)
-    there.write_text("mine")
-    with pytest.raises(ConfigError, match="is there already"):
-        new(tmp_path, "model", "mine")
-    assert [file for file in tmp_path.rglob("*") if file.is_file()] == [there]
-    assert there.read_text() == "mine"
-
-
-@pytest.mark.parametrize(
-    "name", ["../evil", "My", "", "class", "a" * 31, "1st", "a-b", "a.b"]
-)
-def test_a_name_that_can_be_no_module(tmp_path, name):
-    with pytest.raises(ConfigError, match="cannot be a module"):
-        new(tmp_path, "model", name)
-    assert not [*tmp_path.iterdir()]

@@ -27,6 +27,7 @@ from driftledger.core.files import (
 )
 from driftledger.core.made import INPUTS, make
 from driftledger.scoring.score import Row
+from tests.support.cases import cases, each_case
 from tests.support.full_disk import no_file_longer_than
 
 PLAIN: dict[str, Any] = {
@@ -44,53 +45,24 @@ def line(**changes):
     return json.dumps(PLAIN | changes).encode() + b"\n"
 
 
-def with_number(number):
-    return line().replace(b'"label"', b'"x": ' + number.encode() + b', "label"')
+def data_of(case):
+    """Return the bytes of a case: its text, or the plain line with a long number or list."""
+    if "insert" in case:
+        number = case["insert"] * case["times"]
+        return line().replace(b'"label"', f'"x": {number}, "label"'.encode())
+    return bytes.fromhex(case["hex"]) if "hex" in case else case["text"].encode()
 
 
-GOOD = {
-    "plain": (line() + line(unit="b"), ["a", "b"]),
-    "no last line break": (line().removesuffix(b"\n"), ["a"]),
-    "empty": (b"", []),
-    "a line separator in a text": (line(unit="a\u2028b"), ["a\u2028b"]),
-    "raw unicode": (json.dumps(PLAIN, ensure_ascii=False).encode(), ["a"]),
-    "a large float": (with_number("1e300"), ["a"]),
-    "a text like a number": (line(extra={"x": "1e999", "y": "NaN"}), ["a"]),
-}
-BAD = {
-    "an empty line": (line() + b"\n" + line(), "rows, line 2 is not a Row of schema 2"),
-    "no JSON": (line() + b"{\n", "rows, line 2 is not a Row of schema 2"),
-    "a list": (b"[]", "is not a Row"),
-    "NaN": (with_number("NaN"), "NaN is not a finite number"),
-    "infinity": (with_number("-Infinity"), "-Infinity is not a finite number"),
-    "an exponent": (with_number("1e999"), "1e999 is not a finite number"),
-    "too many digits": (with_number("9" * 5000), "line 1 is not a Row"),
-    "too deep": (with_number("[" * 100_000), "nested too deep"),
-    "not UTF-8": (line().replace(b"all", b"\xff"), "line 1 is not a Row"),
-    "a byte order mark": (b"\xef\xbb\xbf" + line(), "line 1 is not a Row"),
-    "an unknown key": (line(other=1), "other: Extra inputs"),
-    "a missing key": (
-        line().replace(b'"group": "all", ', b""),
-        "group: Field required",
-    ),
-    "an outcome that is none": (line(outcome="fine"), "outcome: "),
-    "a later schema": (line(schema=3), "schema: "),
-    "an earlier schema": (line(schema=1), "schema: "),
-}
-
-
-@pytest.mark.parametrize(("data", "units"), GOOD.values(), ids=GOOD)
-def test_good_files(data, units, tmp_path):
-    (tmp_path / "rows").write_bytes(data)
-    assert [row.unit for row in read_jsonl(tmp_path / "rows", Row)] == units
-
-
-@pytest.mark.parametrize(("data", "sentence"), BAD.values(), ids=BAD)
-def test_bad_files(data, sentence, tmp_path):
-    (tmp_path / "rows").write_bytes(data)
+@each_case(cases(__file__, "rows"))
+def test_rows_are_read_or_a_sentence_says_why_not(case, tmp_path):
+    (tmp_path / "rows").write_bytes(data_of(case))
+    if "units" in case:
+        rows = read_jsonl(tmp_path / "rows", Row)
+        assert [row.unit for row in rows] == case["units"]
+        return
     with pytest.raises(StoreError) as error:
         read_jsonl(tmp_path / "rows", Row, "rows")
-    assert sentence in str(error.value)
+    assert case["says"] in str(error.value)
     assert len(str(error.value).splitlines()) == 1
 
 
@@ -216,49 +188,13 @@ def test_a_folder_is_made_again_only_when_inputs_or_files_changed(tmp_path):
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["a", "b", INPUTS, "x"]
 
 
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
-        ("a: 1\nb: 2\na: 3\n", 'line 3, column 1: found duplicate key "a"'),
-        ("x: { a: 1, a: 2 }", 'line 1, column 12: found duplicate key "a"'),
-        (
-            "x:\n  y: { url: http://x }",
-            "line 2, column 17: found unexpected ':'; put what holds a colon, such as an address",
-        ),
-        (
-            "a: 1\n\tb: 2",
-            "line 2, column 1: found a tab character that violates indentation",
-        ),
-        (
-            "a: b: c",
-            "line 1, column 5: mapping values are not allowed in this context; put a text with a "
-            "colon",
-        ),
-        (
-            "a: @x",
-            "line 1, column 4: found character that cannot start any token; indent with blanks, "
-            "not tabs",
-        ),
-        (
-            "a:\n  b: 1\n c: 2",
-            "line 3, column 2: did not find expected key; close what is opened",
-        ),
-        ("a: !x 1", "line 1, column 4: could not determine a constructor for the tag"),
-        ("x:\n  a: 1\ny:\n  a: 2\n", None),
-        ("b: &b {x: 1}\nc:\n  <<: *b\n  x: 2\n", None),
-        ("- a\n- a\n", None),
-        ("? [a, b]\n: 1\n? [a, b]\n: 1\n", "found duplicate key"),
-        (
-            "a: [yes, off, 010, 0o10, 1e3, 1_000, .5, ~, 2020-02-01, y]\nb: 190:20:30\nc: 1:30",
-            None,
-        ),
-    ],
-)
-def test_yaml_is_read_as_dvc_reads_it(text, sentence):
-    if sentence is None:
+@each_case(cases(__file__, "yaml"))
+def test_yaml_is_read_as_dvc_reads_it(case):
+    text = case["text"]
+    if "says" not in case:
         assert load_yaml(text) == parse_yaml(text, "x")
-    else:
-        with pytest.raises(ValueError, match=re.escape(sentence)):
-            load_yaml(text)
-        with pytest.raises(YAMLFileCorruptedError):
-            parse_yaml(text, "x")
+        return
+    with pytest.raises(ValueError, match=re.escape(case["says"])):
+        load_yaml(text)
+    with pytest.raises(YAMLFileCorruptedError):
+        parse_yaml(text, "x")

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from driftledger.benchmarks.registry import benchmark_names
-from driftledger.core.errors import ConfigError
 from driftledger.core.files import load_yaml
 from driftledger.project.catalogue import name_of
 from driftledger.project.presets import (
@@ -106,33 +105,6 @@ def test_comments_quotes_and_other_values_of_the_user_stay(tmp_path):
     again = apply_preset(tmp_path, "genception_v1")
     assert 'genception.iterations_by_group: nothing → {"textual":3}' in again
     assert apply_preset(tmp_path, "genception_v1") == []
-
-
-@pytest.mark.parametrize(
-    ("text", "preset", "sentence"),
-    [
-        (MINE, "sart", "preset 'sart' is unknown; did you mean 'start'"),
-        ("a: [", "start", "is not YAML"),
-        ("- a\n", "start", "holds no sections; 'driftledger init' writes it"),
-        ("tracking: {}\n", "start", "has no section 'run'; add it"),
-        (MINE.replace("7", "-7"), "start", "with the preset start: run.seed"),
-        (
-            MINE + "genception: {iterations: 5}\n",
-            "start",
-            "with the preset start: genception.min_coverage: Field required",
-        ),
-        (MINE + "run: {}\n", "start", 'line 16, column 1: found duplicate key "run"'),
-    ],
-)
-def test_a_mistake_is_a_sentence_and_nothing_is_written(
-    text, preset, sentence, tmp_path
-):
-    (tmp_path / "params.yaml").write_text(text, encoding="utf-8")
-    with pytest.raises(ConfigError) as caught:
-        apply_preset(tmp_path, preset)
-    assert sentence in str(caught.value)
-    assert len(str(caught.value).splitlines()) == 1
-    assert (tmp_path / "params.yaml").read_text(encoding="utf-8") == text
 
 
 @pytest.mark.parametrize(

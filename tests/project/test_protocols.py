@@ -2,12 +2,10 @@
 as published."""
 
 import json
-import sys
 
 import pytest
 import yaml
 
-from driftledger import cli
 from driftledger.benchmarks.base.stage import DATASET, QUESTION_SET
 from driftledger.benchmarks.registry import question_rules
 from driftledger.commands.plan import plan
@@ -28,6 +26,8 @@ from driftledger_demo.models.rubric import Rubric
 from driftledger_demo.sounds import LogMel, Synthesiser
 from tests.conftest import REPOSITORY
 from tests.data.question_sets.sources import SAP, png
+from tests.sentence import run
+from tests.support.cases import cases
 from tests.support.params import default_params
 
 datasets = pytest.importorskip("datasets")
@@ -189,35 +189,8 @@ def build(root):
             build_questions(name, provider, question_rules(provider), folder)
 
 
-# Calls still to be made of one model, and of what draws or grades.
-IMAGES = PER_CATEGORY * 14
-CALLS = {
-    "genception_v1": {
-        "models.gpt_4v": PER_CATEGORY * (10 * 5 + 4 * 3),
-        "generators.dall_e_3": None,
-    },
-    "mmeception": {
-        "models.gpt_4v": IMAGES * 3 + 2 * IMAGES
-    },  # and two questions about each image
-    "two_generators": {
-        "models.gpt_4v": IMAGES,
-        "generators.imagen": 7 * IMAGES,
-        "generators.dall_e_3": 7 * IMAGES,
-    },
-    "human_table5": {"models.gpt_4v": 5 * 14, "models.human_five": 5 * 14},
-    "mm_sap": {
-        f"models.{name}": 5 * 4 for name in ("sharegpt4v_7b", "infmllm_7b", "gpt_4v")
-    },
-    "mm_vet": {"models.gpt_4v": 3, "judge gpt_4_1_judge": None},
-    "mme": {"models.gpt_4o": 2 * IMAGES},
-    "trac": {"models.minigpt_4": None, "generators.sd_1_4": None},
-    "today_api": {
-        "models.claude_haiku_5_5": 21 * 3,
-        "generators.gpt_image_2_6_flare": 5 * 21 * 3,
-    },
-    "today_open_24gb": {"models.qwen_3_5_9b": None, "generators.flux_2_klein_4b": None},
-    "today_open_80gb": {"models.qwen_3_6_27b": None, "generators.qwen_image": None},
-}
+CALLS = {case["preset"]: case["calls"] for case in cases(__file__, "planned")}
+"""Calls of some components for six images of each of MME's categories; null is any number."""
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -226,14 +199,8 @@ def test_a_preset_can_be_planned(project, name, monkeypatch):
     apply_preset(project, name)
     build(project)
     if name == "human_table5":
-        monkeypatch.setattr(
-            sys,
-            "argv",
-            ["driftledger", "people", "descriptions", "mme_five", "human_five"],
-        )
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-        assert not stop.value.code
+        people = ("people", "descriptions", "mme_five", "human_five")
+        assert run(monkeypatch, *people) == 0
     resolve(Project(project))
     planned = plan(Project(project)).calls
     found = {component: calls.to_make for component, calls in planned.items()}
