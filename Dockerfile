@@ -5,7 +5,7 @@
 #
 # With checkpoints on a GPU (torch for CUDA, 7 GB more), then 'docker run --gpus all …':
 #
-#   docker build --build-arg EXTRAS=openai,huggingface,sound,xlsx,torch,diffusers,open_clip -t driftledger:gpu .
+#   docker build --build-arg EXTRAS=openai,huggingface,xlsx,torch,diffusers,open_clip -t driftledger:gpu .
 ARG PYTHON=3.13
 FROM python:${PYTHON}-slim AS base
 RUN apt-get update \
@@ -19,7 +19,7 @@ ENV HOME=/home/driftledger PYTHONUNBUFFERED=1
 WORKDIR /work
 
 FROM base
-ARG EXTRAS=openai,huggingface,sound,xlsx
+ARG EXTRAS=openai,huggingface,xlsx
 COPY pyproject.toml requirements-all.txt README.md LICENSE NOTICE /opt/driftledger/
 COPY src /opt/driftledger/src
 RUN pip install --no-cache-dir --constraint /opt/driftledger/requirements-all.txt "/opt/driftledger[${EXTRAS}]"

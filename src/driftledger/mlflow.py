@@ -80,7 +80,7 @@ class _ImageScorer(Scorer):
         self._generator = self._project.component("generators", generator)
         self._encoder = self._project.component("encoders", encoder)
         for name, component in (generator, self._generator), (encoder, self._encoder):
-            if "image" not in component.media:
+            if isinstance(component, Encoder) and not component.looks:
                 raise ConfigError(f"{name!r} is not for images; name another one")
             if component.understands and component.provider not in understood_by:
                 raise ConfigError(

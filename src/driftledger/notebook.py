@@ -20,7 +20,6 @@ from driftledger.benchmarks.registry import benchmark as benchmark_of
 from driftledger.core.canonical import Json, sha256_file
 from driftledger.core.errors import DriftledgerError, LedgerError, StoreError
 from driftledger.core.files import read_jsonl
-from driftledger.core.media import data_url, kind_of
 from driftledger.core.paths import Keys
 from driftledger.core.text import for_html, for_line, for_terminal, shortened
 from driftledger.core.types import Outcome
@@ -52,8 +51,7 @@ class Chains:
     sample: str
     table: "pd.DataFrame"
     """A row per run and step: ``model``, ``generator``, ``encoder``, ``step``, the ``similarity``
-    to the original, the ``description``, the ``outcome``, and the path of the ``image``, or of the
-    sound."""
+    to the original, the ``description``, the ``outcome``, and the path of the ``image``."""
 
     def __repr__(self) -> str:
         shown = self.table.drop(columns="image").to_string(index=False, max_colwidth=60)
@@ -69,10 +67,6 @@ class Chains:
             if row.image is not None:
                 data = base64.b64encode(thumbnail(row.image, _SIDE)).decode()
                 parts.append(f'<img src="data:image/webp;base64,{data}">')
-                if kind_of(row.image) == "sound":
-                    parts.append(
-                        f'<audio controls src="{data_url(row.image)}"></audio>'
-                    )
             if row.description:
                 parts.append(for_html(shortened(row.description, _LONGEST)))
             if row.outcome != Outcome.OK:

@@ -192,7 +192,6 @@ SLOW_TO_IMPORT = {
         "scoring/frame.py",
     },
     "scipy": {
-        "core/media.py",
         "metrics/changes.py",
         "metrics/intervals.py",
         "metrics/paired.py",

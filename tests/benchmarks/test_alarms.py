@@ -11,13 +11,13 @@ LACKS = "I don't see an image attached."
 ONE = "alarm: all {} replies of the model are one text: "
 
 
-def alarms(texts, *, kind="image", per_unit=1, outcome=Outcome.OK, role="model"):
+def alarms(texts, *, per_unit=1, outcome=Outcome.OK, role="model"):
     records = []
     for number, text in enumerate(texts):
         unit = f"u{number // per_unit}"
         result = RecordedResult(role=role, key=f"{number}", outcome=outcome, text=text)
         records.append(CollectedRecord(unit=unit, step=1, results=[result]))
-    return [str(flag) for flag in facts(records).alarms(kind)]
+    return [str(flag) for flag in facts(records).alarms()]
 
 
 def varied(count):
@@ -50,13 +50,8 @@ def varied(count):
             ["alarm: in 2 of 2 replies the model says that no image arrived"],
         ),
         (
-            ["I don't hear any audio.", "A bell."],
-            {"kind": "sound"},
-            ["alarm: in 1 of 2 replies the model says that no sound arrived"],
-        ),
-        (
             [LACKS, "A bell."],
-            {"kind": "text"},  # the model sees what is drawn from it
+            {},
             ["alarm: in 1 of 2 replies the model says that no image arrived"],
         ),
         (["I don't hear any audio.", "A bell."], {}, []),
@@ -81,7 +76,7 @@ def test_a_reply_in_several_records_is_one():
         CollectedRecord(unit="u", step=1, repeat=repeat, results=[result])
         for repeat in range(5)
     ]
-    assert [flag.text for flag in facts(records).alarms("image")] == [
+    assert [flag.text for flag in facts(records).alarms()] == [
         "alarm: in 1 of 1 replies the model says that no image arrived"
     ]
 

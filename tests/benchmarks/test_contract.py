@@ -259,7 +259,7 @@ def test_a_unit_is_worth_the_mean_over_orders_that_have_a_value():
     assert values_of(spec.metrics, SCORED)(row("a", None)) == {}
 
 
-@pytest.mark.parametrize("name", ["usage", "sound", "data", "medium", "nope"])
+@pytest.mark.parametrize("name", ["usage", "image", "data", "medium", "nope"])
 def test_a_record_holds_no_field_of_a_running_call(name):
     result = {"role": "model", "key": "k", "outcome": "ok", name: {}}
     line = {"schema": 2, "unit": "a", "step": 1, "results": [result]}

@@ -329,18 +329,10 @@ def test_only_batches_of_long_prompts_are_halved(tmp_path):
 
 
 def test_the_length_of_a_call_is_a_guess_by_characters_and_pixels(tmp_path):
-    (tmp_path / "sound.wav").write_bytes(b"RIFF" + bytes(12_800 - 4))
     Image.new("RGB", (280, 140)).save(tmp_path / "image.png")
-    shown = [
-        Medium(tmp_path / name, sha256_file(tmp_path / name))
-        for name in ("image.png", "sound.wav")
-    ]
-    asked = Conversation((Turn("user", (*shown, "a" * 40)),), max_tokens=7)
-    assert length(Ask(Reader(), "read", asked, Subject("1", 1, "d"))) == (
-        7,
-        2,
-        50 + 10 + 10,
-    )
+    image = Medium(tmp_path / "image.png", sha256_file(tmp_path / "image.png"))
+    asked = Conversation((Turn("user", (image, "a" * 40)),), max_tokens=7)
+    assert length(Ask(Reader(), "read", asked, Subject("1", 1, "d"))) == (7, 1, 50 + 10)
     assert length(Draw(HeavyGenerator(), "a" * 40, 1, Subject("1", 1, "d"))) == (
         0,
         0,

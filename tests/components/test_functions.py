@@ -116,10 +116,10 @@ def test_a_drawing_of_any_mode(mode, colour, outcome, note):
 
 
 def test_an_encoder_has_the_tower_that_it_is_given():
-    assert (sides().media, sides().reads) == ({"image"}, False)
+    assert (sides().looks, sides().reads) == (True, False)
     assert sides().encode_images([Image.new("RGB", (3, 4))]).tolist() == [[3.0, 4.0]]
     reader = import_place(f"{__name__}:Reader")()
-    assert (reader.media, reader.reads, reader.version) == (set(), True, "3")
+    assert (reader.looks, reader.reads, reader.version) == (False, True, "3")
     features = reader.encode_texts(["a", "abc"])
     assert (features.dtype, features.tolist()) == (np.float32, [[1.0, 1.0], [3.0, 1.0]])
     assert reader.read_texts(["a cat sits"]) == [PromptUsage(3, 3)]

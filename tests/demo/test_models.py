@@ -99,20 +99,6 @@ def test_controls_never_look(model, text, answer):
     assert answer != CANNOT or is_refusal(answer)
 
 
-@pytest.mark.parametrize(
-    ("model", "answer"),
-    [
-        (Blind(), "This is a recording."),
-        (AlwaysRefuse(), "I cannot determine this from the sound."),
-        (RandomChoice(), "This is a sound."),
-    ],
-)
-def test_controls_speak_of_sounds_where_they_are_given_one(model, answer):
-    sound = Medium(Path("tone.wav"), "0" * 64)
-    [reply] = model.respond([Conversation.ask("Describe the sound.", sound)])
-    assert reply.text == answer
-
-
 PROMPT = """Compare.
 
 Question | Ground truth | Prediction | Correctness

@@ -101,7 +101,7 @@ def refused(encoder, match):
     with pytest.raises(ConfigError, match=match) as caught:
         _ = (
             encoder.encode_images([Image.new("RGB", (9, 9))])
-            if encoder.media
+            if encoder.looks
             else encoder.encode_texts(["a"])
         )
     assert "\n" not in str(caught.value)

@@ -15,7 +15,7 @@ MAY_READ = {
     "core/canonical.py": 1,  # open_regular itself
     "core/files.py": 2,  # writes, and opens folders to sync them
     "core/databases.py": 1,  # a database that is a regular file
-    "core/media.py": 3,  # Pillow and wave, of bytes or of a file that open_regular has opened
+    "core/media.py": 1,  # Pillow, of a file that open_regular has opened
     "core/code_digest.py": 1,  # a module, which Python has imported
     "benchmarks/base/parsing/text.py": 1,  # a file of the package
     "benchmarks/registry.py": 1,  # a file of the package
@@ -37,10 +37,8 @@ MAY_READ = {
     "components/human.py": 1,  # one's own sheets
     "data/datasets/decode.py": 1,  # Pillow, of bytes
     "data/datasets/image_folder.py": 1,  # headers of one's own images
-    "data/datasets/sounds.py": 1,  # wave, of bytes
     "ledger/bundles/writing.py": 1,  # writes
     "ledger/bundles/checking.py": 1,  # the bundle that the reader names
-    "tracking/traces.py": 1,  # of one's own project
     "tracking/track.py": 1,  # of one's own project
     "tracking/store.py": 2,  # of one's own project, whose store is asked whether it is locked
     "cli.py": 1,  # the browser

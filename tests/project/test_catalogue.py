@@ -256,7 +256,7 @@ def test_no_code_of_the_package_names_the_demonstration():
         if (section, SETTINGS.entry(section, name).provider) in providers:
             names.add(name)
     assert {"blind", "painter", "regions_fine"} <= names
-    names -= {"layout", "random", "sounds", "words"}
+    names -= {"layout", "random", "words"}
     package = REPOSITORY / "src" / "driftledger"
     named = []
     for file in package.rglob("*.py"):

@@ -23,7 +23,6 @@ from driftledger.project.settings import load_settings
 from driftledger_demo.encoders.layout import LayoutEncoder
 from driftledger_demo.generators.painter import Painter
 from driftledger_demo.models.rubric import Rubric
-from driftledger_demo.sounds import LogMel, Synthesiser
 from tests.conftest import REPOSITORY
 from tests.data.question_sets.sources import SAP, png
 from tests.sentence import run
@@ -71,10 +70,6 @@ STAND_INS = {
     "encoders": {"provider": "letters"},
 }
 """For checkpoints, whose fingerprints are made of their files."""
-OF_SOUNDS = {
-    "generators": {"provider": "synthesiser"},
-    "encoders": {"provider": "log_mel"},
-}
 SAP_COUNTS = {"basic": 2, "know": 1, "beyond": 1}
 
 
@@ -130,7 +125,7 @@ def project(tmp_path_factory):
         )
         patch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
         patch.setitem(OURS["encoders"], "letters", "tests.support.fakes:LetterEncoder")
-        for stands_in in (Painter, LayoutEncoder, Rubric, Synthesiser, LogMel):
+        for stands_in in (Painter, LayoutEncoder, Rubric):
             patch.setattr(stands_in, "understands", None)
         root = tmp_path_factory.mktemp("project")
         mme, vet = stored(root / "mme_hub", MME), stored(root / "vet_hub", VET)
@@ -159,12 +154,7 @@ def project(tmp_path_factory):
             for name, entry in catalogue(section).items():
                 kind = provider_class(section, entry.model_dump()["provider"])
                 if issubclass(kind, CheckpointComponent):
-                    params[section][name] = (
-                        OF_SOUNDS.get(section, stand_in)
-                        if kind.media == {"sound"}
-                        else stand_in
-                    )
-        params["datasets"]["my_sounds"] = catalogue("datasets")["sounds"].model_dump()
+                    params[section][name] = stand_in
         params["models"]["human_five"] = catalogue("models")[
             "human_five"
         ].model_dump() | {"path": str(root / "five")}

@@ -85,7 +85,7 @@ def test_a_function_is_an_encoder_by_the_name_that_it_has_in_its_module(tmp_path
         f"own_functions:{name}" for name in names
     ]
     assert len({each.fingerprint for each in found}) == 3
-    assert [(each.media, each.reads) for each in found] == [({"image"}, False)] * 3
+    assert [(each.looks, each.reads) for each in found] == [(True, False)] * 3
 
 
 def test_what_the_page_shows_can_be_copied(tmp_path):

@@ -25,8 +25,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from PIL import Image
-
 from driftledger.collect.call import Ask, Call, Draw
 from driftledger.components.base import Component, Encoder
 from driftledger.components.checkpoints import CUDA_ERROR, CheckpointComponent
@@ -39,7 +37,7 @@ from driftledger.core.errors import (
     OutOfMemoryError,
 )
 from driftledger.core.grouping import grouped
-from driftledger.core.media import MOST_PIXELS, encoded, open_picture
+from driftledger.core.media import MOST_PIXELS, open_picture, png_bytes
 from driftledger.core.text import for_line, say
 from driftledger.core.types import Medium, Outcome, Result
 from driftledger.data.datasets.decode import NOTHING_DRAWN, decode, shows_nothing
@@ -161,11 +159,12 @@ def length(call: Call) -> tuple[int, int, int]:
 
 
 def _tokens_of(medium: Medium) -> int:
-    with suppress(OSError, ValueError):
-        if medium.kind == "sound":
-            return medium.path.stat().st_size // 1280  # 25 a second of 16 kHz
-        with open_regular(medium.path) as file, open_picture(file) as image:
-            return image.width * image.height // 28**2  # as Qwen-VL has it
+    with (
+        suppress(OSError, ValueError),
+        open_regular(medium.path) as file,
+        open_picture(file) as image,
+    ):
+        return image.width * image.height // 28**2  # as Qwen-VL has it
     return 0
 
 
@@ -209,7 +208,7 @@ def ask_batch(calls: Sequence[Call]) -> list[Result]:
 
 
 def finished(call: Call, result: Result) -> Result:
-    """Return a result as it is stored: text in UTF-8, without reasoning, and the bytes of a medium.
+    """Return a result as it is stored: text in UTF-8, without reasoning, and an image as bytes.
 
     A drawing without an 8-bit form is a failed call.
 
@@ -218,29 +217,25 @@ def finished(call: Call, result: Result) -> Result:
     """
     if isinstance(call, Ask):
         result = separated(result, call.conversation)
-    values = vars(result) | {"data": None, "image": None, "sound": None}
+    values = vars(result) | {"data": None, "image": None}
     for name, value in values.items():
         if type(value) is str:  # an outcome is none
             values[name] = value.encode("utf-8", "replace").decode()
     if isinstance(call, Draw) and result.outcome.goes_on:
-        medium = result.sound if result.image is None else result.image
-        if medium is None:
-            raise ValueError(
-                f"a generator reported {result.outcome} and gave no image or sound"
+        if result.image is None:
+            raise ValueError(f"a generator reported {result.outcome} and gave no image")
+        try:
+            image, notes = decode(result.image, "its image", MOST_PIXELS)
+        except DataError as error:
+            failed = replace(result, image=None, data=None)
+            return replace(failed, outcome=Outcome.FAILED, error=str(error))
+        if shows_nothing(notes):
+            values["note"] = NOTHING_DRAWN
+        elif not any(image.convert("L").histogram()[_BLACK:]):
+            values["note"] = (
+                "the image is wholly black, as services draw what they filter"
             )
-        if isinstance(medium, Image.Image):
-            try:
-                medium, notes = decode(medium, "its image", MOST_PIXELS)
-            except DataError as error:
-                failed = replace(result, image=None, data=None)
-                return replace(failed, outcome=Outcome.FAILED, error=str(error))
-            if shows_nothing(notes):
-                values["note"] = NOTHING_DRAWN
-            elif not any(medium.convert("L").histogram()[_BLACK:]):
-                values["note"] = (
-                    "the image is wholly black, as services draw what they filter"
-                )
-        values["data"] = result.data or encoded(medium)
+        values["data"] = result.data or png_bytes(image)
     return Result(**values)
 
 

@@ -1,4 +1,4 @@
-"""Media and texts through an encoder, one batch at a time, or from the feature store.
+"""Images and texts through an encoder, one batch at a time, or from the feature store.
 
 The store keeps a file per batch: the features of an image may depend on the others of its batch,
 so only a whole batch is looked up. It only saves work, like the call store beside it; a damaged
@@ -30,9 +30,8 @@ if TYPE_CHECKING:
     from driftledger.collect.child import ChildCalls
 
 Number = TypeVar("Number", np.float32, np.int64)
-Modality = Literal["images", "sounds", "texts", "readings"]
-"""Inputs of features; readings are how much of each text was read."""
-OF_FILES = ("images", "sounds")
+Seen = Literal["images", "texts", "readings"]
+"""What an array is of; readings are how much of each text was read."""
 _READ_AT_ONCE = 1_000
 """Texts whose tokens are in memory together: 10,000 take 120 MB."""
 _AT_WORK = Lock()
@@ -50,13 +49,13 @@ class FeatureStore:
 
     folder: Path | None = None
     most_at_once: int | None = None
-    """The most images or sounds that are decoded for a batch; None is the encoder's batch size."""
+    """The most images that are decoded for a batch; None is the encoder's batch size."""
     _kept: dict[str, NDArray[Any]] = field(default_factory=dict)
 
     def get(
         self,
         encoder: str,
-        seen: Modality,
+        seen: Seen,
         batch: Sequence[str],
         make: Callable[[], NDArray[Number]],
     ) -> NDArray[Number]:
@@ -66,7 +65,7 @@ class FeatureStore:
             encoder: its fingerprint.
             batch: the SHA-256 of files, or the texts. If one is unknown, nothing is stored.
         """
-        if seen in OF_FILES and not all(batch):
+        if seen == "images" and not all(batch):
             return make()
         key = sha256_of({"encoder": encoder, "seen": seen, "batch": list(batch)})
         if self.folder is None:
@@ -111,13 +110,12 @@ def encode_media(
     media: Iterable[Medium],
     features: FeatureStore | None = None,
 ) -> Float32:
-    """Return features of images or sounds, n×d; the next batch is decoded while one is computed."""
+    """Return features of images, n×d; the next batch is decoded while one is computed."""
     store = features or FeatureStore()
     files = [*media]
     size = store.most_at_once or encoder.batch_size
     arrays = []
     decoding = {}
-    seen: Modality = "sounds" if files and files[0].kind == "sound" else "images"
     with ThreadPoolExecutor(thread_name_prefix="decode") as pool:
 
         def encode(first: int) -> Float32:
@@ -126,14 +124,17 @@ def encode_media(
                     batch = files[start : start + size]
                     decoding[start] = [pool.submit(file.open) for file in batch]
             contents = [decoded.result() for decoded in decoding.pop(first)]
-            features: Float32 = _alone(encoder, f"encode_{seen}", contents)
+            features: Float32 = _alone(encoder, "encode_images", contents)
             return features
 
         for first in range(0, len(files), size):
             batch = files[first : first + size]
             digests = [file.sha256 for file in batch]
             array = store.get(
-                encoder.fingerprint, seen, batch=digests, make=partial(encode, first)
+                encoder.fingerprint,
+                "images",
+                batch=digests,
+                make=partial(encode, first),
             )
             arrays.append(_finite(encoder, batch, array))
     return np.concatenate(arrays) if arrays else np.zeros((0, 0), np.float32)

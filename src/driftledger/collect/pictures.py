@@ -1,4 +1,4 @@
-"""The images and sounds of a call store: files beside its database, named by their SHA-256.
+"""The images of a call store: files beside its database, named by their SHA-256.
 
 A file is believed while it has the size and time that it had when it was hashed; ``verify`` hashes
 all.
@@ -60,7 +60,7 @@ class Pictures:
         return is_intact
 
     def keep(self, image: bytes | Path) -> Medium:
-        """Keep the bytes or the file of an image or sound; two threads may keep the same.
+        """Keep the bytes or the file of an image; two threads may keep the same.
 
         Raises:
             StoreError: the disk is full or cannot be written.

@@ -14,10 +14,9 @@ from pydantic import Field
 from driftledger.core.canonical import Json, sha256_of
 from driftledger.core.code_digest import code_digest, is_ours
 from driftledger.core.files import Record
-from driftledger.core.media import Kind as MediumKind
 from driftledger.core.registry import Provided, not_installed
 from driftledger.core.strict import is_none
-from driftledger.core.types import Conversation, Float32, PromptUsage, Result, Sound
+from driftledger.core.types import Conversation, Float32, PromptUsage, Result
 
 Kind = Literal["model", "generator", "encoder"]
 
@@ -63,9 +62,6 @@ class Component(Provided, ABC):
     is_control: ClassVar[bool] = False
     """Set it in a model that does not look: its scores show what a benchmark gives away for free.
     """
-
-    media: ClassVar[frozenset[MediumKind]] = frozenset({"image"})
-    """What it can be given, or generates: images, sounds, or both."""
 
     batch_size: int = Field(default=16, ge=1, le=4096)
     """How many calls are handed over at once; part of the identity, since in reduced precision the
@@ -201,7 +197,7 @@ class Model(Component):
 
 
 class Generator(Component):
-    """Text in, sample out."""
+    """Text in, image out."""
 
     kind = "generator"
 
@@ -214,27 +210,22 @@ class Generator(Component):
     def generate(
         self, prompts: Sequence[str], seeds: Sequence[int]
     ) -> Sequence[Result]:
-        """Make one RGB image, or sound, per prompt; equal prompts with equal seeds give equal
-        ones."""
+        """Draw one RGB image per prompt; equal prompts with equal seeds give equal images."""
 
 
 class Encoder(Component):
-    """Samples and texts in, vectors out. One that has only one tower leaves the other method as it
-    is."""
+    """Images and texts in, vectors out; one with a single tower defines only its method."""
 
     kind = "encoder"
 
-    def __init_subclass__(cls, **arguments: Any) -> None:
-        super().__init_subclass__(**arguments)
-        towers: dict[MediumKind, bool] = {
-            "image": cls.encode_images is not Encoder.encode_images,
-            "sound": cls.encode_sounds is not Encoder.encode_sounds,
-        }
-        cls.media = frozenset(kind for kind, is_there in towers.items() if is_there)
+    @property
+    def looks(self) -> bool:
+        """True if it has an image tower."""
+        return type(self).encode_images is not Encoder.encode_images
 
     @property
     def reads(self) -> bool:
-        """True if it has a text tower; with another tower, both write into one space."""
+        """True if it has a text tower; with an image tower, both write into one space."""
         return type(self).encode_texts is not Encoder.encode_texts
 
     def fitted(self, texts: Sequence[str]) -> "Encoder":
@@ -246,12 +237,6 @@ class Encoder(Component):
         """Return the features of RGB images, n×d, finite, not all zero."""
         raise NotImplementedError(
             f"encoder provider {self.provider!r} has no image tower"
-        )
-
-    def encode_sounds(self, sounds: Sequence[Sound]) -> Float32:
-        """Return the features of sounds, n×d, finite, not all zero."""
-        raise NotImplementedError(
-            f"encoder provider {self.provider!r} has no sound tower"
         )
 
     def encode_texts(self, texts: Sequence[str]) -> Float32:

@@ -106,7 +106,7 @@ def _tasks(
             prompts,
         )
     elif isinstance(component, Encoder):
-        if "image" in component.media:
+        if component.looks:
             yield "image vectors", lambda of, calls: of.encode_images(calls), pictures
         if component.reads:
             yield (

@@ -487,8 +487,6 @@ class Diffusers(CheckpointComponent, Generator):
         transformers = import_extra("transformers")
         homes = {"diffusers": diffusers, "transformers": transformers}
         home = homes.get(library) or getattr(diffusers.pipelines, library, None)
-        # AudioLDM 2's has to generate
-        class_name = "GPT2LMHeadModel" if class_name == "GPT2Model" else class_name
         kind: Any = getattr(home, class_name, None)
         if not isclass(kind) or not issubclass(
             kind, (diffusers.ModelMixin, transformers.PreTrainedModel)
@@ -543,11 +541,7 @@ class Diffusers(CheckpointComponent, Generator):
         given = {
             name: value for name, value in given.items() if value is not None
         } | self.arguments
-        fixed = {
-            name
-            for name in taken
-            if name in NOT_SET or re.search("embeds|waveforms", name)
-        }
+        fixed = {name for name in taken if name in NOT_SET or "embeds" in name}
         for name in given:
             if name in fixed or (name in self.arguments and name not in taken):
                 raise ConfigError(

@@ -19,7 +19,6 @@ from pydantic import Field
 from driftledger.components.base import Model, Operational
 from driftledger.core.canonical import Json, sha256_file
 from driftledger.core.errors import ConfigError, DataError
-from driftledger.core.media import ANY_MEDIUM
 from driftledger.core.types import Conversation, Outcome, Result
 from driftledger.data.datasets.base import reached
 from driftledger.data.question_sets.places import PLACE
@@ -62,7 +61,6 @@ class Predictions(Model):
     object of id → answer.
     """
 
-    media = ANY_MEDIUM
     version = "3"
     # the answers are those of the file; the code looks them up
     code_is_identity = False

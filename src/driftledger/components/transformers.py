@@ -50,9 +50,6 @@ ADAPTER_WEIGHTS = "adapter_model.safetensors"
 FLASH = {"flash_attention_2": "flash-attn", "flash_attention_3": "flash-attn-3"}
 """Flash attention of transformers → the distribution that computes it."""
 
-_TYPES = {"image": "image", "sound": "audio"}
-"""What chat templates call a part that is not text."""
-
 MODEL_CLASSES = {
     "AutoModelForImageTextToText": "MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES",
     "AutoModelForMultimodalLM": "MODEL_FOR_MULTIMODAL_LM_MAPPING_NAMES",
@@ -276,7 +273,7 @@ class Chat:
             content: Any = [
                 {"type": "text", "text": part}
                 if isinstance(part, str)
-                else {"type": _TYPES[part.kind]}
+                else {"type": "image"}
                 for part in turn.parts
             ]
             if (

@@ -1,21 +1,17 @@
-"""Images, sounds and texts as files.
+"""Images and texts as files.
 
-Every PNG and WAV of ours is written here, so that equal pixels and equal samples are equal files.
+Every PNG of driftledger is written here, so that equal pixels are equal files.
 """
 
 import base64
 import io
 import warnings
-import wave
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from math import gcd
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
 from PIL import Image
 
 from driftledger.core.canonical import open_regular
@@ -25,11 +21,9 @@ MEDIA = {
     ".png": "image/png",
     ".jpg": "image/jpeg",
     ".webp": "image/webp",
-    ".wav": "audio/wav",
 }
-"""Suffix → media type, of the files that images and sounds are kept in."""
-Kind: TypeAlias = Literal["image", "sound", "text"]
-ANY_MEDIUM: frozenset[Kind] = frozenset({"image", "sound"})
+"""Suffix of a stored image → its media type."""
+Kind: TypeAlias = Literal["image", "text"]
 _EFFORT = 3
 """On photographs less than half the time of zlib's default, for files 4 % larger."""
 
@@ -42,67 +36,26 @@ PILLOW_LIMIT = 2 * 89_478_485
 _STORED_FORMATS = ("PNG", "JPEG", "WEBP")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Sound:
-    """A sound of n samples in c channels."""
-
-    samples: NDArray[np.float32]
-    """n×c, from −1 to 1."""
-    rate: int
-    """Samples a second."""
-
-    @property
-    def seconds(self) -> float:
-        return len(self.samples) / self.rate
-
-    def at(self, rate: int) -> "Sound":
-        """Return it at another sampling rate, by a polyphase filter."""
-        if rate == self.rate:
-            return self
-        from scipy.signal import resample_poly
-
-        common = gcd(rate, self.rate)
-        samples = resample_poly(
-            self.samples.astype(np.float64),
-            rate // common,
-            self.rate // common,
-            axis=0,
-        )
-        return Sound(samples.astype(np.float32), rate)
-
-    def mono(self, rate: int) -> NDArray[np.float32]:
-        """Return its n samples at a rate, the mean of all channels."""
-        mean: NDArray[np.float64] = self.at(rate).samples.mean(axis=1, dtype=np.float64)
-        return mean.astype(np.float32)
-
-
 @dataclass(frozen=True, slots=True)
 class Medium:
-    """An image, a sound or a text on disk, known by the SHA-256 of its bytes.
+    """An image or a text on disk, known by the SHA-256 of its bytes.
 
-    An image is a PNG, or the JPEG or WebP that a service drew. A sound is a WAV. A text is what a
-    chain begins with.
+    An image is a PNG, or the JPEG or WebP that a service drew. A text is what a chain begins with.
     """
 
     path: Path
     sha256: str
-    content: Image.Image | Sound | None = field(default=None, compare=False, repr=False)
-    """What :meth:`open` gives, where it is decoded before it is asked for."""
+    content: Image.Image | None = field(default=None, compare=False, repr=False)
+    """The decoded image, if it was decoded ahead; :meth:`open` returns a copy of it."""
 
     @property
     def kind(self) -> Kind:
         return kind_of(self.path)
 
     def open(self) -> Any:
-        """Decode the file into an RGB image, H×W×3 of uint8, a :class:`Sound` or a text."""
+        """Decode the file into an RGB image, H×W×3 of uint8, or a text."""
         if self.content is not None:
-            return (
-                self.content.copy()
-                if isinstance(self.content, Image.Image)
-                else self.content
-            )
-        if self.kind == "sound":
-            return read_wav(read_regular(self.path))
+            return self.content.copy()
         if self.kind == "text":
             return read_regular(self.path).decode(errors="replace")
         with open_regular(self.path) as file, open_picture(file) as image:
@@ -135,15 +88,13 @@ def open_picture(file: BinaryIO) -> Iterator[Image.Image]:
 
 def kind_of(file: Path) -> Kind:
     """Return the medium of a stored file."""
-    if file.suffix == ".txt":
-        return "text"
-    return "sound" if file.suffix == ".wav" else "image"
+    return "text" if file.suffix == ".txt" else "image"
 
 
 def suffix_of(data: bytes) -> str:
-    """Return the suffix of a file with these bytes; empty where it is not kept as it is."""
-    if data[:4] == b"RIFF":
-        return {b"WEBP": ".webp", b"WAVE": ".wav"}.get(data[8:12], "")
+    """Return the suffix of an image file with these bytes; empty if it is not stored as it is."""
+    if data[:4] + data[8:12] == b"RIFFWEBP":
+        return ".webp"
     return {b"\x89PN": ".png", b"\xff\xd8\xff": ".jpg"}.get(data[:3], "")
 
 
@@ -180,13 +131,6 @@ def data_url(path: Path) -> str:
     return f"data:{MEDIA[path.suffix]};base64,{content}"
 
 
-def encoded(medium: Image.Image | Sound | str) -> bytes:
-    """Encode an image as PNG, a sound as WAV, or a text as UTF-8."""
-    if isinstance(medium, str):
-        return medium.encode()
-    return wav_bytes(medium) if isinstance(medium, Sound) else png_bytes(medium)
-
-
 def png_bytes(image: Image.Image) -> bytes:
     """Encode as RGB PNG, without metadata.
 
@@ -195,42 +139,3 @@ def png_bytes(image: Image.Image) -> bytes:
     buffer = io.BytesIO()
     image.convert("RGB").save(buffer, format="PNG", compress_level=_EFFORT)
     return buffer.getvalue()
-
-
-def wav_bytes(sound: Sound) -> bytes:
-    """Encode as a WAV of 16 bits.
-
-    Samples are rounded to the nearest of its levels; what is outside of −1 to 1 is clipped.
-    """
-    rounded = np.rint(sound.samples.astype(np.float64) * 2**15)
-    levels = rounded.clip(-(2**15), 2**15 - 1).astype("<i2")
-    buffer = io.BytesIO()
-    with wave.open(buffer, "wb") as file:
-        file.setparams((levels.shape[1], 2, sound.rate, 0, "NONE", ""))
-        file.writeframes(levels.tobytes())
-    return buffer.getvalue()
-
-
-def read_wav(data: bytes) -> Sound:
-    """Decode a WAV of whole numbers, 8 to 32 bits.
-
-    Raises:
-        ValueError: it is another kind of WAV, or is cut.
-    """
-    try:
-        with wave.open(io.BytesIO(data)) as file:
-            channels, width, rate, count = file.getparams()[:4]
-            raw = np.frombuffer(file.readframes(count), np.uint8)
-    except (wave.Error, EOFError) as error:
-        raise ValueError(
-            f"it is not a WAV of whole numbers ({error or 'it is cut'})"
-        ) from None
-    if raw.size != count * channels * width or not rate:
-        raise ValueError(
-            f"its header says {count:,} samples at {rate:,} Hz, and {raw.size:,} bytes follow"
-        )
-    levels = np.zeros((count * channels, 4), np.uint8)
-    # 8 bits have no sign
-    levels[:, 4 - width :] = raw.reshape(-1, width) ^ (0x80 if width == 1 else 0)
-    samples = levels.view("<i4").astype(np.float64) / 2**31
-    return Sound(samples.astype(np.float32).reshape(-1, channels), rate)

@@ -31,8 +31,6 @@ OURS: dict[str, dict[str, str]] = {
     "datasets": {
         "image_folder": "driftledger.data.datasets.image_folder:ImageFolder",
         "huggingface": "driftledger.data.hub:HuggingFace",
-        "sound_folder": "driftledger.data.datasets.sounds:SoundFolder",
-        "huggingface_sounds": "driftledger.data.datasets.sounds:HuggingFaceSounds",
         "text_folder": "driftledger.data.datasets.texts:TextFolder",
     },
     "models": {
@@ -41,15 +39,11 @@ OURS: dict[str, dict[str, str]] = {
         "openai": "driftledger.components.openai_chat:OpenAIChat",
         "litellm": "driftledger.components.hosted:LiteLLM",
         "transformers": "driftledger.components.transformers:Transformers",
-        "transformers_sounds": "driftledger.components.sounds:TransformersSounds",
     },
     "generators": {
         "diffusers": "driftledger.components.diffusers:Diffusers",
         "openai_images": "driftledger.components.openai_images:OpenAIImages",
         "huggingface_images": "driftledger.components.hosted:HuggingFaceImages",
-        "transformers_sounds": "driftledger.components.sounds:SoundGenerator",
-        "diffusers_sounds": "driftledger.components.sounds:DiffusersSounds",
-        "openai_speech": "driftledger.components.sounds:OpenAISpeech",
     },
     "encoders": {
         "vit": "driftledger.components.encoders:ViT",
@@ -62,8 +56,6 @@ OURS: dict[str, dict[str, str]] = {
         "open_clip": "driftledger.components.encoders:OpenCLIP",
         "sentence": "driftledger.components.encoders:Sentence",
         "inception": "driftledger.components.encoders:Inception",
-        "clap": "driftledger.components.sounds:CLAP",
-        "wav2vec2": "driftledger.components.sounds:Wav2Vec2",
     },
     "question_sets": {
         "table": "driftledger.data.question_sets.table:QuestionTable",
@@ -86,7 +78,6 @@ EXTRAS = {
     **dict.fromkeys(("datasets", "huggingface_hub"), "huggingface"),
     "openpyxl": "xlsx",
     "pypdfium2": "pdf",
-    "soundfile": "sound",
     "bitsandbytes": "quantization",
     "sentence_transformers": "sentence",
     "cleanfid": "fid",

@@ -11,7 +11,6 @@ from PIL import Image
 from pydantic import ConfigDict, Field, InstanceOf
 
 from driftledger.core.media import Medium as Medium
-from driftledger.core.media import Sound as Sound
 
 Float32: TypeAlias = NDArray[np.float32]
 Float64: TypeAlias = NDArray[np.float64]
@@ -57,14 +56,14 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One turn of a conversation: text and media in the order in which they are shown."""
+    """One turn of a conversation: texts and images in the order in which they are shown."""
 
     role: Literal["system", "user", "assistant"]
     parts: tuple[str | Medium, ...]
 
     @property
     def text(self) -> str:
-        """The texts among its parts, together."""
+        """All its texts, joined."""
         return "".join(part for part in self.parts if isinstance(part, str))
 
 
@@ -139,7 +138,7 @@ class Conversation:
         )
 
     def with_media(self, change: Callable[[Medium], Medium]) -> "Conversation":
-        """Return the same conversation with other files of its images and sounds."""
+        """Return the same conversation with each image replaced by ``change`` of it."""
         turns = []
         for turn in self.turns:
             parts = [
@@ -150,17 +149,17 @@ class Conversation:
 
     @property
     def parts(self) -> list[str | Medium]:
-        """The texts and media of all turns, in order."""
+        """The texts and images of all turns, in order."""
         return [part for turn in self.turns for part in turn.parts]
 
     @property
     def media(self) -> list[Medium]:
-        """The images and sounds of all turns, in order."""
+        """The images of all turns, in order."""
         return [part for part in self.parts if isinstance(part, Medium)]
 
     @property
     def last_medium(self) -> Medium | None:
-        """The image or sound presented last, or None where the conversation has none."""
+        """The last image, or None if the conversation has none."""
         return self.media[-1] if self.media else None
 
 
@@ -196,10 +195,10 @@ class PromptUsage:
 
 @dataclass(frozen=True)
 class Result:
-    """The result of a call: a text of a model, or an image or a sound of a generator.
+    """The result of a call: a text of a model, or an image of a generator.
 
-    A component returns it, the store keeps it, and a record holds it. Unwritten fields are in
-    neither: an image or a sound becomes ``data``, and that becomes the file ``medium``.
+    A component returns it, the store keeps it, and a record holds it. The fields marked
+    ``Unwritten`` are in neither: an image becomes ``data``, and that becomes the file ``medium``.
     """
 
     __pydantic_config__: ClassVar = ConfigDict(extra="forbid")
@@ -221,19 +220,17 @@ class Result:
     usage: Unwritten[Usage] = None
     image: Unwritten[Image.Image] = None
     """A drawn RGB image."""
-    sound: Unwritten[Sound] = None
     data: Unwritten[bytes] = None
-    """The PNG, JPEG, WebP or WAV that becomes ``medium``: of a service, the bytes behind ``image``
-    if they hold it unchanged."""
+    """The PNG, JPEG or WebP that becomes ``medium``; a service's own bytes if they hold ``image``
+    unchanged."""
     medium: Unwritten[Medium] = None
-    """The file of the image or sound."""
+    """The file of the image."""
 
     @property
     def is_empty(self) -> bool:
         """Return True if it reports success and holds nothing."""
-        is_text = self.image is None and self.sound is None
-        content = (self.text or "").strip() or self.reasoning
-        return self.outcome is Outcome.OK and is_text and not content
+        has_text = bool((self.text or "").strip() or self.reasoning)
+        return self.outcome is Outcome.OK and self.image is None and not has_text
 
     def took(
         self,

@@ -1,8 +1,8 @@
 """A provider's samples or questions → a folder of checked entries and their files, or no folder.
 
 Nothing after this point checks the data again. Ids are safe file names and unique on every disk,
-each image is an upright RGB PNG, each sound a WAV and each text UTF-8, known by its hash, every
-group's categories exist, and every class of a test set has support. Every question can be scored as
+each image is an upright RGB PNG and each text UTF-8, known by its hash, every group's categories
+exist, and every class of a test set has support. Every question can be scored as
 its benchmark says: one that breaks the rules of its paper would still give a number, so one such
 question refuses the set.
 """
@@ -17,7 +17,7 @@ from typing import get_args
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import DataError, first_few, unknown_name
 from driftledger.core.files import new_folder, write_json, write_jsonl
-from driftledger.core.media import Sound, encoded, png_bytes
+from driftledger.core.media import png_bytes
 from driftledger.core.strict import ID_RULE, is_id
 from driftledger.core.types import Split
 from driftledger.data.datasets.base import MAX_PIXELS, DatasetProvider
@@ -65,20 +65,18 @@ def build(name: str, dataset: DatasetProvider, target: Path) -> DatasetCard:
             if problem:
                 raise DataError(f"{name}: {problem}")
             try:
-                medium, notes = dataset.decode(item.read(), item.name)
+                content, notes = dataset.decode(item.read(), item.name)
             except DataError as error:
                 unread[str(error)] = None
                 continue
-            if isinstance(medium, Sound):
-                file = f"sounds/{item.id}.wav"
-                size = {"seconds": medium.seconds}
-            elif isinstance(medium, str):
+            if isinstance(content, str):
                 file = f"texts/{item.id}.txt"
                 size = {}
+                data = content.encode()
             else:
                 file = f"images/{item.id}.png"
-                size = {"width": medium.width, "height": medium.height}
-            data = encoded(medium)
+                size = {"width": content.width, "height": content.height}
+                data = png_bytes(content)
             (folder / file).write_bytes(data)
             entries.append(
                 SampleEntry(

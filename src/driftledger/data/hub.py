@@ -21,7 +21,6 @@ from driftledger.core.errors import (
     MissingSourceError,
     unknown_name,
 )
-from driftledger.core.media import Kind
 from driftledger.core.paths import leads_out
 from driftledger.core.registry import import_extra
 from driftledger.core.text import for_line, shortened
@@ -148,8 +147,6 @@ class HubTable(PagedProvider, ABC):
     """A split of a dataset. A branch or tag given as ``revision`` is resolved to its commit, which
     is recorded."""
 
-    medium: ClassVar[Kind] = "image"
-
     path: str = Field(min_length=1)
     """A local folder, or an id on the hub."""
     revision: str | None = None
@@ -248,7 +245,7 @@ class HubTable(PagedProvider, ABC):
         """Read the rows of a split with these columns, class labels by name.
 
         Args:
-            files: the column of images or sounds, which ``setting`` names; in a local folder it may
+            files: the column of images, which ``setting`` names; in a local folder it may
                 hold the names of files and pages below it. A file is read when its row asks for it.
             lists: whether that column may hold lists; a row then reads a list of bytes.
         """
@@ -260,8 +257,7 @@ class HubTable(PagedProvider, ABC):
                 )
         datasets = import_extra("datasets")
         feature = table.features[files]
-        kind = datasets.Audio if self.medium == "sound" else datasets.Image
-        undecoded = kind(decode=False)
+        undecoded = datasets.Image(decode=False)
         is_list = lists and hasattr(feature, "feature")
         if is_list:
             feature = feature.feature
@@ -270,14 +266,14 @@ class HubTable(PagedProvider, ABC):
         dtype = str(getattr(feature, "dtype", ""))
         is_named = "string" in dtype and folder is not None
         # in a column without any value, no cell has one
-        is_medium = isinstance(feature, kind) or "binary" in dtype or is_named
-        is_medium |= dtype == "null"
+        has_images = isinstance(feature, datasets.Image)
+        has_images |= "binary" in dtype or is_named or dtype == "null"
         # as pandas writes it
-        is_medium |= isinstance(feature, dict) and "bytes" in feature
-        if not is_medium:
+        has_images |= isinstance(feature, dict) and "bytes" in feature
+        if not has_images:
             raise ConfigError(
                 f"{self.path}: column {files!r} holds {_in_words(feature, datasets)}, and no "
-                f"{self.medium}s; correct it, or set {setting}"
+                f"images; correct it, or set {setting}"
             )
         media = table.select_columns([files]).cast_column(files, undecoded)
         paths: list[Any] = []

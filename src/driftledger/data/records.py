@@ -1,6 +1,6 @@
 """Datasets and question sets on disk.
 
-Each has ``samples.jsonl`` or ``questions.jsonl``, a card, and images, sounds or texts.
+Each has ``samples.jsonl`` or ``questions.jsonl``, a card, and images or texts.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ Labels: TypeAlias = dict[str, dict[Split, int]]
 
 
 class SampleEntry(Record):
-    """A line of ``samples.jsonl``: one image, sound or text of a dataset."""
+    """A line of ``samples.jsonl``: one image or text of a dataset."""
 
     id: Id
     file: RelativePath
@@ -41,8 +41,6 @@ class SampleEntry(Record):
     width: int | None = Field(default=None, exclude_if=is_none)
     """In pixels; of an image, like ``height``."""
     height: int | None = Field(default=None, exclude_if=is_none)
-    seconds: float | None = Field(default=None, exclude_if=is_none)
-    """Of a sound."""
     source: dict[str, str] = Field(default_factory=dict)
     """Where it came from: file name, address, licence, as far as they are known."""
     notes: list[str] = Field(default_factory=list)
@@ -66,7 +64,7 @@ class DatasetCard(Record):
     leaks: dict[Id, Id] = Field(default_factory=dict)
     """Id of a test sample → id of the support sample that is the same, pixel for pixel."""
     blank: list[Id] = Field(default_factory=list, exclude_if=not_)
-    """Ids of the samples in which reading left nothing to see or to hear."""
+    """Ids of the samples in which reading left nothing to see."""
     frames: list[Id] = Field(default_factory=list, exclude_if=not_)
     """Ids of the samples that are the first of several frames."""
     digest: str
@@ -82,7 +80,7 @@ class DatasetCard(Record):
 def loss_notes(
     lost: "Losses | DatasetCard | QuestionSetCard", total: int, things: str
 ) -> list[str]:
-    """Say in how many things reading left nothing to see or to hear, or the first frame alone.
+    """Say of how many things nothing visible is left, or only the first frame was read.
 
     >>> loss_notes(Losses(["a"], ["b"]), 3, "images")[0]
     'nothing is left to see in 1 of 3 images after conversion: a'
@@ -91,10 +89,9 @@ def loss_notes(
     """
     notes = []
     if lost.blank:
-        sense = "hear" if things == "sounds" else "see"
         share = f"{len(lost.blank):,} of {total:,} {things}"
         named = first_few(lost.blank)
-        notes.append(f"nothing is left to {sense} in {share} after conversion: {named}")
+        notes.append(f"nothing is left to see in {share} after conversion: {named}")
     if lost.frames:
         share = f"{len(lost.frames):,} of {total:,} {things}"
         notes.append(
@@ -106,8 +103,7 @@ def loss_notes(
 def notes_of(
     card: "DatasetCard | QuestionSetCard", total: int, things: str
 ) -> list[str]:
-    """Say what is lost of a dataset or question set: nothing to see or hear in some of ``total``
-    things, or left out."""
+    """Say what was lost in reading a dataset or question set of ``total`` things, or left out."""
     notes = loss_notes(card, total, things)
     if left_out := card.source.get("left_out"):
         notes.append(f"left out, since it is not read: {left_out}")

@@ -1,4 +1,4 @@
-"""Small pictures of stored images and sounds."""
+"""Small pictures of stored images."""
 
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -11,10 +11,8 @@ from PIL import Image
 
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.files import Files, read_bytes
-from driftledger.core.media import PILLOW_LIMIT, kind_of, open_picture
+from driftledger.core.media import PILLOW_LIMIT, open_picture
 from driftledger.data.datasets.decode import decode
-from driftledger.data.datasets.sounds import MOST_SECONDS, decode_sound
-from driftledger.data.spectrograms import spectrogram
 
 SIDE = 192
 """Pixels of the longer side, at most; nothing is enlarged."""
@@ -23,29 +21,22 @@ _AT_ONCE = 8
 
 
 class ShownImage(NamedTuple):
-    """An image, or a sound, as a page shows it."""
+    """An image as a page shows it."""
 
     source: str
     """Below the site's folder."""
     width: int
     height: int
-    sound: str = ""
-    """The path of the sound that the picture is a spectrogram of."""
 
 
 def shrunk(file: Path, *sides: int) -> list[Image.Image]:
-    """Decode an image, or draw the spectrogram of a sound, and return a copy of at most each side.
+    """Decode an image and return a copy of at most each side.
 
     Raises:
-        DataError: it is not an image or a sound, is broken, or has more pixels than Pillow decodes.
+        DataError: it is not an image, is broken, or has more pixels than Pillow decodes.
         StoreError: it is missing.
     """
-    if kind_of(file) == "sound":
-        image = spectrogram(
-            decode_sound(read_bytes(file), str(file), max_seconds=MOST_SECONDS)[0]
-        )
-    else:
-        image, _ = decode(read_bytes(file), str(file), PILLOW_LIMIT)
+    image, _ = decode(read_bytes(file), str(file), PILLOW_LIMIT)
     copies = []
     for side in sides:
         copies.append(image.copy())
@@ -71,13 +62,12 @@ def webp(image: Image.Image) -> bytes:
 def thumbnails_of(
     files: Iterable[Path], site: Path
 ) -> tuple[Mapping[Path, ShownImage], Files]:
-    """Make the pictures of these files, as ``images/<first two digits>/<SHA-256 of the file's
-    bytes>.webp``, and copies of sounds beside them, without pictures that the site has: a change of
-    how they are made needs another folder.
+    """Return the picture of each file, and the new files of the site.
 
-    Errors as in :func:`thumbnail`.
+    A picture is ``images/<first two digits>/<SHA-256 of the file's bytes>.webp``. One that the site
+    has is not made again, so a change of how they are made needs another folder. Errors as in
+    :func:`thumbnail`.
     """
-
     files = list(dict.fromkeys(files))
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         digests = dict(zip(files, pool.map(_digest, files), strict=True))
@@ -102,10 +92,6 @@ def _shown(site: Path, digest: str, file: Path) -> tuple[ShownImage, Files]:
         data = read_bytes(site / path)
     else:
         data = new[path] = thumbnail(file)
-    sound = ""
-    if kind_of(file) == "sound":
-        sound = path.removesuffix("webp") + "wav"
-        new[sound] = read_bytes(file)
     with open_picture(BytesIO(data)) as image:
         width, height = image.size
-    return ShownImage(path, width, height, sound=sound), new
+    return ShownImage(path, width, height), new

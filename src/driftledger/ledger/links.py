@@ -119,7 +119,7 @@ def folders_of(lineage: Json) -> list[dict[str, str]]:
 
 
 def check_links(bundle: Bundle) -> Lines:
-    """Check that files, folders, lock entries, records, images and sounds fit together."""
+    """Check that files, folders, lock entries, records and images fit together."""
     run = {key: bundle.evidence[key] for key in ("name", "combination", "fingerprint")}
     yield same(f"{MANIFEST}: run", dict(bundle.run), run, EVIDENCE)
     yield from guarded(EVIDENCE, _stages, bundle)

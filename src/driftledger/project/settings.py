@@ -18,7 +18,7 @@ from ruamel.yaml import YAML
 
 from driftledger.benchmarks.base.benchmark import Benchmark
 from driftledger.benchmarks.base.descriptions import Description
-from driftledger.benchmarks.base.settings import EntryOf, NeededFor, OfSelected, Section
+from driftledger.benchmarks.base.settings import EntryOf, OfSelected, Section
 from driftledger.benchmarks.base.stage import DATASET, Stage
 from driftledger.benchmarks.registry import (
     benchmark,
@@ -29,7 +29,6 @@ from driftledger.benchmarks.registry import (
 from driftledger.components.base import Encoder, Model
 from driftledger.core.errors import ConfigError, UntrustedCodeError, unknown_name
 from driftledger.core.files import LARGEST_YAML, load_yaml, read_regular, reading
-from driftledger.core.media import Kind
 from driftledger.core.paths import Keys
 from driftledger.core.registry import PROVIDED_SECTIONS
 from driftledger.core.strict import Name, Strict, mistakes
@@ -475,51 +474,32 @@ def _missing_towers(settings: Settings, built: Build) -> Iterator[str]:
     for kind, name, where, remedy in towers:
         encoder: Encoder | None = built("encoders", name)
         if encoder is not None and not (
-            encoder.media if kind == "image" else encoder.reads
+            encoder.looks if kind == "image" else encoder.reads
         ):
             yield f"{where}: {name!r} has no {kind} tower; {remedy}"
 
 
 def _other_media(settings: Settings, built: Build) -> Iterator[str]:
-    """Report components of images that are selected for sounds, and the other way round."""
+    """Report datasets of texts that a benchmark cannot use, and encoders of the other medium."""
     for spec in settings.benchmarks:
         own = spec.name
-        selected = getattr(settings.run, own) if spec.data is DATASET else ()
-        datasets = {name: built("datasets", name) for name in selected}
-        for key, need, given in settings.section(own).marks(NeededFor):
-            for on, dataset in datasets.items():
-                if dataset is not None and dataset.medium == need.medium and not given:
-                    yield (
-                        f"{own}.{key} is missing, and run.{own} goes over {on!r}, a dataset of "
-                        f"{need.medium}s; set it"
-                    )
-        for on, dataset in datasets.items():
-            if dataset is not None and dataset.medium not in spec.media:
+        for on in getattr(settings.run, own) if spec.data is DATASET else ():
+            dataset = built("datasets", on)
+            has_texts = dataset is not None and dataset.medium == "text"
+            if has_texts and not spec.takes_texts:
                 yield (
-                    f"run.{own}: {on!r} is a dataset of {dataset.medium}s, which {spec.title} has "
-                    "no use for; take it out"
+                    f"run.{own}: {on!r} is a dataset of texts, which {spec.title} has no use for; "
+                    "take it out"
                 )
-        for section, names in _asked(settings, spec).items():
-            for name, (on, dataset) in product(names, datasets.items()):
-                component = built(section, name)
-                medium: Kind = "image" if dataset is None else dataset.medium
-                if component is None or component.is_control:
+            for name in _asked(settings, spec).get("encoders", ()):
+                encoder: Encoder | None = built("encoders", name)
+                if encoder is None or (encoder.reads if has_texts else encoder.looks):
                     continue
-                if not _takes(component, section, medium):
-                    does = "makes" if section == "generators" else "takes"
-                    other = min(component.media, default="text")
-                    yield (
-                        f"run.{section}: {name!r} {does} {other}s, and run.{own} goes over {on!r}, "
-                        f"a dataset of {medium}s; select {section} for {medium}s, or take {on!r} "
-                        "out"
-                    )
-
-
-def _takes(component: Any, section: str, medium: Kind) -> bool:
-    """Return True if a component can work on a dataset; a text is drawn as an image."""
-    if medium != "text":
-        return medium in component.media
-    return component.reads if section == "encoders" else "image" in component.media
+                takes, needed = ("image", "text") if has_texts else ("text", "image")
+                yield (
+                    f"run.encoders: {name!r} takes {takes}s, and run.{own} goes over {on!r}, a "
+                    f"dataset of {needed}s; select encoders for {needed}s, or take {on!r} out"
+                )
 
 
 def _asked(settings: Settings, spec: Benchmark) -> dict[str, tuple[str, ...]]:

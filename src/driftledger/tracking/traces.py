@@ -13,7 +13,7 @@ from driftledger.benchmarks.base.chains.spec import ChainBenchmark
 from driftledger.benchmarks.base.traces import Shot, Shown, Step, Trace, worth_showing
 from driftledger.core.canonical import Json
 from driftledger.core.errors import LedgerError
-from driftledger.core.media import MEDIA, kind_of
+from driftledger.core.media import MEDIA
 from driftledger.core.types import Outcome
 from driftledger.data.thumbnails import SIDE, shrunk, webp
 from driftledger.ledger.lineage import Lineage
@@ -130,7 +130,7 @@ class Traces:
         self._experiment_id = experiment_id
         self._run_id = run_id
         self._written: dict[str, Trace] = {}
-        self._attachments: dict[tuple[Path, str], tuple[Attachment, str]] = {}
+        self._attachments: dict[Path, tuple[Attachment, str]] = {}
         """File and media type → its attachment, and the trace that it is attached to: the first one
         that shows it."""
         self._now = time.time_ns()
@@ -215,30 +215,24 @@ class Traces:
     def _plain(self, shown: Shown, trace_id: str) -> Any:
         """Convert a value to what MLflow takes."""
         if isinstance(shown, Shot):
-            picture = self._attached(shown.file, MEDIA[".webp"], trace_id)
-            if kind_of(shown.file) == "image":
-                return picture
-            return {
-                "spectrogram": picture,
-                "sound": self._attached(shown.file, MEDIA[".wav"], trace_id),
-            }
+            return self._attached(shown.file, trace_id)
         if isinstance(shown, Mapping):
             return {key: self._plain(value, trace_id) for key, value in shown.items()}
         if isinstance(shown, Sequence) and not isinstance(shown, str):
             return [self._plain(item, trace_id) for item in shown]
         return shown
 
-    def _attached(self, file: Path, media_type: str, trace_id: str) -> Any:
-        """Attach a picture of a file, or a sound itself; refer to one that is attached already."""
+    def _attached(self, file: Path, trace_id: str) -> Any:
+        """Attach a picture of a file; refer to it if it is attached already."""
         from mlflow.tracing.attachments import Attachment
 
-        if (file, media_type) in self._attachments:
-            attachment, owner = self._attachments[file, media_type]
+        if file in self._attachments:
+            attachment, owner = self._attachments[file]
             return attachment.ref(owner)
-        is_sound = media_type == MEDIA[".wav"]
-        data = file.read_bytes() if is_sound else both_sizes(file)[1]
-        attachment = Attachment(content_type=media_type, content_bytes=data)
-        self._attachments[file, media_type] = attachment, trace_id
+        attachment = Attachment(
+            content_type=MEDIA[".webp"], content_bytes=both_sizes(file)[1]
+        )
+        self._attachments[file] = attachment, trace_id
         return attachment
 
 

@@ -7,7 +7,6 @@ import numpy as np
 from PIL import Image
 
 from driftledger.components.base import Encoder, Generator, Model
-from driftledger.core.media import Sound
 from driftledger.core.types import Conversation, Float32, Outcome, PromptUsage, Result
 
 SEEN: list[list[str]] = []
@@ -65,8 +64,7 @@ class SizeGenerator(Generator):
 
 
 class TableEncoder(Encoder):
-    """The vector of an image is its first pixel, that of a sound its first two samples, as two
-    coordinates of a plane."""
+    """The vector of an image is its first pixel, as two coordinates of a plane."""
 
     provider: ClassVar[str] = "table"
     version: ClassVar[str] = "1"
@@ -75,9 +73,6 @@ class TableEncoder(Encoder):
         return np.array(
             [image.getpixel((0, 0))[:2] for image in images], dtype=np.float32
         )
-
-    def encode_sounds(self, sounds: Sequence[Sound]) -> Float32:
-        return np.array([sound.samples[:2, 0] * 2**15 for sound in sounds], np.float32)
 
 
 class LetterEncoder(TableEncoder):

@@ -42,8 +42,7 @@ from driftledger.components.base import (
 from driftledger.core.canonical import Json, sha256_file
 from driftledger.core.errors import CoverageError, StoreError, first_few
 from driftledger.core.files import read_json
-from driftledger.core.media import ANY_MEDIUM
-from driftledger.core.media import Kind as MediumKind
+from driftledger.core.media import Kind
 from driftledger.core.types import Outcome, Sample
 from driftledger.data.question_sets.base import QuestionRules
 from driftledger.data.records import (
@@ -266,8 +265,8 @@ class Scoring:
         return read_questions(self.data)
 
     @property
-    def kind(self) -> MediumKind:
-        """The medium of the samples."""
+    def kind(self) -> Kind:
+        """The kind of the samples: images or texts."""
         if "dataset" not in self.keys:
             return "image"
         return self.samples[0].medium.kind
@@ -377,7 +376,7 @@ class Scoring:
         model = self.card.components["model"]
         generator = self.card.components.get("generator")
         if not model.control:
-            yield from self.facts.alarms(self.kind)
+            yield from self.facts.alarms()
         if generator is not None and generator.fingerprint == model.fingerprint:
             yield f"{model.name} describes and draws, so the drift is that of both roles"
         yield from changed_versions(self.facts.served())
@@ -404,8 +403,8 @@ class Benchmark(ABC):
     """:data:`DATASET` or :data:`QUESTION_SET`."""
     questions: ClassVar[QuestionRules | None] = None
     """What the questions of its sets must have; None for a benchmark that goes over datasets."""
-    media: ClassVar[frozenset[MediumKind]] = ANY_MEDIUM
-    """What its datasets may be of."""
+    takes_texts: ClassVar[bool] = False
+    """True if its datasets may be texts as well as images."""
     collects: ClassVar[Stage]
     """The one stage that asks components."""
     scores: ClassVar[Stage]

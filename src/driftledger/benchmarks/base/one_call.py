@@ -74,7 +74,7 @@ class OneCallPerSample(OneCall):
 
     @abstractmethod
     def ask(self, sample: Sample, settings: Mapping[str, Any]) -> str:
-        """Return the prompt about a sample, which is sent with its image or sound."""
+        """Return the prompt about a sample, which is sent with its image."""
 
     @abstractmethod
     def worth(self, sample: Sample, text: str) -> float | None:

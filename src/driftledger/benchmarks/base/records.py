@@ -14,7 +14,6 @@ from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import Json
 from driftledger.core.errors import StoreError
 from driftledger.core.files import Record, SparseRecord, stream_jsonl
-from driftledger.core.media import Kind
 from driftledger.core.strict import Id, Name, RelativePath
 from driftledger.core.text import shortened
 from driftledger.core.types import Medium, Outcome, PromptUsage, Result, Split
@@ -22,7 +21,7 @@ from driftledger.scoring.score import ALARM, Flag
 
 RECORDS = "records.jsonl"
 CARD = "components.json"
-_OF_A_CALL = {"usage", "image", "sound", "data", "medium"}
+_OF_A_CALL = {"usage", "image", "data", "medium"}
 """Fields of a result that no record holds."""
 LEAST_INPUTS = 5
 """Samples or questions from which on equal replies to all of them are an alarm."""
@@ -32,7 +31,7 @@ MOST_LACKING = 0.01
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedResult(Result):
-    """A result in a record, whose image or sound lies beside it."""
+    """A result in a record; its image is a file in the folder of the record."""
 
     role: Name
     """Who was asked: ``model``, ``generator``, ``judge``, ``example_model``."""
@@ -40,7 +39,7 @@ class RecordedResult(Result):
     """The key of the call, under which the store keeps its result."""
     outcome: Outcome = field()  # always written
     file: RelativePath | None = None
-    """The path of its image or sound, relative to the folder."""
+    """The path of its image, relative to the folder."""
     sha256: str | None = None
 
     @classmethod
@@ -48,7 +47,7 @@ class RecordedResult(Result):
         """Record a result.
 
         Args:
-            file: the future path of its image or sound, relative to the folder.
+            file: the future path of its image, relative to the folder.
         """
         values = vars(result) | {"role": role, "key": call.key, "usage": None}
         values |= {"file": None, "sha256": None}
@@ -144,7 +143,7 @@ class CollectedRecord(SparseRecord):
 
     @property
     def drawing(self) -> RecordedResult | None:
-        """The generator's result, if it is an image or a sound."""
+        """The generator's result, if it is an image."""
         drawn = self.by("generator")
         return None if drawn is None or drawn.file is None else drawn
 
@@ -229,22 +228,15 @@ class CallFacts:
             if each.reading is not None:
                 self.readings.append(each.reading)
 
-    def alarms(self, kind: Kind) -> list[Flag]:
-        """Return alarms if the model's replies put the whole score in doubt.
-
-        Args:
-            kind: what the samples are; texts are drawn before the model sees them.
-        """
-        given = "sound" if kind == "sound" else "image"
+    def alarms(self) -> list[Flag]:
+        """Return alarms if the model's replies put the whole score in doubt."""
         texts = Counter(text for _, text in self._replies.values())
         total = len(self._replies)
-        lacking = sum(
-            count for text, count in texts.items() if says_none_arrived(text, given)
-        )
+        lacking = sum(count for text, count in texts.items() if says_none_arrived(text))
         sentences = []
         if lacking > MOST_LACKING * total:
             sentences.append(
-                f"in {lacking} of {total} replies the model says that no {given} arrived"
+                f"in {lacking} of {total} replies the model says that no image arrived"
             )
         if len(texts) == 1 and len({*self._replies.values()}) >= LEAST_INPUTS:
             text = shortened(min(texts), 60)

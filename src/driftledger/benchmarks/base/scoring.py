@@ -41,7 +41,7 @@ def write_score(
 
 
 def clusters_of(samples: Sequence[Sample]) -> dict[str, str]:
-    """Return the cluster of each sample: the id of the first with the same image or sound."""
+    """Return the cluster of each sample: the id of the first with the same content."""
     first: dict[str, str] = {}
     return {
         sample.id: first.setdefault(sample.medium.sha256, sample.id)
@@ -50,7 +50,7 @@ def clusters_of(samples: Sequence[Sample]) -> dict[str, str]:
 
 
 def copies(samples: Sequence[Sample]) -> Iterator[str]:
-    """Yield a sentence where several samples are the same image or sound."""
+    """Yield a sentence if several samples have the same content."""
     count = len(samples) - len({*clusters_of(samples).values()})
     kind = samples[0].medium.kind
     if count:

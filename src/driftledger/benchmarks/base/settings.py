@@ -5,7 +5,6 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationInfo
 
-from driftledger.core.media import Kind
 from driftledger.core.strict import Strict
 
 
@@ -23,13 +22,7 @@ class OfSelected(NamedTuple):
     selected in ``run``."""
 
 
-class NeededFor(NamedTuple):
-    """Marks a setting that only datasets of this medium need."""
-
-    medium: Kind
-
-
-Mark = TypeVar("Mark", EntryOf, OfSelected, NeededFor)
+Mark = TypeVar("Mark", EntryOf, OfSelected)
 Coverage = Annotated[float, Field(ge=0.0, le=1.0)]
 """The share that must be there, or the model has no rank."""
 

@@ -18,16 +18,16 @@ from driftledger.scoring.score import Row, Rows, Score
 
 @dataclass(frozen=True)
 class Shot:
-    """An image or a sound among what was asked, or among what came."""
+    """An image of a prompt or of a reply."""
 
     file: Path
 
 
 def shot(file: Path) -> "dict[str, Shown]":
-    """Return a file by the name of its medium: ``image`` or ``sound``; of a text, what it says."""
+    """Return a sample's file as a trace shows it: an image, or the content of a text."""
     if kind_of(file) == "text":
         return {"description": Medium(file, "").open()}
-    return {kind_of(file): Shot(file)}
+    return {"image": Shot(file)}
 
 
 Shown: TypeAlias = (

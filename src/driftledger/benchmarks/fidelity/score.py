@@ -27,7 +27,6 @@ from driftledger.benchmarks.fidelity.ratings import (
 )
 from driftledger.collect.features import encode_media, encode_texts, read_texts
 from driftledger.components.base import Encoder
-from driftledger.core.media import Kind
 from driftledger.core.types import Float32, Float64, PromptUsage
 from driftledger.metrics.drift import cosine_similarity
 from driftledger.metrics.exact import exact_mean
@@ -45,19 +44,19 @@ def score_redrawings(given: Scoring, spec: ChainBenchmark) -> Scored:
         ConfigError: the sheet cannot be read.
     """
     chains = ChainTable.read(given, spec)
-    flags = chains.flags("were redrawn", f"{given.kind}s")
+    flags = chains.flags("were redrawn", "images")
     rated = rated_by_people(chains)
     encoder = given.encoders["encoder"]
     encode = partial(encode_media, encoder, features=given.features)
     originals = encode([sample.medium for sample in chains.samples])
-    of_media, of_text = similarities(encoder, given.kind)
     cosines, distances = compare(chains, originals, encode, by_category=False)
-    columns = {of_media: PERCENT * cosines}
-    if given.kind == "image":
-        columns["ssim"] = PERCENT * structural_similarities(chains)
+    columns = {
+        of_images(encoder): PERCENT * cosines,
+        "ssim": PERCENT * structural_similarities(chains),
+    }
     if encoder.reads:
         cosines, readings = compare_texts(chains, originals)
-        columns[of_text] = PERCENT * cosines
+        columns["clip_s"] = PERCENT * cosines
         flags += cut_texts(readings, "CLIP-S's text tower", "encoder", ["clip_s"])
     without_t = [distance._replace(t=None) for distance in distances]
     score = chains.score(
@@ -81,11 +80,9 @@ def score_redrawings(given: Scoring, spec: ChainBenchmark) -> Scored:
     return Scored(score, rows)
 
 
-def similarities(encoder: Encoder, kind: Kind) -> tuple[str, str]:
-    """Return the names of the cosines between media, and between media and descriptions."""
-    if kind == "sound":
-        return "sound_similarity", "clap_score"
-    return "clip_s_i" if encoder.reads else "image_similarity", "clip_s"
+def of_images(encoder: Encoder) -> str:
+    """Return the name of the cosine between images."""
+    return "clip_s_i" if encoder.reads else "image_similarity"
 
 
 def structural_similarities(chains: ChainTable) -> Float64:
@@ -95,7 +92,7 @@ def structural_similarities(chains: ChainTable) -> Float64:
     for row, chain in enumerate(chains.rows):
         if chain.last.has_come:
             before = comparable(chain.sample.medium.open(), side)
-            after = comparable(chains.medium(chain.last).open(), side)
+            after = comparable(chains.image(chain.last).open(), side)
             table[row, 0] = structural_similarity(before, after)
     return table
 
@@ -169,12 +166,11 @@ def rating_flags(rated: Rated) -> Iterator[Flag]:
 def reasons(given: Scoring) -> Iterator[Number]:
     """Yield why there would be no value."""
     name = given.keys["encoder"]
-    of_media, of_text = similarities(given.encoders["encoder"], given.kind)
-    yield Number(metric=of_text, why=f"{name} has no text tower")
+    yield Number(metric="clip_s", why=f"{name} has no text tower")
     for distance in DISTANCES:
-        why = f"fewer than two {given.kind}s were made again"
+        why = "fewer than two images were made again"
         yield Number(metric=distance.name, why=why)
-    if of_media == "image_similarity":
+    if not given.encoders["encoder"].reads:
         other = "image_similarity is the same cosine with this encoder"
         yield Number(metric="clip_s_i", why=f"{name} is not a CLIP; {other}")
     yield Number(metric="human", why="no ratings of these descriptions")

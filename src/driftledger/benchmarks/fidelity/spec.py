@@ -33,12 +33,11 @@ from driftledger.benchmarks.base.layout import PaperTables
 from driftledger.benchmarks.base.settings import (
     DrawingPrompt,
     EntryOf,
-    NeededFor,
     RepeatedSection,
 )
 from driftledger.benchmarks.base.stage import score_stage
 from driftledger.benchmarks.fidelity.ratings import RUBRIC
-from driftledger.core.strict import Name, is_none
+from driftledger.core.strict import Name
 from driftledger.core.types import Sample
 from driftledger.scoring.means import mean_over_samples
 from driftledger.scoring.metric import Input, Metric, MetricTable, ShownIn
@@ -93,9 +92,7 @@ class FidelitySettings(RepeatedSection):
     description: Annotated[Name, EntryOf("descriptions", must="ask once")]
     """Asked once per image, without examples and with at most one length."""
     generate_prompt: DrawingPrompt
-    ssim_side: Annotated[int | None, NeededFor("image")] = Field(
-        default=None, ge=16, le=4096, exclude_if=is_none
-    )
+    ssim_side: int = Field(ge=16, le=4096)
     """Both images are brought to so many pixels per side before SSIM compares them."""
     ratings: Path | None
     """A CSV file with what people think of the descriptions; `driftledger people ratings` writes
@@ -146,23 +143,6 @@ class FidelityBenchmark(ChainBenchmark):
             "drift.cosine_similarity",
             needs=SEEN,
             shown=_SHOWN,
-        ),
-        _percent(
-            "clap_score",
-            "CLAP score",
-            "100 · the cosine between sound and description, mean over a sample's repeats, then "
-            "over samples",
-            "drift.cosine_similarity; Huang et al., Make-An-Audio",
-            needs=SEEN - {Input.DRAWN},
-            shown=_FIRST,
-        ),
-        _percent(
-            "sound_similarity",
-            "sound similarity",
-            _IMAGES.replace("image and redrawing", "a sound and that made again"),
-            "drift.cosine_similarity",
-            needs=SEEN,
-            shown=_SHOWN | {"last"},
         ),
         *map(_of_sets, DISTANCES),
         Metric(

@@ -38,7 +38,6 @@ from driftledger.benchmarks.base.stage import score_stage
 from driftledger.benchmarks.genception.people import people
 from driftledger.core.canonical import Json
 from driftledger.core.errors import ConfigError, unknown_name
-from driftledger.core.media import ANY_MEDIUM
 from driftledger.core.strict import Name
 from driftledger.scoring.means import mean_over_categories
 from driftledger.scoring.metric import Input, Metric, MetricTable, ShownIn
@@ -113,7 +112,7 @@ class GenCeption(ChainBenchmark):
 
     name = "genception"
     title = "GenCeption"
-    media = ANY_MEDIUM | {"text"}
+    takes_texts = True
     collects = chain_stage(
         "chain",
         name,

@@ -19,7 +19,7 @@ from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.errors import ConfigError, DataError, MissingSourceError
 from driftledger.core.files import read_regular
 from driftledger.core.grouping import grouped
-from driftledger.core.media import PILLOW_LIMIT, Kind, Sound
+from driftledger.core.media import PILLOW_LIMIT, Kind
 from driftledger.core.paths import leads_out
 from driftledger.core.registry import Provided
 from driftledger.core.strict import is_none
@@ -96,11 +96,9 @@ class DatasetProvider(Provider, ABC):
         is_used = self.per_category or self.first or self.sample_seed
         return set() if is_used else {"sample_seed"}
 
-    def decode(
-        self, data: bytes, name: str
-    ) -> tuple[Image.Image | Sound | str, list[str]]:
-        """Decode a file that errors call ``name``; return what it holds, and what was done to get
-        it.
+    def decode(self, data: bytes, name: str) -> tuple[Image.Image | str, list[str]]:
+        """Decode a file that errors call ``name``; return its content, and notes on what was
+        changed.
 
         Raises:
             DataError: it cannot be used.

@@ -30,7 +30,7 @@ from driftledger.benchmarks.base.records import (
     stream_records,
 )
 from driftledger.benchmarks.registry import benchmark, benchmark_names
-from driftledger.collect.features import OF_FILES, FeatureStore
+from driftledger.collect.features import FeatureStore
 from driftledger.components.base import ComponentCard, Encoder
 from driftledger.components.checkpoints import CheckpointComponent
 from driftledger.core.canonical import sha256_bytes
@@ -369,7 +369,7 @@ class GivenEncoder:
             f"the bundle lacks features of {self.card.name}, which is not computed here"
         )
 
-    encode_images = encode_sounds = encode_texts = encode
+    encode_images = encode_texts = encode
 
 
 def _encoder(card: ComponentCard, stored: Score) -> Encoder:
@@ -388,8 +388,7 @@ def _encoder(card: ComponentCard, stored: Score) -> Encoder:
                     return encoder  # its libraries are here
     reads = kind.encode_texts is not Encoder.encode_texts
     if kind is Encoder:  # a stranger's own
-        names = ("clip_s_i", "clap_score")
-        reads = any(stored.find(name) is not None for name in names)
+        reads = stored.find("clip_s_i") is not None
     return cast(Encoder, GivenEncoder(card, reads))
 
 
@@ -415,7 +414,7 @@ class BundleFeatures(FeatureStore):
         assert self.bundle is not None
         places, table = self.bundle.features(encoder) or ({}, np.empty((0, 0)))
         digests = batch
-        if seen not in OF_FILES:
+        if seen != "images":
             digests = [sha256_bytes(text.encode()) for text in batch]
         if seen == "readings" or not places.keys() >= {*digests}:
             raise reason

@@ -10,6 +10,7 @@ import numpy as np
 
 from driftledger.core.canonical import canonical_json, md5_bytes, sha256_bytes
 from driftledger.core.files import load_json
+from driftledger.core.media import MEDIA
 from driftledger.core.types import Float32
 from driftledger.ledger.bundles.archive import Archive, BundleError, check_name
 
@@ -25,7 +26,7 @@ DIR = ".dir"
 """The ending of the MD5 of a folder's listing."""
 RESOLVED = "data/resolved.json"
 """The file whose keys are in a stage's ``params``."""
-_BINARY = (".png", ".jpg", ".webp", ".wav", ".npy")
+_BINARY = (*MEDIA, ".npy")
 TEXT_BYTES = 256_000_000
 """The most bytes of text: a description of 2 kB for each of 100,000 records."""
 MOST_VALUES = 2**21

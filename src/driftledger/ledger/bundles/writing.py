@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftledger import __version__
-from driftledger.collect.features import OF_FILES, FeatureStore, Modality, Number
+from driftledger.collect.features import FeatureStore, Number, Seen
 from driftledger.core.canonical import (
     Json,
     canonical_json,
@@ -47,7 +47,7 @@ class KeptFeatures(FeatureStore):
     def get(
         self,
         encoder: str,
-        seen: Modality,
+        seen: Seen,
         batch: Sequence[str],
         make: Callable[[], NDArray[Number]],
     ) -> NDArray[Number]:
@@ -55,7 +55,7 @@ class KeptFeatures(FeatureStore):
         if seen != "readings":
             digests = (
                 batch
-                if seen in OF_FILES
+                if seen == "images"
                 else [sha256_bytes(text.encode()) for text in batch]
             )
             for digest, row in zip(digests, features, strict=True):

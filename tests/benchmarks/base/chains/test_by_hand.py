@@ -9,7 +9,6 @@ descriptions, and how many of them the generator reads.
 from types import SimpleNamespace
 from typing import NamedTuple
 
-import numpy as np
 import pytest
 from PIL import Image
 
@@ -22,7 +21,7 @@ from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import CoverageError
 from driftledger.core.files import write_json, write_jsonl
-from driftledger.core.media import Sound, encoded
+from driftledger.core.media import png_bytes
 from driftledger.core.text import csv_text
 from driftledger.core.types import PromptUsage
 from driftledger.data.records import DatasetCard, SampleEntry
@@ -69,16 +68,12 @@ def steps(case):
                 )
 
 
-def write_medium(folder, cosine, case):
-    """Write an image, or a sound, whose features have this cosine with the original."""
+def write_image(folder, cosine):
+    """Write an image whose features have this cosine with the original."""
     folder.mkdir(parents=True, exist_ok=True)
-    if "sounds" in case:
-        samples = np.array([VECTORS[cosine]], np.float32).T / 2**15
-        name, medium = f"{cosine}.wav", Sound(samples, 8000)
-    else:
-        image = Image.new("RGB", (16, 16), (*VECTORS[cosine], 0))
-        name, medium = f"{cosine}.png", image
-    (folder / name).write_bytes(encoded(medium))
+    image = Image.new("RGB", (16, 16), (*VECTORS[cosine], 0))
+    name = f"{cosine}.png"
+    (folder / name).write_bytes(png_bytes(image))
     return name
 
 
@@ -88,7 +83,7 @@ def write_dataset(folder, case):
     for sample in case["chains"][0]:
         entry = {
             "id": sample,
-            "file": write_medium(folder, 1, case),
+            "file": write_image(folder, 1),
             "category": sample[0],
             "sha256": sha256_bytes(twins.get(sample, sample).encode()),
             "width": 16,
@@ -113,9 +108,7 @@ def write_dataset(folder, case):
 def drawn_first(folder, step, case):
     if step.ended == "filtered":
         return [result("generator", step.ended)]
-    drawn = result(
-        "generator", file=write_medium(folder, 1, case), sha256="i", key="drawn"
-    )
+    drawn = result("generator", file=write_image(folder, 1), sha256="i", key="drawn")
     outcome = step.ended if isinstance(step.ended, str) else "ok"
     return [drawn, result("model", outcome, step.text)]
 
@@ -125,7 +118,7 @@ def write_records(folder, spec, case):
     for step in steps(case):
         drawn = None
         if not isinstance(step.ended, str):
-            drawn = write_medium(folder, step.ended, case)
+            drawn = write_image(folder, step.ended)
         by_generator = step.ended == "filtered"
         outcome = "ok" if drawn or by_generator else str(step.ended)
         of_drawing = {}

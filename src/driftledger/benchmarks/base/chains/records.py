@@ -1,4 +1,4 @@
-"""The records of chains: the requests, and the images and sounds of every iteration."""
+"""The records of chains: the requests, and the images of every iteration."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
@@ -52,17 +52,15 @@ def of_repeat(repeat: int) -> str:
     return f", repeat {repeat}" if repeat else ""
 
 
-def medium_path(sample: str, t: int, repeat: int = 0, suffix: str = ".png") -> str:
-    """Return the path of an iteration's image or sound in the folder of its chains.
+def image_path(sample: str, t: int, repeat: int = 0, suffix: str = ".png") -> str:
+    """Return the path of an iteration's image in the folder of its chains.
 
     DVC looks at each folder, which takes as long as nine files: there is none per sample.
 
-    >>> medium_path("disc", 3), medium_path("disc", 3, 1)
+    >>> image_path("disc", 3), image_path("disc", 3, 1)
     ('images/3/disc.png', 'repeats/1/3/disc.png')
     """
-    folder = "sounds" if suffix == ".wav" else "images"
-    if repeat:
-        folder = f"repeats/{repeat}"
+    folder = f"repeats/{repeat}" if repeat else "images"
     return f"{folder}/{t}/{sample}{suffix}"
 
 
@@ -105,13 +103,17 @@ class ChainStep(NamedTuple):
     is_worst: bool
     """Whether the model left nothing to go on from, and that counts as the worst value."""
     file: str | None
-    """The path of the image or sound that was drawn, relative to the folder."""
+    """The path of the image that was drawn, relative to the folder."""
     sha256: str
     """Of that file."""
 
     @classmethod
     def of(cls, record: CollectedRecord, is_text: bool, unread_is_worst: bool) -> Self:
-        """Keep these parts of a record, of a chain that begins with a text or with a medium."""
+        """Keep these parts of a record.
+
+        Args:
+            is_text: whether its chain begins with a text.
+        """
         reply = record.by("model")
         drawing = record.drawing
         return cls(

@@ -209,18 +209,18 @@ class ChainTable:
                     table[row, t - 1 : chain.end] = 0.0
         return table
 
-    def medium(self, step: ChainStep) -> Medium:
-        """Return the image or sound of a step."""
+    def image(self, step: ChainStep) -> Medium:
+        """Return the image of a step."""
         return Medium(self.given.folder / str(step.file), step.sha256)
 
     def reached(self, repeat: int, t: int) -> dict[int, Any]:
-        """Return row → the medium or the text, of the chains of a repeat that got to t."""
+        """Return row → the image or the text, of the chains of a repeat that got to t."""
         is_text = self.given.kind == "text"
         reached: dict[int, Any] = {}
         for row in self.of_repeat(repeat):
             step = self.rows[row].steps.get(t)
             if step is not None and step.has_come:
-                reached[row] = step.text if is_text else self.medium(step)
+                reached[row] = step.text if is_text else self.image(step)
         return reached
 
 

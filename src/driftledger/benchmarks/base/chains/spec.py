@@ -8,7 +8,7 @@ from driftledger.benchmarks.base.benchmark import Benchmark, Collecting, Rule
 from driftledger.benchmarks.base.chains.records import (
     ChainRequest,
     asked_again,
-    medium_path,
+    image_path,
     of_repeat,
 )
 from driftledger.benchmarks.base.records import (
@@ -162,7 +162,7 @@ def chain(
 ) -> Steps[Records]:
     """Go through one sample's chain, to T or to the first outcome without anything to go on.
 
-    An image or a sound is described and drawn at each t; a text is drawn, and that described.
+    An image is described and drawn at each t; a text is drawn, and that described.
 
     Args:
         twin: how many samples before it have the same bytes.
@@ -195,7 +195,7 @@ def chain(
                 draw = Draw(collecting.generator(), prompt, seed, subject)
                 drawn = yield draw
                 suffix = drawn.medium.path.suffix if drawn.medium is not None else ""
-                file = medium_path(sample.id, t, repeat, suffix)
+                file = image_path(sample.id, t, repeat, suffix)
                 record.results.append(RecordedResult.of(role, draw, drawn, file))
                 if drawn.medium is None:
                     return records
@@ -210,7 +210,7 @@ def _steps(
 
     Args:
         records: of its chains, from t = 1 to the end of each.
-        start: the sample's medium.
+        start: the sample, as a trace shows it.
         prompt: for the model.
     """
     shown = start
@@ -250,7 +250,7 @@ def _steps(
 
 
 def _drawn(result: RecordedResult | None) -> Mapping[str, Shown]:
-    """Return the image or sound of a result, by the name of its medium; empty if it has none."""
+    """Return the image of a result as a trace shows it; empty if it has none."""
     if result is None or result.medium is None:
         return {}
     return shot(result.medium.path)
@@ -259,14 +259,14 @@ def _drawn(result: RecordedResult | None) -> Mapping[str, Shown]:
 def describe(
     model: Model,
     request: ChainRequest,
-    medium: Medium,
+    image: Medium,
     context: Subject,
     repeat: int = 0,
 ) -> Ask:
-    """Return the call for a description of a medium."""
+    """Return the call for the description of an image."""
     shown = Conversation.ask(
         request.describe_prompt,
-        medium,
+        image,
         context,
         request.max_tokens,
         prefix=request.prefix,
