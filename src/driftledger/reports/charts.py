@@ -26,7 +26,7 @@ from driftledger.core.canonical import sha256_bytes
 from driftledger.core.text import for_line
 from driftledger.reports.tables import (
     Numbers,
-    cells_by_model,
+    cell_of,
     in_order,
     names_of,
     shown_numbers,
@@ -58,7 +58,11 @@ _DASHES: Sequence[Any] = ("-", (0, (5, 2)), (0, (1, 1.5)))
 _NAME = 26
 """Characters of a name, at most."""
 _WIDE = 6.6
-"""Inches of most figures across."""
+"""Width of most figures in inches."""
+_ON_COSTS = (
+    "the line joins models that are better than every cheaper one; models without a known cost "
+    "are left out"
+)
 _STYLE: Any = {
     "svg.hashsalt": "driftledger",
     "svg.fonttype": "none",
@@ -194,22 +198,28 @@ def _bars(part: Numbers, numbers: Numbers, series: SeriesOf) -> Drawing:
     """Draw a row per model."""
     metric = metric_of(numbers[0])
     place = place_of(numbers[0])
-    cells = {score.model: Cell() for score in scores_in(part)}
-    cells |= cells_by_model(numbers)
-    ends = {number.model: (number.low, number.high) for number in numbers}
-    none = (math.nan, math.nan)
-    ends_in_order = [ends.get(model, none) for model in cells]
-    lows, highs = np.array(ends_in_order, dtype=float).T  # NaN for None
-    lengths = [
-        math.nan if cell.value is None else cell.value for cell in cells.values()
-    ]
-    texts = [cell.text for cell in cells.values()]
+    by_model = {number.model: number for number in numbers}
     labels = []
-    for model, cell in cells.items():
-        label = short(model)
-        labels.append(f"{label} ({cell.letters})" if cell.letters else label)
-    fills = [series[model].fill for model in cells]
-    edges = [series[model].colour for model in cells]
+    texts = []
+    looks = []
+    values = []
+    has_letters = False
+    for score in scores_in(part):
+        label = short(score.model)
+        cell = Cell()
+        number = by_model.get(score.model)
+        if number is not None:
+            cell = cell_of(number)
+        if cell.letters:
+            label = f"{label} ({cell.letters})"
+            has_letters = True
+        labels.append(label)
+        texts.append(cell.text)
+        looks.append(series[score.model])
+        values.append((cell.value, number and number.low, number and number.high))
+    lengths, lows, highs = np.array(values, dtype=float).T  # NaN for None
+    fills = [look.fill for look in looks]
+    edges = [look.colour for look in looks]
 
     def draw(axis: "Axes") -> None:
         rows = range(len(labels))
@@ -226,7 +236,7 @@ def _bars(part: Numbers, numbers: Numbers, series: SeriesOf) -> Drawing:
         axis.grid(axis="x")
 
     notes = []
-    if any(cell.letters for cell in cells.values()):
+    if has_letters:
         notes.append("models that share a letter cannot be told apart")
     if not np.isnan(lows).all():
         notes.append(_intervals(part, "whiskers"))
@@ -343,10 +353,10 @@ def _worths(part: Numbers, metric: Metric) -> dict[str, float]:
     return {model: worth for model, worth in worths.items() if worth is not None}
 
 
-def _against_cost(part: Numbers, numbers: Numbers) -> Iterator[Scatter]:
-    """Yield a headline against the price, or what else is known of two models or more.
+def _against_cost(part: Numbers, numbers: Numbers) -> list[Scatter]:
+    """Return a figure of a headline against the first cost that two models have, if there is one.
 
-    The line is the Pareto front: each model on it is better than every cheaper one.
+    Its line is the Pareto front: each model on it is better than every cheaper one.
     """
     for name, cost in COSTS.items():
         costs = _worths(part, cost)
@@ -363,16 +373,11 @@ def _against_cost(part: Numbers, numbers: Numbers) -> Iterator[Scatter]:
             if rank < best:
                 best = rank
                 front.append((x, worth))
-        note = (
-            "the line joins models that are better than every cheaper one; models without a known "
-            "cost are left out"
-        )
         place = place_of(numbers[0])
         lines = {"": front} if front else {}
-        yield Scatter(
-            f"cost_{place.name}", name, y=place.metric, lines=lines, note=note
-        )
-        return
+        title = f"cost_{place.name}"
+        return [Scatter(title, name, y=place.metric, lines=lines, note=_ON_COSTS)]
+    return []
 
 
 def _groups(part: Numbers, kind: str) -> Iterator[Drawing]:
