@@ -34,7 +34,7 @@ from driftledger.core.types import Outcome
 
 Choice: TypeAlias = Reading[int]
 
-VERSION = "6"
+VERSION = "7"
 
 _MOST_JOINED = 32  # answers to one
 _AROUND = " .,;:!?\"'"
@@ -190,6 +190,19 @@ class Options:
                 outer.append(mention)
         return outer
 
+    def repeated(self, text: str, mentions: Sequence[Choice]) -> tuple[int, int] | None:
+        """Return the span in which ``text`` repeats all options in order, each with its letter."""
+        labelled = []
+        for mention in mentions:
+            label = before("label_before", text, mention.start)
+            if label and index_of(label["letter"]) == mention.value:
+                labelled.append((label.start("letter"), mention))
+        for first in range(len(labelled) - len(self.texts) + 1):
+            run = labelled[first : first + len(self.texts)]
+            if [mention.value for _, mention in run] == [*range(len(self.texts))]:
+                return run[0][0], run[-1][1].end
+        return None
+
 
 def _places(needle: str, low: str) -> Iterator[int]:
     """Yield where a text begins in another. A regular expression would be compiled, for 0.3 ms."""
@@ -219,6 +232,21 @@ def _ends(low: str, start: int, end: int) -> bool:
     return not (bounded and find("is_number").fullmatch(low, start, end))
 
 
+def _joined(reply: PlainReply[int], mentions: Sequence[Choice]) -> list[list[Choice]]:
+    """Group mentions of options' texts that are joined: *a car, a bicycle or a bus*."""
+    lists: list[list[Choice]] = []
+    for mention in mentions:
+        also = find("also").match(reply.text, lists[-1][-1].end) if lists else None
+        start = -1
+        if also and also["joined"]:
+            start = reply.skip("article", also.end())
+        if start == mention.start:
+            lists[-1].append(mention)
+        else:
+            lists.append([mention])
+    return lists
+
+
 class _ChoiceReply(PlainReply[int]):
     """A plain reply with the options that it is about."""
 
@@ -228,6 +256,11 @@ class _ChoiceReply(PlainReply[int]):
         self.refusal = refusal
         self.mentions = options.mentions(self.low)
         """The places of the options' texts."""
+        self.lists = _joined(self, self.mentions)
+        self.listed = {
+            index_of(match["letter"]) for match in find("listed").finditer(text)
+        }
+        """The options that a list goes through: ``A: wrong. B: right.``"""
 
     @cached_property
     def refused(self) -> list[int]:
@@ -237,33 +270,15 @@ class _ChoiceReply(PlainReply[int]):
         """
         return refused_at(self.low, denials=not self.mentions)
 
-    @cached_property
-    def lists(self) -> list[list[Choice]]:
-        """The mentions of options' texts, grouped if joined: *a car, a bicycle or a bus*."""
-        lists: list[list[Choice]] = []
-        for mention in self.mentions:
-            also = find("also").match(self.text, lists[-1][-1].end) if lists else None
-            if (
-                also
-                and also["joined"]
-                and self.skip("article", also.end()) == mention.start
-            ):
-                lists[-1].append(mention)
-            else:
-                lists.append([mention])
-        return lists
-
     def choice(self, turns: int = 3) -> Parsed[int]:
         """Return what the reply chooses, without a repetition of all options.
 
         After ``turns`` refusals no *but* counts.
         """
-        echo = self._echo()
-        if echo:
-            start, end = echo
-            return self._of(f"{self.text[:start]}\n{self.text[end:]}".strip()).choice(
-                turns
-            )
+        repeated = self.options.repeated(self.text, self.mentions)
+        if repeated:
+            start, end = repeated
+            return self._rest(f"{self.text[:start]}\n{self.text[end:]}", turns)
         refusals = [
             mention.end for mention in self.mentions if mention.value == self.refusal
         ]
@@ -272,7 +287,7 @@ class _ChoiceReply(PlainReply[int]):
             find("however").search(self.low, min(ends)) if turns and ends else None
         )
         if however:
-            rest = self._of(self.text[however.end() :].lstrip(" ,:")).choice(turns - 1)
+            rest = self._rest(self.text[however.end() :].lstrip(" ,:"), turns - 1)
             if rest.value not in (None, self.refusal):
                 return rest
         rules = (
@@ -293,8 +308,9 @@ class _ChoiceReply(PlainReply[int]):
         mentioned = {mention.value for mention in self.mentions}
         return unparsed(SEVERAL if len(mentioned) > 1 else "nothing")
 
-    def _of(self, text: str) -> "_ChoiceReply":
-        return _ChoiceReply(text, self.options, self.refusal)
+    def _rest(self, text: str, turns: int) -> Parsed[int]:
+        """Return what a part of the reply chooses."""
+        return _ChoiceReply(text.strip(), self.options, self.refusal).choice(turns)
 
     def _weighed(self, readings: Sequence[Choice]) -> Parsed[int]:
         """Return what ``readings`` agree on.
@@ -313,25 +329,6 @@ class _ChoiceReply(PlainReply[int]):
         if len(named) > 2 or find("another").search(self.low, max(0, start - 9)):
             return unparsed(SEVERAL, choice.quote)
         return choice
-
-    def _echo(self) -> tuple[int, int] | None:
-        """Return the span in which all options are repeated in order, each with its letter."""
-        start = 0
-        following = 0
-        for mention in self.mentions:
-            label = before("label_before", self.text, mention.start)
-            if not label or index_of(label["letter"]) != mention.value:
-                continue
-            if mention.value == 0:
-                start = label.start("letter")
-                following = 1
-            elif mention.value == following:
-                following += 1
-            else:
-                following = 0
-            if following == len(self.options.texts):
-                return start, mention.end
-        return None
 
     def read(self, position: int, *, bare: bool = False) -> Choice | None:
         """Return the answer at ``position`` and all that are joined to it.
@@ -357,8 +354,7 @@ class _ChoiceReply(PlainReply[int]):
             also = find("also").match(self.text, reading.end) if reading else None
             if reading is None or also is None or also.end() == reading.end:
                 break
-            new_sentence = not also["joined"] and ("." in also[0] or ":" in also[0])
-            other = self._one(also.end(), bare, strictly=new_sentence)
+            other = self._one(also.end(), bare)
             if other is None:
                 break
             if other.value != reading.value:
@@ -366,24 +362,19 @@ class _ChoiceReply(PlainReply[int]):
             reading = reading._replace(end=other.end)
         return reading
 
-    def _one(self, position: int, bare: bool, strictly: bool = False) -> Choice | None:
+    def _one(self, position: int, bare: bool) -> Choice | None:
         """Return an option's text, a letter, or both."""
-        position = self.skip("opening", position)
-        if not self.text.startswith("A ", position):  # `a` may be Portuguese
-            noun = self.at("noun", position)
-            after = self.skip("opening", noun.end()) if noun else position
-            reading = self._at(after, bare, strictly) if noun else None
-            if reading:
-                return reading
-        return self._at(position, bare, strictly)
+        start = self.skip("opening", position)
+        behind = start
+        if not self.text.startswith("A ", start):  # `a` may be Portuguese
+            behind = self.skip("noun", start)
+        reading = self._at(behind, bare)
+        return reading or self._at(start, bare)
 
-    def _at(self, position: int, bare: bool, strictly: bool) -> Choice | None:
+    def _at(self, position: int, bare: bool) -> Choice | None:
         text = self.options.at(self.low, position)
         if text:
-            ends = self.at("text_closed", text.end) or self.at(
-                "closed" if bare else "whole", text.end
-            )
-            return text if ends else None
+            return text if self.at("text_closed", text.end) else None
         letter = find("letter").match(self.text, position)
         if letter is None and not find("tight_letter").match(self.text, position):
             return None
@@ -394,11 +385,9 @@ class _ChoiceReply(PlainReply[int]):
         )
         if text and text.value == index_of(self.text[position]):
             return Reading(text.value, "letter", position, text.end)
-        if text and self.at("text_closed", text.end):
+        if text:
             return Reading(None, "contradiction", position, text.end)
-        if letter is None or (
-            strictly and not find("strictly_closed").match(self.text, end)
-        ):
+        if letter is None:
             return None
         certain = letter[0].isupper() and letter[0] not in "AI" and not bare
         index = self.options.letter(letter[0])
@@ -422,7 +411,6 @@ class _ChoiceReply(PlainReply[int]):
         """
         low = self.low
         end = reading.end
-        stop = find("clause_stop").search(low, end, end + BACK)
         clause = after_last(
             "clause_stop", low[max(0, reading.start - BACK) : reading.start]
         )
@@ -430,25 +418,11 @@ class _ChoiceReply(PlainReply[int]):
         return bool(
             self.at("wrong", end)
             or self.at("withdrawn", end)
-            or find("at_first").search(
-                clause + low[reading.start : stop.start() if stop else end]
-            )
-            or ("\n" in low[start : reading.start] and self._lists_another(reading))
+            or find("at_first").search(clause + low[reading.start : end])
+            or ("\n" in low[start : reading.start] and self.listed - {reading.value})
             or (question and (start > 0 or question.end() < len(low)))
             or super().denied(reading, start)
         )
-
-    def _lists_another(self, reading: Choice) -> bool:
-        """Return True in a list that goes through the options: ``A: wrong. B: right.``"""
-        return not self.at("line_closed", reading.end) and not self._listed <= {
-            reading.value
-        }
-
-    @cached_property
-    def _listed(self) -> set[int]:
-        return {
-            index_of(match["letter"]) for match in find("listed").finditer(self.text)
-        }
 
     def _verdicts(self) -> Iterator[Choice]:
         """Yield the option that alone is called right, if each has a yes or a no."""
@@ -475,23 +449,23 @@ class _ChoiceReply(PlainReply[int]):
         """
         yield from self.announced("answer", "answer_phrase")
         explained = find("explanation").search(self.low, 1)
-        spans = [line.span() for line in find("line").finditer(self.text)]
+        starts = [line.start() for line in find("line").finditer(self.text)]
         last = before("last_sentence", self.low, len(self.low))
         if last:
-            spans.append(last.span("last"))
+            starts.append(last.start("last"))
         has_answer = False
-        for start, end in spans:
+        for start in starts:
             if has_answer and explained and start >= explained.start():
                 return
             reading = self.read(start, bare=True)
             if reading is None or self.denied(reading, reading.start):
                 continue
-            alone = reading.end <= end and self.at("line_closed", reading.end)
+            alone = self.at("line_closed", reading.end)
             if alone or start == 0:
                 has_answer = True
                 first = self.lists[0] if self.lists else ()
                 joined = len(first) > 1 and first[0].end == reading.end
-                several = not alone and (joined or self._lists_another(reading))
+                several = not alone and (joined or self.listed - {reading.value})
                 yield reading.several() if several else reading
 
     def _stated(self) -> Iterator[Choice]:
@@ -546,7 +520,7 @@ class _ChoiceReply(PlainReply[int]):
                 "verb_after", end
             )
             edge = begins or self.at("sentence_after", end)
-            if edge and before("elsewhere", self.low, start):
+            if before("elsewhere", self.low, start):
                 edge = None
             placed = placed or bool(anywhere or label or leading or edge)
             readings.append(mention)
