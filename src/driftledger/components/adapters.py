@@ -1,4 +1,4 @@
-"""What the files of an adapter say of it, read without torch."""
+"""Facts about an adapter, read from its files without torch."""
 
 import re
 from collections.abc import Mapping
@@ -11,19 +11,19 @@ from driftledger.core.registry import import_extra
 from driftledger.core.text import for_line
 
 TEMPLATES = ("chat_template.jinja", "chat_template.json", "tokenizer_config.json")
-"""The files in which a checkpoint may have its chat template."""
+"""Files that may hold a checkpoint's chat template."""
 _ZERO_AT_FIRST = re.compile(r"lora_(?:embedding_)?B|lora[._]up|hada_w2_b|lokr_w1|oft_R")
-"""In the names of weights: those that are zero until an adapter is trained."""
+"""Names of weights that are zero until an adapter is trained."""
 _OF_ADAPTERS = re.compile(r"lora[._]|(?:hada|lokr|oft|boft)_|\.alpha$|dora_scale")
-"""In the names of weights of adapters; all others change the base by themselves."""
+"""Names of weights that work with others of an adapter; all others change the base alone."""
 _BUILDS = re.compile(r"(?:-unsloth)?-bnb-[48]bit$|-(?:awq|gptq|fp8)(?:-.*)?$|[-_.]")
-"""What the names of one base may differ in: how its weights are shrunk, and punctuation."""
+"""Parts in which names of one base may differ: the kind of quantization, and punctuation."""
 
 
 def read_weights(file: Path) -> Mapping[str, bytes]:
     """Return the bytes of each weight in a safetensors file, by its name.
 
-    There are none if it cannot be read, which its loader refuses.
+    The result is empty if the file cannot be read; its loader refuses it later.
     """
     safetensors = import_extra("safetensors")
     with suppress(OSError, ValueError, safetensors.SafetensorError):
@@ -33,7 +33,7 @@ def read_weights(file: Path) -> Mapping[str, bytes]:
 
 
 def does_nothing(file: Path) -> bool:
-    """Return True if an adapter leaves its base as it is: it was not trained."""
+    """Return True if an adapter was not trained, so that it changes nothing."""
     weights = read_weights(file)
     first_zero = [weights[name] for name in weights if _ZERO_AT_FIRST.search(name)]
     if not first_zero or not all(map(_OF_ADAPTERS.search, weights)):
@@ -42,17 +42,17 @@ def does_nothing(file: Path) -> bool:
 
 
 def is_dora(file: Path) -> bool:
-    """Return True if an adapter scales the lengths of weights, too."""
+    """Return True if an adapter also scales the lengths of weights."""
     names = " ".join(read_weights(file))
     return "dora_scale" in names or "lora_magnitude_vector" in names
 
 
 def other_base(folder: Path, base: str) -> str:
-    """Return the base that an adapter names; empty if it names none, or the one below it."""
-    named = read_config(folder / ADAPTER).get("base_model_name_or_path")
-    if not isinstance(named, str) or not named or _name(named) == _name(base):
+    """Return the base that an adapter names if it is not this one; else an empty text."""
+    theirs = read_config(folder / ADAPTER).get("base_model_name_or_path")
+    if not isinstance(theirs, str) or not theirs or _name(theirs) == _name(base):
         return ""
-    return for_line(named)
+    return for_line(theirs)
 
 
 def template_of(folder: Path) -> str:
@@ -69,5 +69,5 @@ def template_of(folder: Path) -> str:
 def _name(base: str) -> str:
     """Return the name of a base without its folder or owner, and without its build."""
     path = re.sub(r"[/\\]snapshots[/\\]\w+[/\\]?$", "", base)
-    name = PureWindowsPath(path).name  # which takes both kinds of slashes
+    name = PureWindowsPath(path).name  # it reads both kinds of slashes
     return _BUILDS.sub("", name.rpartition("--")[2].casefold())

@@ -1,7 +1,6 @@
 """The rules for reading a service's answer: errors, waits, flags and spelling.
 
-An error is looked up in ``errors.toml``, whatever the status it comes with. Nothing here asks a
-service.
+An error is looked up in ``errors.toml``, also one inside HTTP 200. Nothing here asks a service.
 """
 
 import math
@@ -25,7 +24,7 @@ _UNSAFE = (
     r"moderat|guardrail|censor|nsfw|toxic|profanity|harmful|unsafe|(?<!case.)sensitive"
     r"|prohibited[ _]content|safety(?![ _](identifier|settings))"
 )
-"""Words about content, in errors and in the reasons of an end."""
+"""Words about content, in errors and in finish reasons."""
 FINISH_REASONS = {
     Outcome.OK: r"|(finish_?reason[_.])?(stop(ped|_token|_sequence)?|end_(of_)?turn|end_?of_?text"
     r"|eos(_token)?|completed?|finished|done|null|none)",
@@ -36,19 +35,19 @@ FINISH_REASONS = {
     r"|.*(max_(new_|output_|completion_)?(token|reached|output|length)|truncat"
     r"|(token|output)_(limit|budget)|max_output|context_(window|length)).*|incomplete",
 }
-"""Outcome → why an answer with it ended, in lower case. An answer with any other reason is whole,
-unless that is in :data:`MAY_PASS`."""
+"""Outcome → its finish reasons, in lower case.
+
+An answer with another reason is complete, unless the reason is in :data:`MAY_PASS`.
+"""
 MAY_PASS = re.compile(
     r"network|resource|(over|un)load|(?<![a-z])(time|rate(?![a-z]))|(?<!no_)error|fail|abort"
     "|cancel|interrupt|paus|disconnect|partial"
 )
-"""In the reason of an end that has to do with one moment: half an answer, so that the call is tried
-again."""
+"""Finish reasons that may pass: the answer is half, and the call is tried again."""
 
 
 class ErrorRule(Strict):
-    """A kind of error: how it is recognised, and what becomes of the call. ``errors.toml`` has
-    them."""
+    """A rule of ``errors.toml``: how an error is recognised, and how the call ends."""
 
     example: tuple[int, str]
     status: str = ".*"
@@ -65,35 +64,37 @@ RULES = tuple(map(ErrorRule.model_validate, _ROWS))
 
 
 class Trouble(NamedTuple):
-    """An error as a service words it."""
+    """An error in the words of a service."""
 
     status: int
     message: str
     param: str
-    """The field of the request that it is about; often empty."""
+    """The field of the request that the error is about; often empty."""
     text: str
-    """The field, the message and the body, in which words are looked for."""
+    """Field, message and body, in which a rule's words are looked for."""
     is_error: bool
-    """Whether the body names one, known or not, or is no JSON object."""
+    """Whether the body names an error, known or not, or is not a JSON object."""
 
     def rule(self, names_setting: bool) -> ErrorRule:
         """Return the first rule that matches; the last one matches everything."""
         for rule in RULES:
-            is_meant = names_setting or not rule.setting
-            is_meant = is_meant and bool(re.fullmatch(rule.status, str(self.status)))
-            if is_meant and re.search("|".join(rule.words), self.text, re.IGNORECASE):
+            if rule.setting and not names_setting:
+                continue
+            if not re.fullmatch(rule.status, str(self.status)):
+                continue
+            if re.search("|".join(rule.words), self.text, re.IGNORECASE):
                 break
         return rule
 
 
 _NOT_SO = re.compile(r'"[^"]*"\s*:\s*\[?\s*(false|null|0)\b')
-"""A name with its value, in JSON, where the value denies it: ``"nsfw": false``."""
+"""A JSON name whose value denies it: ``"nsfw": false``."""
 _MOST_SEARCHED = 2**16
-"""Characters of an error in which words are looked for."""
+"""Characters of an error that are searched, at most."""
 
 
 def trouble_in(status: int, text: str) -> Trouble:
-    """Read an error in an answer, or in a sentence about why none came (status 0)."""
+    """Read the error in an answer; with status 0, in a sentence that says why none came."""
     body: Any = None
     with suppress(ValueError):
         body = load_json(text.encode(), strict=False)
@@ -102,11 +103,11 @@ def trouble_in(status: int, text: str) -> Trouble:
     messages = [field(inner, str, name) for name in ("message", "detail", "error")]
     message = next(filter(None, messages), text)
     for name, value in facts(body):
-        is_status = "code" in name or "status" in name
+        is_error_code = re.fullmatch("[45][0-9][0-9]", str(value))
         if (
             status in range(200, 300)
-            and is_status
-            and re.fullmatch("[45][0-9][0-9]", str(value))
+            and re.search("code|status", name)
+            and is_error_code
         ):
             status = int(value)
     param = str(inner.get("param") or "")
@@ -117,47 +118,47 @@ def trouble_in(status: int, text: str) -> Trouble:
 
 
 def facts(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the values in JSON that are no objects or lists, with their names."""
+    """Yield each text, number, boolean and null in JSON, with its name."""
     if isinstance(value, dict):
-        for name, each in value.items():
-            yield from facts(each, name)
+        for key, item in value.items():
+            yield from facts(item, key)
     elif isinstance(value, list):
-        for each in value:
-            yield from facts(each, name)
+        for item in value:
+            yield from facts(item, name)
     else:
         yield name, value
 
 
 _UNITS = {"": 1, "ms": 0.001, "milli": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _AMOUNT = r"(\d+\.?\d*)\s*(ms|milli|[smhd]|)[a-z]*\s*"
-_ASKED = re.compile(
+_WAIT = re.compile(
     r'(?:retry|try again|available|wait|ratelimit-reset)[_ -]?(?:in|after|delay|for|)"?[: ]+"?'
     r"((?:\d+\.?\d*\s*(?:ms|[smhd])[a-z]*\s*)+|\d+(?![\d.:/-]))",
     re.IGNORECASE,
 )
-"""A wait in an error's body or message: Google's ``retryDelay``, ``try again in 7m12s``."""
+"""A wait in an error: Google's ``retryDelay``, or ``try again in 7m12s``."""
 
 
 def retry_after(
     headers: Mapping[str, str], text: str = "", status: int = 429
 ) -> float | None:
-    """Return the seconds that a service asks to wait; None where it asks for none.
+    """Return the seconds that a service asks to wait; None if it asks for no wait.
 
     Args:
         headers: with names in lower case.
         text: the answer's body.
     """
-    asked = [headers.get("retry-after-ms", "") + "ms", headers.get("retry-after", "")]
-    asked += _ASKED.findall(text)
+    waits = [headers.get("retry-after-ms", "") + "ms", headers.get("retry-after", "")]
+    waits += _WAIT.findall(text)
     for name, value in headers.items():
         left = headers.get(name.replace("reset", "remaining"), "0")
         if status == 429 and re.search("ratelimit.*reset", name) and left == "0":
-            asked.append(value)
-    return next(filter(None, map(_seconds, asked)), None)
+            waits.append(value)
+    return next(filter(None, map(_seconds, waits)), None)
 
 
 def _seconds(text: str) -> float | None:
-    """Read a wait: seconds, ``6m0s``, a date, or a moment in seconds or milliseconds since 1970."""
+    """Read a wait: seconds, ``6m0s``, a date, or seconds or milliseconds since 1970."""
     seconds = 0.0
     if re.fullmatch(f"(?:{_AMOUNT})+", text):
         for number, unit in re.findall(_AMOUNT, text):
@@ -172,8 +173,10 @@ def _seconds(text: str) -> float | None:
 
 
 def field(answer: Any, kind: type[A], *path: str | int) -> A | None:
-    """Return what an answer holds at a path; None if it is not of that kind: an answer that is paid
-    for is not asked for again because of an odd figure beside it."""
+    """Return the value of an answer at a path; None if it is missing or of another kind.
+
+    So an odd value somewhere costs no answer that is paid for.
+    """
     for step in path:
         if isinstance(answer, dict):
             answer = answer.get(step)
@@ -194,11 +197,11 @@ _FLAG = re.compile(
     r"|(moderation|safety)(_?check)?_?(passed|ok)=(false|0)"
     rf"|\w*(reason|status|state)\w*=({FINISH_REASONS[Outcome.FILTERED]})"
 )
-"""A name and its value, which mark a drawn image as filtered."""
+"""A name and a value that mark a drawn image as filtered."""
 
 
 def flag_of(answer: Any) -> str | None:
-    """Return what marks a drawn image as filtered, such as ``has_nsfw_concepts: true``."""
+    """Return the mark of a filtered image, e.g. ``has_nsfw_concepts: true``; None without one."""
     for name, value in facts(answer):
         small = re.sub("(?<=[a-z])(?=[A-Z])", "_", name)
         if _FLAG.fullmatch(f"{small}={value}".lower()):
@@ -211,14 +214,14 @@ _NO_REFUSAL = re.compile(
     r"|\A(pending|queued?|(in_?)?progress|processing|running|start(ed|ing)|submitted|created)\Z",
     re.IGNORECASE | re.DOTALL,
 )
-"""The address of an image, what is as long as one, or the state of a job that draws it."""
+"""An image's address, a text as long as an image, or the state of a job that draws one."""
 
 
 def is_withheld(item: Any) -> bool:
-    """Return True if a service left out the image that an item is there for.
+    """Return True if an item has no image, and nothing that may lead to one.
 
-    Then it says nothing, or a refusal in a few words. Another protocol has the image under another
-    name, or its address, or names a job under way.
+    It is empty then, or holds a refusal in a few words. With another protocol, it holds the image
+    under another name, its address, or the state of a job.
     """
     texts = [str(value) for _, value in facts(item)]
     return not any(_NO_REFUSAL.search(text) or image_in(text) for text in texts)

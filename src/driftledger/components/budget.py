@@ -1,4 +1,4 @@
-"""What calls to a service may cost and how many may be made: limits, prices, budgets."""
+"""Limits, prices and budgets of the calls to a service."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -12,22 +12,21 @@ from driftledger.core.types import Usage
 
 
 class Limits(Strict):
-    """Limits of calls to a service. None of them can change an answer."""
+    """Limits of calls to a service; none of them changes an answer."""
 
     concurrency: int = Field(default=32, ge=1, le=1024)
-    """Calls on their way at once, at most: fewer while the service says that it is busy."""
+    """Calls on their way at once, at most; fewer while the service is busy."""
     requests_per_minute: int | None = Field(default=None, ge=1)
-    """Evenly spaced, retries included."""
+    """Requests are evenly spaced; retries count."""
     timeout: PositiveFloat = 120.0
-    """Seconds that one attempt may take."""
+    """Seconds for one attempt, at most."""
     deadline: PositiveFloat = 900.0
-    """Seconds that one call may take, with all its attempts and the waits between them."""
+    """Seconds for one call, at most, with all its attempts and the waits between them."""
     attempts: int = Field(default=8, ge=1, le=100)
     max_calls: NonNegativeInt | None = None
-    """Attempts that may be made with this version of the component, over all runs of this call
-    store."""
+    """Attempts with this version of the component, at most, over all runs of this call store."""
     max_cost: NonNegativeFloat | None = None
-    """What they may cost together, in the currency of ``prices``."""
+    """Their cost together, at most, in the currency of ``prices``."""
 
 
 class Prices(Strict):
@@ -36,21 +35,20 @@ class Prices(Strict):
     input: NonNegativeFloat = 0.0
     """Per million input tokens."""
     cached_input: NonNegativeFloat | None = None
-    """Per million input tokens that the service had cached; ``null``: as all others."""
+    """Per million input tokens that the service had cached; ``null``: the same as ``input``."""
     output: NonNegativeFloat = 0.0
     """Per million output tokens."""
     image: NonNegativeFloat = 0.0
     """Per drawn image."""
     batch_discount: float = Field(default=0.5, ge=0, lt=1)
-    """The part of all these prices that a call in a batch saves."""
+    """The share of all these prices that a call in a batch saves."""
 
     def cost(self, usage: Usage, in_batch: bool = False) -> float:
-        """Return the cost of a call with this usage; tokens that were not counted cost nothing."""
-        tokens = (usage.input_tokens or 0) * self.input + (
-            usage.output_tokens or 0
-        ) * self.output
+        """Return the cost of a call with this usage; uncounted tokens cost nothing."""
+        read = usage.input_tokens or 0
+        tokens = read * self.input + (usage.output_tokens or 0) * self.output
         if self.cached_input is not None:
-            cached = min(usage.cached_tokens, usage.input_tokens or 0)
+            cached = min(usage.cached_tokens, read)
             tokens -= cached * (self.input - self.cached_input)
         cost = tokens / 1_000_000 + usage.images * self.image
         return cost * (1 - self.batch_discount) if in_batch else cost
@@ -66,29 +64,31 @@ class Reservation:
 
 @dataclass
 class Meter:
-    """A budget that goes on from the ``calls`` and the ``cost`` of earlier runs; used in one event
-    loop."""
+    """A budget in one event loop, which begins with the ``calls`` and ``cost`` of earlier runs."""
 
     limits: Limits
     title: str
     calls: int = 0
     cost: float = 0.0
     note: Callable[[int, float, bool], Awaitable[None]] | None = None
-    """Takes further calls and their cost, and whether to store both at once: where there is a
-    limit, an attempt is stored at its dearest before it is made, so that a kill forgets none."""
+    """Takes further calls, their cost, and whether to store both now.
+
+    If there is a limit, an attempt is stored at its largest cost before it is made, so that a kill
+    loses none.
+    """
     _reserved: float = 0.0
 
     @asynccontextmanager
     async def reserve(
         self, most: float, held: float | None = None
     ) -> AsyncIterator[Reservation]:
-        """Count an attempt at its largest cost, and at its own once the context ends.
+        """Count an attempt at its largest cost, and at its real cost when the context ends.
 
-        An attempt that has not begun by then is not counted. One that an earlier run has made
-        takes the place of ``held``, which is part of the cost so far.
+        An attempt that has not begun by then is not counted. An attempt of an earlier run replaces
+        ``held``, its reservation there, which is part of the cost so far.
 
         Raises:
-            BudgetError: it does not fit beside the attempts under way, at their largest costs.
+            BudgetError: there is no room for it, with the attempts under way at their largest cost.
         """
         if held is None:
             self._refuse_beyond(most)

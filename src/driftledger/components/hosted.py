@@ -1,5 +1,4 @@
-"""Services with interfaces of their own, by libraries that know them: LiteLLM for models, Hugging
-Face for images."""
+"""Services with interfaces of their own: LiteLLM for models, Hugging Face's client for images."""
 
 import binascii
 import json
@@ -29,8 +28,8 @@ from driftledger.core.types import Usage
 class LiteLLM(OpenAIChat):
     """Claude, Gemini, Bedrock, Vertex, Azure and others by LiteLLM, which translates each request.
 
-    ``model`` begins with the service: ``anthropic/claude-…``, ``bedrock/…``. What a service does
-    not take is an error, and nothing is left out without a word.
+    ``model`` begins with the service: ``anthropic/claude-…``, ``bedrock/…``. A setting that the
+    service does not support is an error; it is not left out.
     """
 
     library = "litellm"
@@ -38,8 +37,7 @@ class LiteLLM(OpenAIChat):
     lists_models = False
 
     api_key_env: Operational[str | None] = None
-    """``null``: the variables that LiteLLM's documentation names for the service, such as
-    ANTHROPIC_API_KEY."""
+    """``null``: LiteLLM reads the variables of the service, such as ANTHROPIC_API_KEY."""
     max_tokens_parameter: Literal["max_tokens", "max_completion_tokens"] | None = (
         "max_tokens"
     )
@@ -55,14 +53,13 @@ class LiteLLM(OpenAIChat):
         if names := self._litellm().validate_environment(self.model)["missing_keys"]:
             variables = ", ".join(names)
             sentence = f"{self.title}: LiteLLM finds none of its environment variables {variables}"
-            # of other variables, clouds know several ways around
-            (
-                missing if any(name.endswith("_API_KEY") for name in names) else notes
-            ).append(sentence)
+            # clouds work without other variables, in several ways
+            needs_key = any(name.endswith("_API_KEY") for name in names)
+            (missing if needs_key else notes).append(sentence)
         return missing, notes
 
     def _litellm(self) -> Any:
-        # else it asks GitHub for prices when imported
+        # without this, it asks GitHub for prices when it is imported
         os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
         return import_extra("litellm")
 
@@ -83,13 +80,12 @@ class LiteLLM(OpenAIChat):
         answer = await client.acompletion(
             **body, api_key=self.key, api_base=self.base_url, **once
         )
-        # its own JSON can hold no half of a surrogate pair
+        # LiteLLM's own JSON cannot hold half of a surrogate pair
         return json.dumps(answer.model_dump(), default=str)
 
 
 class HuggingFaceImages(Endpoint, RemoteGenerator):
-    """Generators of fal, Replicate, Together and others by ``huggingface_hub``, with one token of
-    Hugging Face."""
+    """Image generators of fal, Replicate, Together and others, with one token of Hugging Face."""
 
     library = "huggingface_hub"
     lines: ClassVar[dict[str, str]] = {
@@ -98,13 +94,12 @@ class HuggingFaceImages(Endpoint, RemoteGenerator):
     }
 
     service: str = Field(min_length=1)
-    """As ``huggingface_hub`` calls it: ``fal-ai``, ``replicate``, ``together``, ``hf-inference``.
-    """
+    """Name in ``huggingface_hub``: ``fal-ai``, ``replicate``, ``together``, ``hf-inference``."""
     base_url: None = None
     api_key_env: Operational[str | None] = "HF_TOKEN"
     seeded: bool = True
-    """Whether the seed is sent. Size, steps and the like go into ``extra``: ``{width: 1024, height:
-    1024}``."""
+    """Whether the seed is sent. Size and steps go into ``extra``: ``{width: 1024, height: 1024}``.
+    """
 
     @property
     def host(self) -> str:
@@ -149,9 +144,7 @@ class HuggingFaceImages(Endpoint, RemoteGenerator):
             UnidentifiedImageError,
         ) as error:
             raise self.useless(f"an answer that cannot be read: {error!r}") from None
-        except (
-            ValueError
-        ) as error:  # it knows no such service, or the service no such model
+        except ValueError as error:  # an unknown service, or an unknown model of it
             advice = "correct `service:` or `model:` in params.yaml"
             raise RefusedError(
                 self.redacted(str(error)), advice=advice, names_setting=True

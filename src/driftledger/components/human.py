@@ -1,9 +1,8 @@
-"""People as a row in every table, as in the GenCeption paper's Table 5: they get the models' prompt
-and a sheet.
+"""People as a model, as in the GenCeption paper's Table 5: they fill in a sheet.
 
-People answer in weeks where models answer in seconds, so no run waits for them: what is not written
-yet is a failed call, which the next run tries again. What a person wrote is worth more than
-anything a program could write: a sheet is only ever added to, and in one step.
+People get the prompt of the models. They need weeks, so no run waits for them: a missing text is a
+failed call, and the next run tries it again. No text of a person may be lost: a sheet is only
+extended, in one step.
 """
 
 import hashlib
@@ -37,19 +36,20 @@ COLUMNS = ("sample", "t", "image", "text", "annotator")
 
 
 def name_of(subject: Subject, image: Medium) -> str:
-    """Return the name of an image beside a sheet: one picture in two encodings has one name."""
+    """Return the file name of an image in a sheet's folder, the same for all encodings of it."""
     picture = image.open()
     digest = hashlib.sha256(b"%dx%d:" % picture.size + picture.tobytes()).hexdigest()
     return f"images/{subject.sample}-{subject.t}-{digest[:12]}.png"
 
 
 def read_sheet(path: Path) -> tuple[SheetTable, list[dict[str, str]]]:
-    """Read a sheet as spreadsheets save it, and each row's cells by column; see
-    :mod:`driftledger.data.sheets`.
+    """Read a sheet as spreadsheets save it, and each row's cells by column.
+
+    See :mod:`driftledger.data.sheets`.
 
     Raises:
-        ConfigError: it is missing, is not a CSV file with the :data:`COLUMNS`, or a row cannot be
-            understood.
+        ConfigError: it is missing, is not a CSV file with the :data:`COLUMNS`, or has a row that
+            cannot be read.
     """
     table = read_table(
         path, COLUMNS, "human", "driftledger people descriptions DATASET MODEL"
@@ -77,26 +77,23 @@ Annotator = Annotated[
 
 
 class Human(Model):
-    """Answers with what people wrote into a sheet about an image.
+    """Answers with the texts that people wrote into a sheet about an image.
 
-    At t ≥ 2 the image differs from generator to generator, and when an earlier description was
-    edited: a row answers for the image that it names. What a person wrote is never cut: it ignores
-    a conversation's ``max_tokens``.
+    At t ≥ 2 the image depends on the generator and on earlier descriptions, so each row names its
+    image. Texts are never cut: a conversation's ``max_tokens`` is ignored.
     """
 
     version = "1"
-    # what people wrote is the answer; the code looks it up
+    # the answers are those of the sheet; the code looks them up
     code_is_identity = False
 
     path: Operational[Path]
-    """The folder that ``driftledger people descriptions`` writes; what its sheet says is in the
-    identity."""
+    """The folder that ``driftledger people descriptions`` writes; the texts are in the identity."""
     annotator: Annotator | None = None
-    """The person who wrote the rows to use. Without one there must be one row per image, by anyone.
-    """
+    """The person whose rows are used; ``null``: there is one row per image, by anyone."""
     annotators: Operational[tuple[Annotator, ...]] = ()
-    """Whom a new sheet asks: in turn within each category, so that no one gets two images of one
-    before all have one. Who wrote a text is in its row, and so in the identity."""
+    """The people whom a new sheet asks, in turn within each category. The author of a text is in
+    its row, and so in the identity."""
 
     @model_validator(mode="after")
     def _one_or_several(self) -> Self:
@@ -113,7 +110,7 @@ class Human(Model):
 
     @property
     def sheet(self) -> Path:
-        """The CSV file, whether it is there or not.
+        """The CSV file, which may not exist yet.
 
         Raises:
             ConfigError: the folder cannot be reached, or the sheet is a link out of it.
@@ -125,9 +122,8 @@ class Human(Model):
                     f"human: {folder} is a file; name its folder, which holds {SHEET} and the "
                     "images"
                 )
-            if leads_out(
-                folder / SHEET, folder
-            ):  # the folder comes back from other people
+            # the folder comes back from other people
+            if leads_out(folder / SHEET, folder):
                 raise ConfigError(
                     f"human: {folder / SHEET} is a link out of its folder; put the sheet itself "
                     "there"
@@ -139,15 +135,14 @@ class Human(Model):
             ) from None
 
     def identity(self) -> Json:
-        """Return the digest of the chosen rows, whatever their order, the file's form, and rows
-        without a text.
+        """Return the digest of the rows in use: the order and form of the file do not count.
 
         Raises:
-            ConfigError: the sheet is missing or damaged, or does not say which text is meant.
+            ConfigError: the sheet is missing or damaged, or has several texts about an image.
         """
         rows = sorted(
-            (each["image"], each["text"], each["annotator"])
-            for each in self._written.values()
+            (cells["image"], cells["text"], cells["annotator"])
+            for cells in self._written.values()
         )
         return {"texts": len(rows), "sha256": sha256_of(rows)}
 
@@ -164,18 +159,15 @@ class Human(Model):
             by = f" by {self.annotator!r}" if self.annotator else ""
             error = f"nothing is written about {name!r:.200}{by} in {self.sheet.name}"
             error += "; fill it in (driftledger people descriptions)"
-            cells = self._written.get(name)
-            replies.append(
-                Result(cells["text"])
-                if cells
-                else Result("", Outcome.FAILED, error=error)
-            )
+            reply = Result("", Outcome.FAILED, error=error)
+            if name in self._written:
+                reply = Result(self._written[name]["text"])
+            replies.append(reply)
         return replies
 
     @cached_property
     def _written(self) -> dict[str, dict[str, str]]:
-        """Image → the chosen row with a text. Read once, so that the answers are those of the
-        fingerprint."""
+        """Image → the row in use; read once, so that answers and fingerprint fit together."""
         chosen: dict[str, dict[str, str]] = {}
         for cells in read_sheet(self.sheet)[1]:
             if not cells["text"] or self.annotator not in (None, cells["annotator"]):
@@ -183,8 +175,8 @@ class Human(Model):
             other = chosen.setdefault(cells["image"], cells)
             if any(other[column] != cells[column] for column in ("text", "annotator")):
                 names = [
-                    repr(each["annotator"][:100]) if each["annotator"] else "no name"
-                    for each in (other, cells)
+                    repr(row["annotator"][:100]) if row["annotator"] else "no name"
+                    for row in (other, cells)
                 ]
                 raise ConfigError(
                     f"human: {self.sheet} has several texts about {cells['image']!r:.200}, by "
@@ -199,84 +191,71 @@ class Pending(NamedTuple):
     subject: Subject
     image: Medium
     annotator: str | None = None
-    """Who is asked, if not anyone."""
+    """The person who is asked; None: anyone."""
 
 
 def write_sheet(
     folder: Path, pending: Sequence[Pending], annotator: str | None, prompt: str
 ) -> tuple[int, int]:
-    """Write the folder that people work in, or add to the one that is there.
+    """Write the folder that people work in, or add to an existing one.
 
-    ``sheet.csv`` gets a row for each pending image that has none yet, by ``annotator`` if one is
-    named, otherwise by the person asked for that image, or by anyone; what it holds stays, columns
-    of its own included. Beside it are the images and a page with instructions that shows those that
-    still wait. A second call with the same arguments changes nothing.
+    ``sheet.csv`` gets a row for each pending image without one: of ``annotator``, else of the
+    person who is asked about that image, else of anyone. Existing rows and further columns stay.
+    The folder also has the images, and a page with instructions and the images that still wait. A
+    second call with the same arguments changes nothing.
 
     Args:
-        prompt: what the models are asked, word for word.
+        prompt: the prompt of the models.
 
     Returns:
-        How many images wait for a description, and how many rows have one, both for the annotator
-        asked about.
+        The number of images that wait for a description, and the number of rows with one; of the
+        annotator, if one is named.
 
     Raises:
-        ConfigError: the sheet that is there cannot be read; it stays as it is.
-        DataError: what is to be written is a link out of the folder.
+        ConfigError: the existing sheet cannot be read; it stays as it is.
+        DataError: a file to write is a link out of the folder.
     """
-    for written in (SHEET, "images", "index.html"):
-        if leads_out(folder / written, folder):
-            raise DataError(
-                f"{folder / written} is a link out of its folder; remove it"
-            )
+    for name in (SHEET, "images", "index.html"):
+        if leads_out(folder / name, folder):
+            raise DataError(f"{folder / name} is a link out of its folder; remove it")
     path = folder / SHEET
-    sheet, rows = (
-        read_sheet(path) if path.exists() else (SheetTable(list(COLUMNS), [], []), [])
-    )
-    mine = {
-        (cells["image"], bool(cells["text"]))
-        for cells in rows
-        if annotator in (None, cells["annotator"])
-    }
+    sheet = SheetTable(list(COLUMNS), [], [])
+    rows = list[dict[str, str]]()
+    if path.exists():
+        sheet, rows = read_sheet(path)
+    mine = [cells for cells in rows if annotator in (None, cells["annotator"])]
+    described = {cells["image"] for cells in mine if cells["text"]}
+    listed = {cells["image"] for cells in mine}
     waiting = {}
     missing = []
-    for name, each in {
-        name_of(each.subject, each.image): each for each in pending
-    }.items():
-        if (name, True) in mine:
+    for item in pending:
+        name = name_of(item.subject, item.image)
+        if name in described or name in waiting:
             continue
-        waiting[name] = each.subject
+        waiting[name] = item.subject
         if not (folder / name).is_file():
-            is_png = each.image.path.suffix == ".png"
-            write_bytes(
-                folder / name,
-                each.image.path.read_bytes()
-                if is_png
-                else png_bytes(each.image.open()),
-            )
-        if (name, False) not in mine:
-            by = each.annotator or annotator or ""
-            about = {"sample": each.subject.sample, "t": str(each.subject.t)}
+            is_png = item.image.path.suffix == ".png"
+            data = item.image.path.read_bytes() if is_png else None
+            write_bytes(folder / name, data or png_bytes(item.image.open()))
+        if name not in listed:
+            by = item.annotator or annotator or ""
+            about = {"sample": item.subject.sample, "t": str(item.subject.t)}
             missing.append(about | {"image": name, "annotator": by})
-    who = (
-        "your name"
-        if any(each.annotator for each in pending)
-        else annotator and f'"{annotator}"'
-    )
+    who = annotator and f'"{annotator}"'
+    if any(item.annotator for item in pending):
+        who = "your name"
     files = {"index.html": _page(waiting, prompt, who)}
     if missing or not path.exists():
-        new = [
-            [cells.get(column, "") for column in column_names(sheet.head)]
-            for cells in missing
-        ]
+        columns = column_names(sheet.head)
+        new = [[cells.get(column, "") for column in columns] for cells in missing]
         files[SHEET] = table_text(sheet.head, sheet.rows + new)
     contents = {name: text.encode("utf-8", "replace") for name, text in files.items()}
     write_folder(folder, contents, within=())
-    return len(waiting), sum(
-        1 for cells in rows if cells["text"] and annotator in (None, cells["annotator"])
-    )
+    return len(waiting), sum(bool(cells["text"]) for cells in mine)
 
 
 def _page(waiting: dict[str, Subject], prompt: str, who: str | None) -> str:
+    """Return the page with the instructions and the images that wait."""
     figures = "\n".join(
         f"<figure><figcaption><b>{html.escape(subject.sample)}</b>, t = {subject.t}</figcaption>"
         f'<img src="{html.escape(name)}" alt="" loading="lazy"></figure>'

@@ -26,18 +26,18 @@ _WORDS = {
     "expired": "expired timeout timedout timeoutexceeded",
     "cancelled": "cancelled canceled stopped aborted",
 }
-"""State → what services call it, in small letters. Of any other word nothing is assumed."""
+"""State → words of services for it, in small letters. Nothing is assumed about other words."""
 _STATES = {word: state for state, words in _WORDS.items() for word in words.split()}
 _OF_MOMENT = re.compile(r"internal|server|unavailable|capacity|overload", re.I)
-"""In why a batch failed: this may pass; after anything else its requests are refused."""
+"""Reasons of a failed batch that may pass; after any other reason its requests are refused."""
 _PAGES = 100
 """Pages of the service's list of batches that are read, at most."""
 _LARGEST = 1000
-"""Largest answers that a file of results may hold; what follows is not read."""
+"""Answers of the largest size that a file of results may hold; the rest is not read."""
 
 
 class Job(BaseModel):
-    """A batch, or a file, as the service knows it."""
+    """A batch or a file at the service."""
 
     id: str
     status: str = ""
@@ -48,7 +48,7 @@ class Job(BaseModel):
 
     @property
     def state(self) -> str:
-        """Return a key of the table above; empty for a word that is not in it."""
+        """The state, a key of the table above; empty for an unknown word."""
         word = re.sub(r"^(job|batch)_state_|[\s_-]", "", self.status.lower())
         return _STATES.get(word, "")
 
@@ -69,16 +69,13 @@ async def open_batches(component: RemoteComponent) -> AsyncIterator["OpenAIBatch
 
 @dataclass
 class OpenAIBatches:
-    """The batches of one component, over an open client.
-
-    Each method raises what an attempt raises.
-    """
+    """The batches of one component, over an open client; methods raise as an attempt does."""
 
     component: OpenAIComponent
     client: Any
 
     def line(self, key: str, *given: Any) -> bytes:
-        """Return the line of a batch's file that asks a call."""
+        """Return a call's line in the file of a batch."""
         body = self.component.body_of(*given)
         url = f"/v1{self.component.path}"
         request = {"custom_id": key, "method": "POST", "url": url, "body": body}
@@ -91,7 +88,7 @@ class OpenAIBatches:
         return (await self._read(request, Job)).id
 
     async def create(self, file: str) -> Job:
-        """Create the batch of a file; it may exist after a TransientError."""
+        """Create the batch of a file; after a TransientError it may exist, too."""
         request = self.client.batches.with_raw_response.create(
             input_file_id=file,
             endpoint=f"/v1{self.component.path}",
@@ -100,7 +97,7 @@ class OpenAIBatches:
         return await self._read(request, Job)
 
     async def look(self, file: str, job_id: str | None) -> Job | None:
-        """Return a batch by its id or, without one, by its file; None if it is not known."""
+        """Return a batch by its id or, without an id, by its file; None if it is unknown."""
         batches = self.client.batches.with_raw_response
         if job_id is not None:
             with suppress(LookupError):
@@ -113,7 +110,7 @@ class OpenAIBatches:
             for job in page.data:
                 if job.input_file_id == file:
                     return job
-                # some services show their first page for ever
+                # some services repeat their first page without an end
                 if job.id in seen:
                     return None
                 seen.add(job.id)
@@ -123,12 +120,12 @@ class OpenAIBatches:
         return None
 
     async def answers(self, job: Job) -> AsyncIterator[tuple[str, int, str]]:
-        """Yield the key, HTTP status and text of each answer; no key where none can be read."""
+        """Yield the key, HTTP status and text of each answer; the key is empty if unreadable."""
         import openai
 
         largest = self.component.largest
-        # what other batches have not made is no answer
-        tells = job.state == "completed"
+        # in other batches, a call without an answer was not made
+        is_complete = job.state == "completed"
         for file in filter(None, (job.output_file_id, job.error_file_id)):
             content = self.client.files.with_streaming_response.content(file)
             received = 0
@@ -142,13 +139,13 @@ class OpenAIBatches:
                         if b"\n" in chunk:
                             *lines, rest = rest.split(b"\n")
                             for line in lines:
-                                yield _parsed(bytes(line), largest, tells)
+                                yield _parsed(bytes(line), largest, is_complete)
                         if max(len(rest), received // _LARGEST) > largest:
                             break
-            yield _parsed(bytes(rest), largest, tells)
+            yield _parsed(bytes(rest), largest, is_complete)
 
     def lost(self, job: Job) -> NoReturn:
-        """Raise the error of the calls that a batch which expired or failed has not answered."""
+        """Raise the error of the calls that an expired or failed batch has not answered."""
         has_failed = job.state == "failed"
         details = [f"its batch is {job.state}"]
         for name, value in facts(job.errors):
@@ -162,10 +159,14 @@ class OpenAIBatches:
     async def _read(
         self, request: Awaitable[Any], model: type[M], is_look: bool = False
     ) -> M:
-        """Return what a request gives; without ``is_look``, every service with batches takes it.
+        """Read the answer to a request.
+
+        Args:
+            is_look: whether the request looks for something. Others work at each service that has
+                batches.
 
         Raises:
-            LookupError: the service does not know what is looked for.
+            LookupError: the service does not know the batch or the file.
         """
         import openai
 
@@ -183,10 +184,10 @@ class OpenAIBatches:
         if is_look and trouble.status in (404, 410):
             raise LookupError
         rule = trouble.rule(False)
-        # an answer that holds no error that is known, either
+        # neither a batch nor a known error
         is_odd = trouble.status < 300 and "billed" in rule.flags
-        has_none = is_odd or trouble.status in (404, 405, 501)
-        if not is_look and (has_none or "`batch`" in rule.advice):
+        lacks_batches = is_odd or trouble.status in (404, 405, 501)
+        if not is_look and (lacks_batches or "`batch`" in rule.advice):
             message = f"it has no batches ({trouble.message})"
             text = json.dumps({"error": {"message": message}})
         result = self.component.ended(trouble.status, text, answer.headers)
@@ -194,7 +195,7 @@ class OpenAIBatches:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Raise ours for those of the library."""
+        """Turn errors of the library into ours."""
         import httpx2
         import openai
 
@@ -206,13 +207,13 @@ class OpenAIBatches:
             raise TransientError(self.component.redacted(str(error))) from None
 
 
-def _parsed(line: bytes, largest: int, tells: bool) -> tuple[str, int, str]:
+def _parsed(line: bytes, largest: int, is_complete: bool) -> tuple[str, int, str]:
     """Read the key, status and text of an answer in a line.
 
     Some services leave out the status or the frame, or write the status or the answer as a text.
 
     Args:
-        tells: whether the error of a call that was not made counts as its answer.
+        is_complete: whether the batch is complete, so that an error is the answer to its call.
     """
     answer: Any = None
     with suppress(ValueError):
@@ -222,7 +223,7 @@ def _parsed(line: bytes, largest: int, tells: bool) -> tuple[str, int, str]:
         return "", 500, ""
     response = answer.get("response") or answer
     if response is answer and answer.get("error"):
-        return key if tells else "", 500, json.dumps(answer)
+        return key if is_complete else "", 500, json.dumps(answer)
     status = 200
     body = response
     if isinstance(response, dict):

@@ -27,9 +27,9 @@ _DRAWN = {"low": 272, "medium": 1056, "high": 4160}
 class OpenAIImages(OpenAIComponent, RemoteGenerator):
     """An image generator.
 
-    Equal prompts do not give equal images: no seed is sent, since the reference API has none,
-    unless ``seed_parameter`` names one. What is not an image, or too large, counts as a hiccup: it
-    is drawn again, and has failed when attempts are used up.
+    Equal prompts do not give equal images: OpenAI's API has no seed, so that none is sent unless
+    ``seed_parameter`` names its field. An answer without an image, or with one that is too large,
+    is a passing error: the image is drawn again.
     """
 
     has_batches = True
@@ -45,11 +45,11 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
     image_size: str | None = Field(
         default="1024x1024", pattern=r"^(auto|[1-9]\d*x[1-9]\d*)$"
     )
-    """Width and height in pixels; sent as ``size``. ``null`` is not sent. Quality and the like go
-    into ``extra``, and ``response_format: b64_json`` for a service that else answers with an
-    address; no address is followed."""
+    """Width and height in pixels, sent as ``size``; ``null`` is not sent. Quality goes into
+    ``extra``, and so does ``response_format: b64_json`` for a service that would answer with an
+    address: no address is followed."""
     seed_parameter: str | None = Field(default=None, pattern=r"^[a-z][a-z0-9_]*$")
-    """What a compatible server calls the seed."""
+    """The field of the seed in a compatible server's requests."""
 
     @model_validator(mode="after")
     def _seed_has_a_name_of_its_own(self) -> Self:
@@ -100,8 +100,11 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
         return self._filtered(answer, words or data)
 
     def _filtered(self, answer: Any, place: Any) -> Result | None:
-        """Return a filtered drawing where an answer says so, or where nothing but a refusal is in
-        the ``place`` of an image, if it has one."""
+        """Return a filtered drawing if the answer says so; None if it does not.
+
+        Args:
+            place: the part of the answer for the image, if it has one. A refusal there counts, too.
+        """
         error = flag_of(answer)
         if error is None and place is not None and is_withheld(place):
             error = f"an answer without an image: {str(place)[:1000]}"

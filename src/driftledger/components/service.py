@@ -1,5 +1,4 @@
-"""Components behind a service: what their calls may cost, how fast they follow one another, and
-when one is retried."""
+"""Components behind a service, and the client that paces, retries and pays for their calls."""
 
 import asyncio
 import math
@@ -41,15 +40,15 @@ Attempt: TypeAlias = Callable[..., Awaitable[Any]]
 NEVER_TWICE = "a service does not answer twice the same"
 
 USUAL_TOKENS = 300
-"""In a text that a model writes or a generator reads, for likely prices while no call is stored."""
+"""Tokens of a usual reply or prompt, for likely prices while no call is stored."""
 _BACKOFF = wait_random_exponential(multiplier=0.5, min=0.1, max=60.0)
 _FEW = 3
-"""Equal refusals, before any answer, after which no further call is tried."""
+"""Equal refusals, before any answer, after which no further call is made."""
 _MANY = 20
-"""The same where each refusal is about the input of its call."""
+"""The same number for refusals that name nothing to change."""
 _DAY = r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])(\.([2-9]|[1-9][0-9]))?$"
 _NUMBER = re.compile(r"[\w.:-]*\d[\w.:-]*")
-"""A number, a time or the name of a request in an error; errors that differ in it are equal."""
+"""A number, a time or the name of a request in an error; errors are compared without them."""
 
 
 @dataclass(eq=False)
@@ -59,8 +58,7 @@ class AttemptError(Exception):
     message: str
     _: KW_ONLY
     advice: str = ""
-    """What to change where every call fails like this; empty for what has to do with one call or
-    one moment."""
+    """What to change if every call fails like this; empty if only one call or one moment may."""
     billed: bool = False
     """Whether the service may have done the work."""
 
@@ -72,58 +70,60 @@ class TransientError(AttemptError):
     retry_after: float | None = None
     """Seconds that the service asks to wait."""
     once_more: bool = False
-    """Whether a second attempt with the same end is the last."""
+    """Whether the same error again ends the attempts."""
     busy: bool = False
     """Whether the service has too many calls at once."""
     gone: bool = False
-    """Whether no server is there: the run ends once all attempts at a call have met it."""
+    """Whether no server answers: the run ends if this happens to all attempts at a call."""
     full: bool = False
-    """Whether the service takes no more batches now, and has not taken this one."""
+    """Whether the service has refused this batch, and takes no others now."""
 
     @property
     def is_of_moment(self) -> bool:
-        """Return True if it counts only where all attempts at a call have met it."""
+        """True if the error counts only when all attempts at a call have ended with it."""
         return self.gone or not self.advice
 
 
 @dataclass(eq=False, kw_only=True)
 class RefusedError(AttemptError):
-    """The service takes no such request: this call has failed, and is not tried again."""
+    """The service refuses this request: the call has failed, and is not tried again."""
 
     names_setting: bool = False
-    """Whether it is about a setting, so that the first refusal is enough."""
+    """Whether the error names a setting, so that every call would meet it."""
     of_input: bool = False
-    """Whether calls with another input get past it, however many meet it."""
+    """Whether the error is about the input of the call, so that other calls may not meet it."""
 
 
 def moment(seconds: float) -> str:
-    """Return the time after a wait; after ten years where it is longer."""
+    """Return the time after a wait, of at most ten years."""
     later = time.time() + min(seconds, 10 * 365 * 86_400)
     return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(later))
 
 
 @dataclass
 class _Call:
-    """A call under way: how it is attempted, and what its attempts gave and cost so far."""
+    """A call under way, with the results and the cost of its attempts so far."""
 
     attempt: Callable[[], Awaitable[Result]]
     expected: Usage
     """The most that an attempt may consume."""
     held: float | None = None
-    """What its first attempt has reserved in an earlier run."""
+    """The reservation of its first attempt in an earlier run."""
     attempts: int = 0
     seconds: float = 0.0
     """Duration of the last attempt."""
     cost: float | None = 0.0
-    """Of its answers; None where one was not counted."""
+    """Cost of its answers; None if the service did not count the tokens of one."""
     most_cost: float = 0.0
     result: Result | None = None
     error: str | None = None
 
 
 class Slots(asyncio.Semaphore):
-    """One for each call on its way: half as many when a service is busy, one more after as many
-    answers as slots."""
+    """A slot for each call on its way: half as many once a service is busy, then slowly more.
+
+    One is added after as many answers as there are slots.
+    """
 
     def __init__(self, most: int) -> None:
         super().__init__(most)
@@ -132,13 +132,14 @@ class Slots(asyncio.Semaphore):
         self._halved = -math.inf
 
     def halve(self, began: float) -> None:
-        """Take half of the slots: once for all attempts that have begun before."""
+        """Take half of the slots, unless this was done after the attempt ``began``."""
         if began >= self._halved:
             self._halved = time.monotonic()
             self._to_take += self.size // 2
             self.size -= self.size // 2
 
     def answered(self) -> None:
+        """Count an answer, and add a slot if there are enough."""
         self._answers += 1
         if self.size < self.most and self._answers >= self.size:
             self.size = self.size + 1
@@ -153,8 +154,7 @@ class Slots(asyncio.Semaphore):
 
 
 class ServiceClient:
-    """The calls to one service in one run: paced, timed, retried and paid for; used inside one
-    event loop."""
+    """The calls to one service in one run and one event loop: paced, timed, retried, paid for."""
 
     def __init__(
         self,
@@ -167,33 +167,32 @@ class ServiceClient:
     ) -> None:
         """
         Args:
-            in_batches: whether calls cost what they cost in batches.
-            answered: whether the component has answered before, so that its settings are taken.
+            answered: whether the component has answered before, so that its settings are right.
+            in_batches: whether calls have the price of calls in batches.
         """
         self._limits = limits
         self._has_answered = answered
         self._failures = Counter[str]()
         self._dearest = 0.0
-        """Cost of an answer, so far: thoughts may take more tokens than the answer is allowed."""
+        """Largest cost of an answer so far: thoughts may exceed the limit of tokens."""
         self._under_way = set[object]()
         self._first = set[object]()
-        """Attempts that were under way when there were a few equal refusals: one may still be
-        answered."""
+        """Attempts under way at the third equal refusal, as one of them may still be answered."""
         self._prices = prices
         self._in_batches = in_batches
         self._budget = budget
         self.slots = Slots(limits.concurrency)
-        """A call keeps one for all its attempts."""
+        """A call keeps its slot for all its attempts."""
         self._turn = asyncio.Lock()
         self._next = 0.0
-        """When the next request may start, by the limit per minute."""
+        """Time of the next request by the limit per minute."""
         self._held_until = 0.0
-        """When one may start again after a break that the service has asked for."""
+        """End of the break that the service has asked for."""
         self._refused: BaseException | None = None
         self._is_refused = asyncio.Event()
 
     def refuse(self, reason: BaseException) -> None:
-        """Start no further attempt: calls that ask for one, or wait for one, get ``reason``."""
+        """Stop all further attempts: calls that want or wait to make one raise ``reason``."""
         self._refused = self._refused or reason
         self._is_refused.set()
 
@@ -203,23 +202,23 @@ class ServiceClient:
         expected: Usage,
         held: float | None = None,
     ) -> Result:
-        """Make one call in one of :attr:`slots`, with the attempts that it takes and limits allow.
+        """Make one call in one of :attr:`slots`, with as many attempts as limits allow.
 
-        After a :class:`TransientError` it waits as long as the service asks for, and no other call
+        After a :class:`TransientError` it waits as long as the service asks, and no other call
         starts a request meanwhile. If the service asks for nothing, the first retry follows at
-        once, and others after exponentially longer times with jitter, up to a minute. The client's
-        own retries are off, since a budget admits each attempt. An empty reply is asked for once
-        more.
+        once, and others after exponentially longer times with jitter, up to a minute. After an
+        empty reply it asks once more. The client's own retries are off, since the budget admits
+        each attempt.
 
         Returns:
             The result; ``failed`` with the reason after the last attempt. Its usage has the
-            duration of the last attempt, the cost of the answers where the service has counted
-            it, and the most that all attempts may have cost.
+            duration of the last attempt, the cost of the answers if the service has counted
+            tokens, and the most that all attempts may have cost.
 
         Raises:
             BudgetError: an attempt does not fit into the budget.
-            ServiceError: as ``attempt`` raises it, no call has got past what this one met, or the
-                service asks to wait longer than a call may take at all.
+            ServiceError: ``attempt`` raises it; or every call seems to meet this error; or the
+                service asks to wait longer than a call may take.
         """
         call = _Call(attempt, expected, held)
 
@@ -227,20 +226,17 @@ class ServiceClient:
             """Return True if the attempt should be retried."""
             attempted = cast(Future, state.outcome)
             error = attempted.exception()
-            if error is not None:
-                is_same = str(error) == call.error
-                call.error = str(error)
-                return isinstance(error, TransientError) and not (
-                    error.once_more and is_same
-                )
-            is_first = call.result is None
-            # it is paid for, and stays where asking once more fails
-            result: Result = attempted.result()
-            call.result = result
-            call.error = None
-            return (
-                result.is_empty and is_first and call.attempts < self._limits.attempts
-            )
+            if error is None:
+                is_first = call.result is None
+                # it is paid for, and is kept if asking once more fails
+                call.result = attempted.result()
+                call.error = None
+                is_last = call.attempts >= self._limits.attempts
+                return call.result.is_empty and is_first and not is_last
+            is_same = str(error) == call.error
+            call.error = str(error)
+            is_final = isinstance(error, TransientError) and error.once_more and is_same
+            return isinstance(error, TransientError) and not is_final
 
         retrying = AsyncRetrying(
             retry=is_worth_another,
@@ -262,14 +258,14 @@ class ServiceClient:
             if call.result is None:
                 raise
         result = call.result or Result(outcome=Outcome.FAILED, error=call.error)
-        # an earlier run may have submitted a batch: its time is unknown
+        # an earlier run may have submitted a batch, so that its duration is unknown
         seconds = 0.0 if self._in_batches else call.seconds
         if self._prices is None:
             return result.took(seconds)
         return result.took(seconds, call.cost, call.most_cost)
 
-    def _end_if_always(self, error: AttemptError, shown: str) -> None:
-        """Raise a :class:`ServiceError` where it is likely that no call gets past ``error``."""
+    def _end_if_always(self, error: AttemptError, text: str) -> None:
+        """Raise a :class:`ServiceError` if it is likely that every call ends with ``error``."""
         gone = isinstance(error, TransientError) and error.gone
         of_input = isinstance(error, RefusedError) and error.of_input
         if of_input or (self._has_answered and not gone):
@@ -288,13 +284,13 @@ class ServiceClient:
         ):
             advice = error.advice or "no call was answered so far: correct it, or wait,"
             reason = ServiceError(
-                f"{self._budget.title}: {shown}; {advice} and run again"
+                f"{self._budget.title}: {text}; {advice} and run again"
             )
             self.refuse(reason)
             raise reason from error
 
     def _pause(self, state: RetryCallState) -> float:
-        """Seconds until the next attempt."""
+        """Return the seconds until the next attempt."""
         error = state.outcome.exception() if state.outcome else None
         wait = error.retry_after if isinstance(error, TransientError) else None
         if wait is None:
@@ -308,11 +304,11 @@ class ServiceClient:
             self.refuse(reason)
             raise reason
         self._held_until = max(self._held_until, time.monotonic() + wait)
-        # calls that wait for the same moment come back a little apart
+        # calls that wait for the same time go on a little apart
         return wait * random.uniform(1.0, 1.1)
 
     async def pause(self, seconds: float) -> None:
-        """Wait; raise the reason if no attempt may be made any more."""
+        """Wait; raise the reason if attempts are stopped."""
         await self._sleep(seconds)
         if self._refused is not None:
             raise self._refused
@@ -332,7 +328,7 @@ class ServiceClient:
         async with self._budget.reserve(most, held) as reservation:
             try:
                 await self._pace()
-                # of an attempt that is dropped, the service may go on with the work
+                # the service may go on with the work of an attempt that is dropped
                 reservation.cost = most
                 began = time.monotonic()
                 result = await self._timed(call)
@@ -350,7 +346,7 @@ class ServiceClient:
                     self._end_if_always(error, str(error))
                 raise
             except ServiceError as error:
-                # a request that is refused whatever it asks has consumed nothing
+                # the service refuses every request: it has done no work
                 reservation.cost = None
                 self.refuse(error)
                 raise
@@ -362,7 +358,7 @@ class ServiceClient:
         return result
 
     async def _pace(self) -> None:
-        """Wait until the next attempt may start; raise the reason if none may any more."""
+        """Wait until the next attempt may start; raise the reason if attempts are stopped."""
         async with self._turn:
             while self._refused is None:
                 seconds = max(self._next, self._held_until) - time.monotonic()
@@ -375,7 +371,7 @@ class ServiceClient:
             raise self._refused
 
     async def _timed(self, call: _Call) -> Result:
-        """Make an attempt within the time that it may take, and note how long it took."""
+        """Make an attempt within the time limit, and note its duration."""
         call.attempts += 1
         this = object()
         self._under_way.add(this)
@@ -393,22 +389,17 @@ class ServiceClient:
             call.seconds = time.monotonic() - began
 
     def most(self, expected: Usage) -> float:
-        """Return the largest cost of an attempt that may consume this."""
+        """Return the largest cost of an attempt that is expected to consume this."""
         return max(self._cost(expected), self._dearest)
 
     def cost_of(self, result: Result, expected: Usage) -> float:
-        """Return the most that a result cost: tokens that were not counted cost what was
-        expected."""
+        """Return the most that a result cost: uncounted tokens are as many as expected."""
         used = result.usage or expected
-        tokens_in = used.input_tokens
-        tokens_out = used.output_tokens
-        if tokens_in is None:
-            tokens_in = expected.input_tokens
-        if tokens_out is None:
-            tokens_out = expected.output_tokens
-        return self._cost(
-            replace(used, input_tokens=tokens_in, output_tokens=tokens_out)
-        )
+        if used.input_tokens is None:
+            used = replace(used, input_tokens=expected.input_tokens)
+        if used.output_tokens is None:
+            used = replace(used, output_tokens=expected.output_tokens)
+        return self._cost(used)
 
     def _cost(self, usage: Usage) -> float:
         if self._prices is None:
@@ -417,21 +408,20 @@ class ServiceClient:
 
 
 class RemoteComponent(Component):
-    """A model or a generator behind a service: the same interface, with one call as an awaitable
-    underneath."""
+    """A model or a generator behind a service, which also makes single calls as awaitables."""
 
     code_is_identity = False
     metered = True
     has_batches: ClassVar[bool] = False
-    """Whether its service takes calls in batches."""
+    """Whether the service takes calls in batches."""
 
     batch_size: Operational[Literal[1]] = 1
     limits: Operational[Limits] = Limits()
     prices: Operational[Prices | None] = None
     as_of: Operational[str | None] = Field(default=None, pattern=_DAY)
-    """The day on which the service was asked again: ``"2026-11-26"``, in quotes, and
-    ``"2026-11-26.2"`` for the second time on it. It is part of the identity, so that all calls are
-    made once more. ``driftledger run --again`` sets it."""
+    """The day on which all calls are made again: ``"2026-11-26"``, in quotes, and
+    ``"2026-11-26.2"`` for the second time on a day. It is part of the identity. ``driftledger run
+    --again`` sets it."""
     batch: Operational[bool] = False
     """Whether calls are made in batches, which take up to a day and cost about half."""
 
@@ -467,34 +457,32 @@ class RemoteComponent(Component):
 
     @abstractmethod
     def connect(self) -> AbstractAsyncContextManager[Attempt]:
-        """Open a client for as long as the context lasts; what it yields makes one attempt at one
-        call.
+        """Open a client while the context lasts; yield a function that makes one attempt.
 
-        That function takes a conversation, or a prompt and a seed. It raises
-        :class:`TransientError` for what may pass, :class:`RefusedError` for what will not,
-        :class:`ServiceError` for what would meet every call, and answers with an outcome for
-        everything else. It does not retry and does not sleep.
+        The function takes a conversation, or a prompt and a seed, and returns a result. It raises
+        :class:`TransientError` for errors that may pass, :class:`RefusedError` for those that will
+        not, and :class:`ServiceError` for those that every call would meet. It does not retry and
+        does not sleep.
         """
 
     @abstractmethod
     def expected(self, call: Any) -> Usage:
-        """Estimate the most that a call may consume, given its conversation or its prompt."""
+        """Estimate the most that a call with this conversation or prompt may consume."""
 
     def usual(self, call: Any) -> Usage:
-        """Estimate what a call is likely to consume, while none is stored."""
+        """Estimate the likely consumption of a call, while none is stored."""
         most = self.expected(call)
         return replace(most, output_tokens=min(most.output_tokens or 0, USUAL_TOKENS))
 
     async def ask_all(self, calls: Sequence[tuple[Any, ...]]) -> list[Result]:
-        """Make calls side by side, each given by its arguments."""
+        """Make calls side by side, each with its arguments."""
         client = ServiceClient(self.limits, self.prices, Meter(self.limits, self.title))
         async with self.connect() as once:
 
-            async def answer(given: tuple[Any, ...]) -> Result:
+            async def answer(arguments: tuple[Any, ...]) -> Result:
+                attempt = partial(once, *arguments)
                 async with client.slots:
-                    return await client.call(
-                        partial(once, *given), self.expected(given[0])
-                    )
+                    return await client.call(attempt, self.expected(arguments[0]))
 
             return await asyncio.gather(*map(answer, calls))
 
@@ -503,7 +491,9 @@ class RemoteModel(RemoteComponent, Model):
     """A model behind a service."""
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
-        return asyncio.run(self.ask_all([(each,) for each in conversations]))
+        return asyncio.run(
+            self.ask_all([(conversation,) for conversation in conversations])
+        )
 
 
 class RemoteGenerator(RemoteComponent, Generator):

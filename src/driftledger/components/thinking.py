@@ -1,8 +1,8 @@
 """Separation of a model's reasoning from its answer.
 
-Reasoning is neither a description nor an answer: :func:`separated` takes it out of every reply
-before anything reads it. Some chat templates put the opening mark into the prompt, so that a reply
-holds only the closing one, and reasoning that met the length limit never ends.
+Reasoning is neither a description nor an answer, so :func:`separated` takes it out of every reply
+before the reply is used. Some chat templates put the opening mark into the prompt, so that a reply
+has only the closing one. Reasoning that meets the length limit has no closing mark.
 """
 
 import re
@@ -37,17 +37,17 @@ _AROUND_THE_ANSWER = re.compile(
     r"|<\|begin_of_solution\|>|\[end final response\]",
     re.IGNORECASE,
 )
-"""What the formats above write around what they say after their reasoning."""
+"""Marks around an answer in the formats above."""
 _PIECE = re.compile(r"<\|(channel|message|start|end)\|>", re.IGNORECASE)
-"""Tokens of gpt-oss that are a mark together."""
+"""Tokens of gpt-oss that form a mark together."""
 
 
 def without_thinking(text: str, *, ended: bool = False) -> tuple[str, str, bool]:
-    """Return what stands outside of reasoning, the reasoning, and whether all of it ended.
+    """Return the text outside of reasoning, the reasoning, and whether all reasoning ended.
 
     Args:
-        ended: whether the reply ended by itself. Then a mark that nothing closes, behind other
-            words, is one of them.
+        ended: whether the reply ended by itself. Then an opening mark that comes after other words
+            and is not closed is a part of the text.
 
     >>> without_thinking("<think>A seems right</think>C")
     ('C', 'A seems right', True)
@@ -91,10 +91,10 @@ def without_thinking(text: str, *, ended: bool = False) -> tuple[str, str, bool]
 
 
 def separated(reply: Result, conversation: Conversation) -> Result:
-    """Return ``reply`` with its reasoning beside its text, and with the outcome that it then has.
+    """Return ``reply`` with its reasoning apart from its text, and the outcome that follows.
 
-    A reply that was cut inside its reasoning is ``truncated``, and one that holds nothing else is
-    ``empty``; neither has a text. A text without marks stays as it is, to the byte.
+    A reply that was cut inside its reasoning is ``truncated``, and a reply of reasoning alone is
+    ``empty``; neither has a text. A text without marks keeps its bytes.
     """
     prefix = conversation.prefix
     text = reply.text or ""
@@ -121,11 +121,11 @@ def separated(reply: Result, conversation: Conversation) -> Result:
 
 
 def decoded(tokenizer: Any, tokens: Sequence[int], prompt: Sequence[int]) -> str:
-    """Decode a checkpoint's reply; of its special tokens, only the marks of reasoning stay.
+    """Decode a checkpoint's reply, without special tokens but for the marks of reasoning.
 
     Args:
         tokenizer: a tokenizer of transformers.
-        prompt: the tokens that the reply goes on from. A mark that they end with is put before the
+        prompt: the tokens before the reply. If they end with an opening mark, it is put before the
             reply.
     """
     special = {}

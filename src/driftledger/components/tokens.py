@@ -1,6 +1,6 @@
 """Counts of tokens: those in a service's answer, and estimates.
 
-``tokens.toml`` has the names that they use, and an example of each form.
+``tokens.toml`` has the names that services use, and an example of each form.
 """
 
 import re
@@ -15,11 +15,11 @@ TABLE = tomllib.loads(
     Path(__file__).with_name("tokens.toml").read_text(encoding="utf-8")
 )
 _NUMBER = re.compile(r"([0-9]{1,12})(\.0*)?")
-"""A count, as it is written: an integer, a float or a text."""
+"""A count in an answer: an integer, a float or a text."""
 
 
 def counts_in(answer: Any) -> dict[str, int]:
-    """Return the counts in a service's answer, by what the table says they are."""
+    """Return the counts in a service's answer, by their kind in the table."""
     counts: dict[str, int] = {}
     for place in ("usage", "usageMetadata"):
         for name, value in facts(field(answer, dict, place)):
@@ -31,31 +31,33 @@ def counts_in(answer: Any) -> dict[str, int]:
 
 
 def usage_of(answer: Any, images: int = 0) -> Usage:
-    """Read what a call has consumed: tokens are None where the service has not counted them.
+    """Return the usage of a call; tokens are None if the service has not counted them.
 
-    Thoughts are output and cached tokens are input, wherever the service counts them, and so is
-    what a total has beyond both.
+    Thoughts are output and cached tokens are input, wherever the service counts them. Tokens that
+    only a total counts are output, too.
     """
     counts = counts_in(answer)
-    asked = counts.get("prompt", counts.get("input"))
-    answered = counts.get("output")
-    if not (asked or answered):  # some write 0 for what they have not counted
-        asked = answered = None
+    tokens_in = counts.get("prompt", counts.get("input"))
+    tokens_out = counts.get("output")
+    if not (
+        tokens_in or tokens_out
+    ):  # some services write 0 for tokens that they have not counted
+        tokens_in = tokens_out = None
     read = counts.get("read", counts.get("beside_read", 0))
-    if asked is not None and answered is not None:
+    if tokens_in is not None and tokens_out is not None:
         thoughts = counts.get("thoughts", 0)
         total = counts.get("total", 0)
-        rest = total - asked - answered
+        rest = total - tokens_in - tokens_out
         beside = counts.get("beside_read", 0) + counts.get("beside_written", 0)
         cached = beside or read
         is_beside = beside and "prompt" not in counts
         is_beside = is_beside or rest in (cached, cached + thoughts)
-        if cached > asked or (is_beside and rest not in (0, thoughts)):
-            asked += cached
+        if cached > tokens_in or (is_beside and rest not in (0, thoughts)):
+            tokens_in += cached
         if not total:
-            answered += counts.get("beside_thoughts", 0)
-        answered = max(answered, thoughts, total - asked)
-    return Usage(asked, answered, images, cached_tokens=read)
+            tokens_out += counts.get("beside_thoughts", 0)
+        tokens_out = max(tokens_out, thoughts, total - tokens_in)
+    return Usage(tokens_in, tokens_out, images, cached_tokens=read)
 
 
 def tokens_of(text: str) -> int:
