@@ -2,14 +2,10 @@
 the file or score."""
 
 import json
-import re
 import shutil
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable
-from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 import yaml
@@ -22,9 +18,10 @@ from tests.acceptance.places import (
     record_files,
     score_files,
 )
+from tests.support.cases import each_case, lines
+from tests.support.forging import edited
 
 MODEL = RUN.partition("/")[0]
-Edit = Callable[[Path], None]
 
 
 def records(top):
@@ -78,12 +75,6 @@ def lock(top):
     return next(locked(top))[0]
 
 
-def last_byte(path):
-    content = bytearray(path.read_bytes())
-    content[-1] ^= 1
-    path.write_bytes(content)
-
-
 def another_image(path):
     """Put the image that is most unlike in its place: a file of another size."""
     other = max(
@@ -93,82 +84,49 @@ def another_image(path):
     shutil.copy(other, path)
 
 
-def replace(pattern, by):
-    def edit(path):
-        text, count = re.subn(pattern, by, path.read_text(encoding="utf-8"), count=1)
-        assert count == 1, f"{pattern} is not in {path}"
-        path.write_text(text, encoding="utf-8")
-
-    return edit
-
-
 def another_md5(path):
     _, md5 = next(locked(path.parent))
-    replace(md5, ("0" if md5[0] != "0" else "1") + md5[1:])(path)
+    edit(path, {"replace": [md5, ("0" if md5[0] != "0" else "1") + md5[1:]]})
 
 
-class Forgery(NamedTuple):
-    name: str
-    file: Callable[[Path], Path]
-    edit: Edit
-    committed: bool = False
-    """Whether DVC and Git take it over with ``dvc commit`` and ``git commit``, so that all of their
-    hashes fit."""
+def edit(path, how):
+    path.write_bytes(edited(path.read_bytes(), how, path.name))
 
 
-SENTENCE = (r'("text":")A ', r"\g<1>B ")
-TOP = (r'("metric": "gc",[^}]*"value": )0\.\d', r"\g<1>0.1")
-VERSION = (r'"version": "\d"', '"version": "0"')
-FORGERIES = (
-    Forgery("a byte of an image", drawing, last_byte),
-    Forgery("a swapped image", drawing, another_image),
-    Forgery(
-        "a swapped image that is committed", drawing, another_image, committed=True
-    ),
-    Forgery("the text of a record", records, replace(*SENTENCE)),
-    Forgery("a number of a score", score, replace(*TOP)),
-    Forgery(
-        "a number of a score that is committed", score, replace(*TOP), committed=True
-    ),
-    Forgery("a number of a row", rows, replace(r'("similarity":\[)0\.\d', r"\g<1>0.1")),
-    Forgery(
-        "a number of a row that is committed",
-        rows,
-        replace(r'("similarity":\[)0\.\d', r"\g<1>0.1"),
-        committed=True,
-    ),
-    Forgery("the md5 in a lock", lock, another_md5),
-    Forgery("the version on a component's card", card, replace(*VERSION)),
-    Forgery("an image of the dataset", dataset_image, last_byte),
-    Forgery(
-        "the leaderboard", leaderboard, replace(r"0\.\d{3}", "0.999"), committed=True
-    ),
-)
+FILES = {
+    "drawing": drawing,
+    "records": records,
+    "score": score,
+    "rows": rows,
+    "lock": lock,
+    "card": card,
+    "dataset image": dataset_image,
+    "leaderboard": leaderboard,
+}
+EDITS = {"another image": another_image, "another md5": another_md5}
+CASES = lines("acceptance/forgeries.jsonl")
+"""A file of a project or a member of a bundle, and an edit of ``tests/support/forging.py``. DVC and
+Git take over ``committed`` ones, so that all of their hashes fit."""
 
 
-@pytest.mark.parametrize("forgery", FORGERIES, ids=lambda forgery: forgery.name)
-def test_verify_finds_a_forgery(small, tmp_path, forgery):
+@each_case([case for case in CASES if "file" in case])
+def test_verify_finds_a_forgery(small, tmp_path, case):
     copied = small.copy(tmp_path)
-    file = forgery.file(copied.root)
-    forgery.edit(file)
-    if forgery.committed:
+    file = FILES[case["file"]](copied.root)
+    if case["edit"] in [*EDITS]:
+        EDITS[case["edit"]](file)
+    else:
+        edit(file, case["edit"])
+    places = [file]
+    if "committed" in case:
         copied.run("dvc", "commit", "--force", "--quiet")
         copied.commit("nothing to see here")
+    if "committed" in case or file.name == "dvc.lock":
+        places += [score(copied.root), records(copied.root)]
     done = copied.driftledger("verify", RUN, check=False)
     assert done.returncode == 1, done.stdout + done.stderr
-    places = [
-        file,
-        *(
-            [score(copied.root), records(copied.root)]
-            if forgery.committed or file.name == "dvc.lock"
-            else []
-        ),
-    ]
-    named = {
-        str(path.relative_to(copied.root))
-        for each in places
-        for path in (each, each.parent)
-    }
+    paths = [path for place in places for path in (place, place.parent)]
+    named = [str(path.relative_to(copied.root)) for path in paths]
     assert any(name in done.stdout for name in named), done.stdout
 
 
@@ -189,33 +147,24 @@ def bundle(small, tmp_path_factory):
     return copied, file
 
 
-BUNDLED = {
-    "a record": ("records.jsonl", *SENTENCE),
-    "a score": ("score.json", *TOP),
-    "a card": ("components.json", *VERSION),
-}
-
-
-@pytest.mark.parametrize("forged", BUNDLED)
-def test_check_finds_a_forgery_in_a_bundle(bundle, tmp_path, forged):
+@each_case([case for case in CASES if "member" in case])
+def test_check_finds_a_forgery_in_a_bundle(bundle, tmp_path, case):
     checkout, file = bundle
-    name, pattern, by = BUNDLED[forged]
     content = file.read_bytes()
     with zipfile.ZipFile(file) as opened:
-        [item] = [
-            each
-            for each in opened.infolist()
-            if each.filename.endswith(f"/{name}") and MODEL in each.filename
+        [name] = [
+            name
+            for name in opened.namelist()
+            if name.endswith(f"/{case['member']}") and MODEL in name
         ]
-        old = opened.read(item)
-    new = re.sub(pattern, by, old.decode(), count=1).encode()
-    assert new != old
+        old = opened.read(name)
+    new = edited(old, case["edit"], name)
     assert len(new) == len(old)
     checksums = [struct.pack("<I", zlib.crc32(each)) for each in (old, new)]
     (tmp_path / "forged.zip").write_bytes(content.replace(old, new).replace(*checksums))
     done = checkout.driftledger("check", str(tmp_path / "forged.zip"), check=False)
     assert done.returncode == 1, done.stdout + done.stderr
-    assert item.filename.removeprefix("files/") in done.stdout
+    assert name.removeprefix("files/") in done.stdout
 
 
 def test_check_finds_nothing_in_a_bundle_that_nobody_changed(bundle):

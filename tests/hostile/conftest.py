@@ -3,7 +3,6 @@ their own."""
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -58,12 +57,6 @@ class Stranger(Ledger):
         """A folder of the reader's, in which nobody has anything to write."""
         (self.root.parent / "private").mkdir(exist_ok=True)
         return self.root.parent / "private"
-
-    def lose_the_data(self):
-        """Leave what a clone has: Git's files, and nothing of DVC's."""
-        shutil.rmtree(self.root / ".dvc/cache", ignore_errors=True)
-        for name in ("datasets", "questions", "records"):
-            shutil.rmtree(self.root / "data" / name)
 
     def files(self):
         """Everything in the checkout, less Git's own, and when it was written."""

@@ -20,6 +20,7 @@ from driftledger.ledger.verify.replay import recompute
 from driftledger.project.project import Project
 from tests.acceptance.checkout import Folder, made_once
 from tests.conftest import DVC_CONFIG, REPOSITORY, draw
+from tests.support.forging import Below, change
 from tests.support.params import default_params
 
 MODEL = "regions_medium"
@@ -56,30 +57,22 @@ class Ledger:
             contents,
         )
 
-    def edit(self, path, change, row=None):
-        """Change the content of a JSON file, or of a row of a JSONL file."""
-        file = self.root / path
-        if row is None:
-            content = json.loads(file.read_text())
-            change(content)
-            file.write_text(json.dumps(content, sort_keys=True, indent=2) + "\n")
-            return
-        rows = file.read_text().splitlines()
-        content = json.loads(rows[row])
-        change(content)
-        rows[row] = json.dumps(
-            content, sort_keys=True, separators=(",", ":"), ensure_ascii=False
-        )
-        file.write_text("".join(f"{each}\n" for each in rows))
+    def put(self, path, *at, **to):
+        """Put the value ``to`` at a place in a file, or remove what is there."""
+        change(Below(self.root), {"in": path, "at": at, **to})
 
-    def edit_noted(self, stage, change):
+    def rows(self, path):
+        """Read the lines of a JSONL file."""
+        return [json.loads(row) for row in (self.root / path).read_text().splitlines()]
+
+    def put_noted(self, stage, *at, to):
         """Change what a stage ran with, and its digest in dvc.lock."""
         lock = (self.root / "dvc.lock").read_text()
         entry = yaml.safe_load(lock)["stages"][stage]
         [digest] = entry["params"]["data/resolved.json"].values()
+        self.put("data/settings.json", digest, *at, to=to)
         file = self.root / "data/settings.json"
         settings = json.loads(file.read_text())
-        change(settings[digest])
         changed = sha256_of(settings[digest])
         settings[changed] = settings.pop(digest)
         write_json(file, settings)
@@ -89,30 +82,20 @@ class Ledger:
         """Make inputs.json, DVC's cache and dvc.lock fit to the files as they are, as somebody who
         forges would."""
         lock = (self.root / "dvc.lock").read_text()
+        files = Below(self.root)
         for entry in read_lock(self.root).values():
             for out in entry.outs:
                 top = self.root / out.path
                 for made in top.rglob(inputs):
-                    noted = read_json(made, Made)
-                    write_json(
-                        made,
-                        noted.model_copy(update={"files": files_digest(made.parent)}),
-                    )
+                    digest = {"files": files_digest(made.parent)}
+                    write_json(made, read_json(made, Made).model_copy(update=digest))
                 if top.is_dir():
                     listing = Workspace(self.root).listing(out.path)
-                    for data, end in [(listing_bytes(listing), ".dir")] + [
-                        ((top / name).read_bytes(), "") for name in listing
-                    ]:
-                        md5 = md5_bytes(data)
-                        (self.root / ".dvc/cache/files/md5" / md5[:2]).mkdir(
-                            parents=True, exist_ok=True
-                        )
-                        (
-                            self.root
-                            / ".dvc/cache/files/md5"
-                            / md5[:2]
-                            / f"{md5[2:]}{end}"
-                        ).write_bytes(data)
+                    contents = {listing_md5(listing): listing_bytes(listing)}
+                    for name, md5 in listing.items():
+                        contents[md5] = (top / name).read_bytes()
+                    for md5, data in contents.items():
+                        files[f".dvc/cache/files/md5/{md5[:2]}/{md5[2:]}"] = data
                     lock = lock.replace(out.md5, listing_md5(listing))
                 elif top.is_file():
                     lock = lock.replace(out.md5, md5_bytes(top.read_bytes()))

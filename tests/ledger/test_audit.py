@@ -20,7 +20,7 @@ from driftledger.commands.audit import (
     versions_table,
 )
 from driftledger.commands.compare import Compared
-from driftledger.core.errors import ConfigError, LedgerError
+from driftledger.core.errors import LedgerError
 from driftledger.ledger.audit import candidates_for, data_of, resolve_target
 from driftledger.ledger.compare import compare
 from driftledger.ledger.images import ImageTarget, find_image
@@ -31,7 +31,8 @@ from driftledger.ledger.sources import RunTarget, Sources, find_run
 from driftledger.ledger.versions import scores_made_with
 from driftledger.scoring.number import Number
 from tests.conftest import REPOSITORY
-from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL, SCORES
+from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL
+from tests.support.cases import cases, each_case
 from tests.support.terminal import printed
 
 RUN = f"{MODEL}/painter/layout"
@@ -50,41 +51,19 @@ def resolved(ledger, text):
 
 def commits(ledger):
     """Change a score, so that the one before is in Git's history alone."""
-
-    def change(score):
-        for number in score["numbers"]:
-            if number["metric"] == "gc" and number["t"] == 2 and "group" not in number:
-                number["value"] = 0.123
-
-    ledger.edit(f"{GENCEPTION}/score.json", change)
+    ledger.put(f"{GENCEPTION}/score.json", "gc_at_2", "value", to=0.123)
     ledger.relock()
     ledger.commit("another score")
 
 
-NAMED = [
-    (RUN, None, None),
-    (f"{MODEL} · painter · layout", None, None),
-    (f"{RUN}:gc_at_2", GENCEPTION, "gc_at_2"),
-    (f"{RUN}:gc_at_2/my_images", GENCEPTION, "gc_at_2"),
-    (f"{RUN}:genception/my_images/gc_at_2", GENCEPTION, "gc_at_2"),
-    (f"{RUN}:category/round/gc_at_2", GENCEPTION, "category/round/gc_at_2"),
-    (f"{RUN}:gc_at_2_low", GENCEPTION, "gc_at_2_low"),
-    (f"{RUN}:mme_score/scenes_mme", f"{SCORES}/mme/scenes_mme", "score"),
-    (GENCEPTION, GENCEPTION, None),
-    (f"{GENCEPTION}/score.json", GENCEPTION, None),
-    (f"{GENCEPTION}/score.json:gc_at_2", GENCEPTION, "gc_at_2"),
-]
-
-
-@pytest.mark.parametrize(
-    ("text", "folder", "name"), NAMED, ids=[each[0] for each in NAMED]
-)
-def test_a_run_a_score_and_a_number_are_found_by_name(original, text, folder, name):
-    target = resolved(original, text)
+@each_case(cases(__file__, "named"))
+def test_a_run_a_score_and_a_number_are_found_by_name(original, case):
+    target = resolved(original, case["name"])
     assert target.source == "dvc.lock"
-    assert (target.number.own_name if target.number else None) == name
-    found = target.number.lineage if target.number else target.lineage
-    assert (found.folder.path if found else None) == folder
+    number = target.number
+    lineage = number.lineage if number else target.lineage
+    assert (number and number.own_name) == case["number"]
+    assert (lineage and lineage.folder.path) == case["folder"]
 
 
 def test_the_evidence_of_a_number_leads_to_bytes_versions_and_the_commit(original):
@@ -191,10 +170,7 @@ def test_a_former_value_names_the_command_that_answers(ledger):
     run = ledger.evidence()
     assert number is not None
     assert run.code.commit is not None
-    ledger.edit(
-        f"{GENCEPTION}/score.json",
-        lambda score: score["inputs"].update(data_digest="0" * 64),
-    )
+    ledger.put(f"{GENCEPTION}/score.json", "inputs", "data_digest", to="0" * 64)
     (ledger.root / "data/settings.json").unlink()
     commits(ledger)
     offers = candidates_for(sources(ledger), f"{number.value:.12f}")
@@ -268,38 +244,9 @@ def test_answers_are_those_that_were_read_and_found_right(original):
     assert text == (REPOSITORY / ANSWERS).read_text()
 
 
-WRONG = [
-    (f"{RUN}:gc_at_9", r"no metric is called 'gc_at_9'; nearest: gc_at_"),
-    (
-        f"{RUN}:coverage",
-        r"6 score files have a 'coverage'; name one: genception/my_images/coverage",
-    ),
-    (
-        "nobody/painter/layout",
-        rf"no run, score file, image or metric is called 'nobody.*; nearest: {MODEL}",
-    ),
-    ("0" * 12, "no run, score file, image or metric"),
-    ("0" * 64, "no image of a run has its bytes"),
-    ("params.yaml", "no score file, and no image"),
-    ("x\x1b[31m", r"'x\\x1b\[31m'"),
-]
-
-
-def test_an_unknown_run_is_answered_with_the_runs_that_there_are(original):
-    with pytest.raises(
-        LedgerError,
-        match=rf"no run 'seer' is selected in params\.yaml or published; nearest: {RUN}$",
-    ):
-        find_run(sources(original), "seer")
-
-
-@pytest.mark.parametrize(
-    ("text", "sentence"), WRONG, ids=[each[0][:20] for each in WRONG]
-)
-def test_an_unknown_name_is_one_sentence(original, text, sentence, monkeypatch):
-    monkeypatch.chdir(original.root)
-    with pytest.raises(LedgerError, match=sentence):
-        resolve_target(sources(original), text)
+@each_case(cases(__file__, "sentences"))
+def test_an_unknown_name_is_one_sentence(case, sentence, original):
+    sentence(case, original.root)
 
 
 def test_a_published_run_is_read_from_git(ledger):
@@ -410,34 +357,10 @@ def test_the_scores_of_a_version_are_found_here_and_in_git(ledger):
     } == {"digits"}
 
 
-@pytest.mark.parametrize(
-    ("asked", "kind", "sentence"),
-    [
-        (
-            {"generator": "painter@00000000"},
-            LedgerError,
-            "made with generator painter@00000000; there are: painter@",
-        ),
-        (
-            {"model": "nobody"},
-            LedgerError,
-            f"made with model nobody; there are: {MODEL}@",
-        ),
-        ({"model": None}, ConfigError, "nothing is asked"),
-        ({"model": "@"}, ConfigError, "nothing is asked"),
-    ],
-)
-def test_a_version_that_touched_nothing(original, asked, kind, sentence):
-    with pytest.raises(kind, match=sentence):
-        scores_made_with(sources(original), asked)
-
-
 def test_text_from_files_is_inert(ledger):
-    def change(score):
-        score["flags"].append("\x1b[2J[red]all is well[/red]")
-        score["components"]["generator"]["mark"] = "\x1b[1mbest"
-
-    ledger.edit(f"{GENCEPTION}/score.json", change)
+    score = f"{GENCEPTION}/score.json"
+    ledger.put(score, "flags", to=["\x1b[2J[red]all is well[/red]"])
+    ledger.put(score, "components", "generator", "mark", to="\x1b[1mbest")
     ledger.relock()
     target = resolved(ledger, f"{RUN}:gc_at_2")
     shown = printed(as_answer(target)) + as_yaml(target)

@@ -16,7 +16,7 @@ from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.files import Workspace, listing_md5
 from driftledger.metrics.paired import minimum_detectable_difference
 from driftledger.scoring.score import ROWS, Score
-from tests.support.cases import each_case, lines
+from tests.support.cases import cases, each_case
 from tests.support.ledgers import (
     COMBINATION,
     component,
@@ -198,29 +198,6 @@ def test_costs_that_both_know_stand_side_by_side(tmp_path):
     assert pair.cost == {}
 
 
-def test_p_values_are_corrected_over_all_metrics_that_are_ranked(tmp_path):
-    """Two metrics of the same eight differences: the smaller p of 2⁻⁷ is doubled, and the other is
-    at least that."""
-    found = metrics(
-        compared(tmp_path, chains(tmp_path, "a", LOW), chains(tmp_path, "b", HIGH))
-    )
-    ranked = [each for each in found.values() if each.p_value is not None]
-    assert [(each.p_value, each.p_holm) for each in ranked] == [(2**-7, 2**-6)] * 2
-
-
-def test_the_text_says_when_the_correction_takes_a_difference_back(tmp_path):
-    """At 99 % a p-value of 2⁻⁷ shows a difference, and the corrected 2⁻⁶ does not."""
-    a, b = chains(tmp_path, "a", LOW), chains(tmp_path, "b", HIGH)
-    assert "Holm" not in printed(Compared(compared(tmp_path, a, b)).as_text())
-    a.score.inputs.settings["confidence"] = 0.99
-    text = printed(Compared(compared(tmp_path, a, b)).as_text())
-    assert "[99% interval]" in text
-    assert (
-        text.count("not shown after Holm's correction over all metrics (p = 0.016)")
-        == 2
-    )
-
-
 def test_a_run_does_not_differ_from_itself(tmp_path):
     one = run(
         chains(tmp_path, "a", LOW),
@@ -243,89 +220,7 @@ def test_a_run_does_not_differ_from_itself(tmp_path):
     assert "| equal |" in Compared(found).as_markdown()
 
 
-def each(units, *values):
-    return {unit: list(values) for unit in units}
-
-
-BROKEN = {**LOW, "s0a": [0.5, None], "s1a": [None, None], "extra_a": [0.0, 0.0]}
-BY_CATEGORY = [f"s{number}{category}" for category in "abb" for number in range(6)]
-GROUPED = {name: [0.5, 0.75 if name.endswith("a") else 0.5] for name in BY_CATEGORY}
-PAIRS = {f"{category}{number}": [50.0] for category in "cx" for number in range(6)}
-COMMON: list[tuple[str, Values, Values, str, tuple[float, int, int, int]]] = [
-    # a chain that broke off has no value
-    ("genception", BROKEN, HIGH, "gc_at_2", (0.5 - 54 / 6 / 64, 6, 1, 2)),
-    (
-        "genception",
-        {**GROUPED, **each(BY_CATEGORY, 0.5, 0.5)},
-        GROUPED,
-        "gc_at_2",
-        (0.125, 12, 0, 0),
-    ),
-    (
-        "mm_sap",
-        each(BY_IMAGE, 1.0, 0.0),
-        {**BY_IMAGE, "0-1": [None]},
-        "score",
-        (50.0, 15, 1, 0),
-    ),
-    (
-        "mm_vet",
-        each(BY_IMAGE, 0.25, 0.75),
-        each(BY_IMAGE, 0.5, 0.625),
-        "total",
-        (6.25, 16, 0, 0),
-    ),
-    (
-        "mme",
-        PAIRS,
-        {**PAIRS, **{f"c{n}": [200.0] for n in range(6)}, "x5": []},
-        "score",
-        (75.0, 11, 1, 0),
-    ),
-]
-
-
-@pytest.mark.parametrize(("benchmark", "a", "b", "metric", "expected"), COMMON)
-def test_common_units_are_compared_and_the_others_counted(
-    tmp_path, benchmark, a, b, metric, expected
-):
-    def made(name, values):
-        if benchmark == "genception":
-            return chains(tmp_path, name, values)
-        groups = {unit: unit[0] for unit in values} if benchmark == "mme" else None
-        return answered(tmp_path, name, dict(values), benchmark, groups=groups)
-
-    found = metrics(compared(tmp_path, made("a", a), made("b", b)))[metric]
-    assert found.difference == pytest.approx(expected[0])
-    assert (found.common, found.only_a, found.only_b) == expected[1:]
-    assert (found.b_common or 0) - (found.a_common or 0) == pytest.approx(
-        found.difference
-    )
-
-
-def test_too_few_samples_show_nothing(tmp_path):
-    """Five that agree are no evidence at 95 %, though a t-test, which takes them for normal, would
-    say so."""
-    five = [
-        chains(tmp_path, name, {s: side[s] for s in EIGHT[:5]})
-        for name, side in (("a", LOW), ("b", HIGH))
-    ]
-    gc = metrics(compared(tmp_path, *five))["gc_at_2"]
-    assert (
-        gc.verdict
-        == "not ranked: 5 samples can vary, and fewer than 6 show nothing with 95%"
-    )
-    a, b = (
-        {f"{image}-{n}": [value] for image in range(3) for n in range(9)}
-        for value in (0.0, 1.0)
-    )
-    score = metrics(
-        compared(tmp_path, answered(tmp_path, "a", a), answered(tmp_path, "b", b))
-    )["score"]
-    assert score.verdict.startswith("not ranked: 3 samples can vary")
-
-
-UNFAIR = lines("ledger/unfair.jsonl")
+UNFAIR = cases(__file__, "unfair")
 """What of a score is changed, the fact that then differs, and the metrics that it moves alone."""
 TOLD = genception_score(
     numbers={"gc_at_2": 0.7, "similarity_at_2": 0.6, "text_similarity_at_2": 0.8}
@@ -354,15 +249,60 @@ def changed(name, change):
     return varied(score, **inputs)
 
 
-def built(root, side, score):
+def built(root, side, score, values=None):
     """Return a lineage of a score, with the same rows whatever the score says."""
     if score.benchmark == "genception":
-        return chains(root, side, LOW, score)
+        return chains(root, side, values or LOW, score)
     if score.benchmark == "trac":
         return retrieved(root, side, dict.fromkeys(EIGHT, True), score)
     if score.benchmark == "fidelity":
         return redrawn(root, side, dict.fromkeys(EIGHT, SEEN), score)
-    return answered(root, side, dict(BY_IMAGE), score.benchmark, score)
+    values = dict(values or BY_IMAGE)
+    groups = None
+    if score.benchmark == "mme" and values != BY_IMAGE:
+        groups = {unit: unit[0] for unit in values}
+    return answered(root, side, values, score.benchmark, score, groups)
+
+
+def side_of(root, side, case):
+    """Build a side of a case: its values, and changes of the score, its settings and roles."""
+    score = genception_score(**case.get(f"{side}_score", {}))
+    if "benchmark" in case:
+        score = BASE[case["benchmark"]]
+    cards = case.get(f"{side}_roles", {}).items()
+    changes = {role: component(name) for role, name in cards}
+    settings = score.inputs.settings | case.get("settings", {})
+    values = {"LOW": LOW, "HIGH": HIGH}.get(str(case[side]), case[side])
+    return built(root, side, varied(score, settings=settings, **changes), values)
+
+
+@each_case(cases(__file__, "compared"))
+def test_a_comparison_by_hand(tmp_path, case):
+    """``expected``: metric → fields, a verdict by its beginning. ``differs``: fact → weight."""
+    a = side_of(tmp_path, "a", case)
+    b = side_of(tmp_path, "b", case)
+    if "a_rows" in case:
+        (tmp_path / a.rows_path).write_text(case["a_rows"])
+    comparison = compared(tmp_path, a, b)
+    for name, fields in case.get("expected", {}).items():
+        metric = metrics(comparison)[name]
+        for field, value in fields.items():
+            actual = getattr(metric, field)
+            if field == "verdict":
+                assert actual.startswith(value)
+            else:
+                assert actual == pytest.approx(value)
+        if metric.difference is not None:
+            assert metric.b_common - metric.a_common == pytest.approx(metric.difference)
+    assert comparison.comparable is case.get("fair", True)
+    weights = {each.what: each.weight for each in comparison.pairs[0].differing}
+    assert weights == case.get("differs", weights)
+    assert comparison.reasons == case.get("reasons", comparison.reasons)
+    assert all(text in comparison.about[0] for text in case.get("about", ()))
+    printed_text = printed(Compared(comparison).as_text(), width=200)
+    missing = [text for text in case.get("prints", ()) if text not in printed_text]
+    assert not missing, printed_text
+    assert not [text for text in case.get("lacks", ()) if text in printed_text]
 
 
 def test_two_text_encoders_on_the_same_data_are_told_apart(tmp_path):
@@ -422,81 +362,6 @@ def test_every_rule_is_tried():
     assert {(case["benchmark"], case["fact"]) for case in UNFAIR} == rules | of_all
 
 
-@pytest.mark.parametrize(
-    ("some", "counted", "total", "fair"),
-    [
-        (95, 95, 100, True),
-        (94, 94, 100, False),
-        (19, 19, 20, True),
-        (9, 9, 10, False),
-        (9, 10, 10, True),
-    ],
-)
-def test_coverages_may_be_five_points_apart(tmp_path, some, counted, total, fair):
-    counts = {
-        "scored": some,
-        "counted": counted,
-        "total": total,
-    }
-    whole = {"scored": total, "total": total}
-    found = compared(
-        tmp_path,
-        chains(tmp_path, "a", LOW, **counts),
-        chains(tmp_path, "b", HIGH, **whole),
-    )
-    assert found.comparable is fair
-    [coverage] = [each for each in found.pairs[0].differing if each.what == "coverage"]
-    assert coverage.weight == ("noted" if fair else "unfair")
-
-
-@pytest.mark.parametrize(("least", "fair"), [(0.97, True), (0.98, False)])
-def test_who_is_below_min_coverage_is_not_ranked(tmp_path, least, fair):
-    score = genception_score(scored=97, counted=97, total=100)
-    settings = score.inputs.settings | {"min_coverage": least}
-    some = score.model_copy(
-        update={"inputs": score.inputs.model_copy(update={"settings": settings})}
-    )
-    whole = {"scored": 100, "total": 100}
-    found = compared(
-        tmp_path,
-        chains(tmp_path, "a", LOW, score=some),
-        chains(tmp_path, "b", HIGH, **whole),
-    )
-    reason = (
-        f"coverage of {score.model}: 97/100 could be scored, and genception.min_coverage asks for "
-        "98%"
-    )
-    assert found.comparable is fair
-    assert found.reasons == ([] if fair else [f"genception on {score.on}: {reason}"])
-
-
-@pytest.mark.parametrize("role", ["model", "generator"])
-def test_one_of_model_and_generator_is_compared_and_both_at_once_are_unfair(
-    tmp_path, role
-):
-    one = {"score": varied(genception_score(), **{role: OTHER})}
-    both = {
-        "score": varied(genception_score(), model=OTHER, generator=component("pen"))
-    }
-    found = compared(
-        tmp_path, chains(tmp_path, "a", LOW), chains(tmp_path, "b", HIGH, **one)
-    )
-    assert [(each.what, each.weight) for each in found.pairs[0].differing] == [
-        (role, "compared")
-    ]
-    assert OTHER.fingerprint[:12] in found.about[0]
-    assert (
-        f"oracle is better than {'seer' if role == 'model' else 'brush'} by 0.3"
-        in printed(Compared(found).as_text())
-    )
-    unfair = compared(
-        tmp_path, chains(tmp_path, "a", LOW), chains(tmp_path, "b", HIGH, **both)
-    )
-    assert metrics(unfair)["gc_at_2"].verdict.startswith(
-        "not ranked: model and generator"
-    )
-
-
 def test_runs_without_common_data_are_refused(tmp_path):
     with pytest.raises(
         LedgerError,
@@ -524,13 +389,3 @@ def test_another_version_of_the_same_name_is_told_by_its_settings(tmp_path):
     assert found.noted == ["B's model seer: sees \x1b[1m nothing"]
     assert "\x1b" not in printed(Compared(found).as_text())
     assert "B's model seer: sees \\x1b[1m nothing" in printed(Compared(found).as_text())
-
-
-def test_rows_that_are_gone_or_damaged_leave_the_values(tmp_path):
-    a, b = chains(tmp_path, "a", LOW), chains(tmp_path, "b", HIGH)
-    (tmp_path / a.rows_path).write_text("{}\n")
-    gc = metrics(compared(tmp_path, a, b))["gc_at_2"]
-    assert (gc.a, gc.difference) == (0.7, None)
-    assert gc.verdict.startswith(
-        "not ranked: no rows available: no list of the files in a/genception"
-    )

@@ -10,7 +10,6 @@ from driftledger.core.errors import LedgerError
 from driftledger.ledger.gate import Gate, Verdict
 from driftledger.ledger.published import publish
 from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL
-from tests.support.ledgers import number_in
 
 RUN = f"{MODEL}/painter/layout"
 FORMER = f"HEAD:{RUN}"
@@ -30,16 +29,8 @@ def concluded(ledger, gate=RULES[0], a=FORMER, b=RUN):
 
 def raise_scores(ledger):
     """Raise the numbers of a score and of its rows by hand."""
-
-    def raise_one(row):
-        row["values"]["gc"] = [0.9] * len(row["values"]["gc"])
-
-    for row in range(4):
-        ledger.edit(f"{GENCEPTION}/rows.jsonl", raise_one, row=row)
-    ledger.edit(
-        f"{GENCEPTION}/score.json",
-        lambda score: number_in(score, "gc_at_2").update(value=0.9),
-    )
+    ledger.put(f"{GENCEPTION}/rows.jsonl", "*", "values", "gc", to=[0.9, 0.9])
+    ledger.put(f"{GENCEPTION}/score.json", "gc_at_2", "value", to=0.9)
     ledger.relock()
 
 
@@ -149,8 +140,8 @@ def test_a_run_whose_records_are_elsewhere_cannot_be_judged(ledger):
 
 def test_scores_by_two_versions_are_both_recomputed(ledger):
     for score in (ledger.root / f"reports/scores/{MODEL}").rglob("score.json"):
-        path = score.relative_to(ledger.root)
-        ledger.edit(path, lambda content: content.update(driftledger="1.0.0.dev1"))
+        path = str(score.relative_to(ledger.root))
+        ledger.put(path, "driftledger", to="1.0.0.dev1")
     ledger.relock()
     without_history(ledger)
     publish(ledger.root, ledger.evidence())

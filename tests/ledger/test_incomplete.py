@@ -19,7 +19,6 @@ from driftledger.ledger.sources import Sources, find_run
 from driftledger.tracking import track as tracking
 from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL, SCORES
 from tests.ledger.test_verify import places
-from tests.support.ledgers import number_in
 
 RUN = f"{MODEL}/painter/layout"
 OTHER = "blind"
@@ -37,29 +36,22 @@ def not_in_the_lock(ledger):
 
 
 def of_other_settings(ledger):
-    ledger.edit(
-        "data/resolved.json", lambda noted: noted["collect"].update({MODEL: "0" * 64})
-    )
+    ledger.put("data/resolved.json", "collect", MODEL, to="0" * 64)
     shutil.rmtree(ledger.root / GENCEPTION)
 
 
 def of_other_settings_of_scoring(ledger):
-    ledger.edit(
-        "data/resolved.json", lambda noted: noted["score"].update({MODEL: "0" * 64})
-    )
+    ledger.put("data/resolved.json", "score", MODEL, to="0" * 64)
     shutil.rmtree(ledger.root / GENCEPTION)
 
 
 def with_a_failed_call(ledger):
-    ledger.edit(f"{CHAINS}/inputs.json", lambda made: made.update(failed=1))
+    ledger.put(f"{CHAINS}/inputs.json", "failed", to=1)
     edited_by_hand(ledger)
 
 
 def edited_by_hand(ledger):
-    ledger.edit(
-        f"{GENCEPTION}/score.json",
-        lambda score: number_in(score, "gc_at_2").update(value=0.1),
-    )
+    ledger.put(f"{GENCEPTION}/score.json", "gc_at_2", "value", to=0.1)
 
 
 def incomplete(ledger):
@@ -109,10 +101,8 @@ def test_scores_that_were_edited_by_hand_are_refused_as_before(ledger):
 
 def test_scores_as_in_the_lock_are_read_while_new_calls_are_to_be_made(ledger):
     before = ledger.evidence()
-    ledger.edit(f"{CHAINS}/inputs.json", lambda made: made.update(failed=1))
-    ledger.edit(
-        "data/resolved.json", lambda noted: noted["collect"].update({MODEL: "0" * 64})
-    )
+    ledger.put(f"{CHAINS}/inputs.json", "failed", to=1)
+    ledger.put("data/resolved.json", "collect", MODEL, to="0" * 64)
     assert incomplete(ledger) == {}
     assert ledger.evidence() == before
 
@@ -127,13 +117,9 @@ def test_verify_checks_the_other_models_of_an_incomplete_one(ledger):
 
 def select_another(ledger):
     """Select a model of which no call is made yet."""
-    ledger.edit("params.yaml", lambda params: params["run"]["models"].append(OTHER))
-    ledger.edit(
-        "data/resolved.json",
-        lambda noted: [
-            noted[kind].update({OTHER: "0" * 64}) for kind in ("collect", "score")
-        ],
-    )
+    ledger.put("params.yaml", "run", "models", to=[MODEL, OTHER])
+    for kind in ("collect", "score"):
+        ledger.put("data/resolved.json", kind, OTHER, to="0" * 64)
 
 
 @pytest.fixture
@@ -165,16 +151,14 @@ def test_a_store_is_filled_until_it_or_what_names_its_runs_is_another(
     ledger, shown, monkeypatch
 ):
     monkeypatch.chdir(ledger.root)
-
-    def elsewhere(params):
-        params["tracking"]["uri"] = "sqlite:///elsewhere.db"
-
     changes = {
         "nothing was tracked": lambda: None,
         "the store was deleted": (ledger.root / "mlflow.db").unlink,
         "what names the runs was deleted": (ledger.root / tracking.TRACKED).unlink,
         "an experiment of DVC": lambda: monkeypatch.setenv("DVC_EXP_NAME", "exp-1"),
-        "another store": lambda: ledger.edit("params.yaml", elsewhere),
+        "another store": lambda: ledger.put(
+            "params.yaml", "tracking", "uri", to="sqlite:///elsewhere.db"
+        ),
         "another run": lambda: another_run(ledger),
     }
     for number, (what, change) in enumerate(changes.items(), 1):
@@ -187,7 +171,5 @@ def test_a_store_is_filled_until_it_or_what_names_its_runs_is_another(
 
 
 def another_run(ledger):
-    ledger.edit(
-        f"{GENCEPTION}/score.json", lambda score: score["inputs"].update(version=99)
-    )
+    ledger.put(f"{GENCEPTION}/score.json", "inputs", "version", to=99)
     ledger.relock()

@@ -20,6 +20,8 @@ from driftledger.ledger.lineage import (
 from driftledger.ledger.objects.git import CommitTree, Git
 from driftledger.scoring.score import Flag, Inputs
 from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL, SCORES
+from tests.support.cases import cases, each_case
+from tests.support.forging import Below, forge
 from tests.support.terminal import printed
 
 
@@ -125,32 +127,13 @@ def test_another_generator_leaves_a_fingerprint_as_it_is(ledger):
     assert after.fingerprint == before.fingerprint
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "said"),
-    [
-        (
-            f"score@{MODEL}",
-            "score@other",
-            f"{SCORES} is not in dvc.lock, since not all calls and scores of {MODEL} are made; ",
-        ),
-        (
-            "  data:\n",
-            "  others:\n",
-            "dvc.lock has no stage 'data'; run 'dvc repro' first",
-        ),
-        (f"path: {SCORES}", "path: reports/other", f"has no output {SCORES}"),
-        ("stages:", "<<<<<<< a\nstages:", "begins a conflict of a merge"),
-        ("stages:", "stages: [", "is not a dvc.lock: line "),
-        ("md5: ", "md5: ../../", "is not a dvc.lock: stage"),
-        ("schema:", "x: " + "[" * 400, "is not a dvc.lock"),
-    ],
-)
-def test_a_lock_that_does_not_fit_is_one_sentence(ledger, old, new, said):
-    lock = ledger.root / "dvc.lock"
-    lock.write_text(lock.read_text().replace(old, new))
+@each_case(cases(__file__, "locks"))
+def test_a_lock_that_does_not_fit_is_one_sentence(ledger, case):
+    edit = {"in": "dvc.lock", "replace": case["replace"], "count": 0}
+    forge(Below(ledger.root), [edit])
     with pytest.raises(LedgerError) as error:
         ledger.evidence()
-    assert said in str(error.value)
+    assert case["says"] in str(error.value)
     assert "\n" not in str(error.value)
 
 
@@ -174,31 +157,18 @@ def test_a_file_that_dvc_ignores_is_no_part_of_an_output(ledger):
     assert ledger.evidence() == before
 
 
-@pytest.mark.parametrize(
-    ("path", "dirty"),
-    [
-        ("params.yaml", True),
-        ("new/module.py", False),
-        ("my_images/round/1.png", True),
-        ("dvc.lock", False),
-        ("data/resolved.json", False),
-        ("data/settings.json", False),
-        ("data/records/.gitignore", False),
-        (f"{GENCEPTION}/score.json", False),
-        ("reports/leaderboard.md", False),
-        ("ledger/x.json", False),
-        ("NOTES.md", False),
-    ],
-)
-def test_what_the_pipeline_writes_makes_no_checkout_dirty(ledger, path, dirty):
+@each_case(cases(__file__, "dirty"))
+def test_what_the_pipeline_writes_makes_no_checkout_dirty(ledger, case):
     commit = ledger.git("rev-parse", "HEAD")
     assert code_version(ledger.root) == CodeVersion(commit=commit, dirty=False)
-    file = ledger.root / path
+    file = ledger.root / case["name"]
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_bytes((file.read_bytes() if file.exists() else b"") + b"\n")
-    if path == "NOTES.md":
-        ledger.git("add", path)
-    assert code_version(ledger.root) == CodeVersion(commit=commit, dirty=dirty)
+    with file.open("ab") as opened:
+        opened.write(b"\n")
+    if file.suffix == ".md":
+        ledger.git("add", case["name"])
+    changed = code_version(ledger.root)
+    assert changed == CodeVersion(commit=commit, dirty=case["dirty"])
 
 
 def test_the_code_is_that_of_the_published_file(ledger):

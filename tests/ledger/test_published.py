@@ -19,7 +19,6 @@ from driftledger.ledger.published import (
 from tests.conftest import REPOSITORY
 from tests.ledger.conftest import GENCEPTION, MODEL
 from tests.ledger.test_verify import places
-from tests.support.ledgers import number_in
 
 
 def test_a_run_is_published_once(ledger):
@@ -38,7 +37,7 @@ def test_a_comparison_says_whether_scores_are_as_published(ledger):
     found = compare(ledger.project, f"HEAD:{run}", run)
     assert found.basis == "scores: A as published, B as published"
     assert (found.conclusion, found.verdict) == (None, 0)
-    ledger.edit(f"{GENCEPTION}/rows.jsonl", lambda row: row.update(group="x"), row=0)
+    ledger.put(f"{GENCEPTION}/rows.jsonl", 0, "group", to="x")
     ledger.relock()
     problem = f"{GENCEPTION}/rows.jsonl is not as it was published"
     assert problem in compare(ledger.project, run, run).basis
@@ -96,10 +95,7 @@ def test_a_run_without_a_file_is_missing(ledger):
 
 
 def test_scores_that_changed_under_a_fingerprint_are_found(ledger):
-    ledger.edit(
-        f"{GENCEPTION}/score.json",
-        lambda score: number_in(score, "gc_at_2").update(value=0.9),
-    )
+    ledger.put(f"{GENCEPTION}/score.json", "gc_at_2", "value", to=0.9)
     ledger.relock()
     [finding] = check_published(ledger.root, [ledger.evidence()]).findings
     assert f"{GENCEPTION} is not as it was published" in finding.what

@@ -18,10 +18,9 @@ from driftledger.benchmarks.registry import benchmark
 from driftledger.collect.call import Draw
 from driftledger.commands.verify import Verified, verify
 from driftledger.components.base import Component
-from driftledger.components.predictions import Predictions
-from driftledger.components.transformers import Transformers
 from driftledger.core.canonical import sha256_bytes, sha256_file
 from driftledger.core.files import write_json, write_jsonl
+from driftledger.core.registry import provider_class
 from driftledger.core.types import Subject, Usage
 from driftledger.ledger.bundles.reading import FILES
 from driftledger.ledger.bundles.writing import write_bundle
@@ -35,16 +34,16 @@ from driftledger.ledger.verify.replay import draw_lots, regenerate
 from driftledger.reports.report import check_report
 from driftledger.scoring.number import Place
 from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL, SCORES, SETS
-from tests.support.bundles import Forger, below, differing
-from tests.support.cases import each_case, lines
+from tests.support.bundles import Forger, differing
+from tests.support.cases import cases, each_case
+from tests.support.forging import Below, forge
 from tests.support.params import default_params
 from tests.support.terminal import printed
 
-FORGERIES = lines("ledger/forgeries.jsonl")
+FORGERIES = cases(__file__, "forgeries")
 """Changes of files, and kind and beginning of the place of a finding; an empty place is where
 nothing is found. Of ``relocked`` ones all hashes are repaired, and ``score`` is computed again."""
 RECORDS = f"{CHAINS}/records.jsonl"
-MM_VET = f"{SCORES}/mm_vet/{SETS['mm_vet']}"
 
 
 def forgeries(kind):
@@ -52,58 +51,22 @@ def forgeries(kind):
     return each_case(found)
 
 
-def named(ledger, text):
-    """Return a text with the paths of this project in place of their names."""
-    chains = ledger.root / CHAINS
-    return text.format(
-        chains=CHAINS,
-        fidelity=f"{SCORES}/fidelity/my_images/painter/layout",
-        genception=GENCEPTION,
-        grades=f"data/records/{MODEL}/mm_vet/{SETS['mm_vet']}/records.jsonl",
-        image=next(chains.rglob("*.png")).relative_to(ledger.root),
-        mm_vet=MM_VET,
-        model=MODEL,
-        published=next((ledger.root / "ledger").iterdir()).relative_to(ledger.root),
-        records=RECORDS,
-        scores=SCORES,
-    )
-
-
-def replace_text(file, pattern, new):
-    """Replace the first match of a pattern in a text file."""
-    text, count = re.subn(pattern, new, file.read_text(), count=1)
-    assert count
-    file.write_text(text)
-
-
-def set_value(content, case):
-    """Set or leave out what is at a place of a JSON value."""
-    *above, last = case["at"]
-    for key in above:
-        content = below(content, key)
-    if "to" in case:
-        content[last] = case["to"]
-    else:
-        del content[last]
-
-
-def forge(ledger, case):
-    """Change the files of a project as a case says."""
-    root = ledger.root
-    if "replace" in case:
-        file, pattern, new = case["replace"]
-        replace_text(root / named(ledger, file), pattern, new)
-    elif "edit" in case:
-        file = named(ledger, case["edit"])
-        ledger.edit(file, lambda content: set_value(content, case), case.get("row"))
-    elif "copy" in case:
-        source, target = case["copy"]
-        shutil.copy(root / source, root / named(ledger, target))
-    else:
-        path = root / named(ledger, case.get("link") or case["delete"])
-        path.rename(root.parent / "elsewhere")
-        if "link" in case:
-            path.symlink_to(root.parent / "elsewhere")
+def forged(ledger, case):
+    """Make the edits of a case; return where it expects a finding, by the paths of this project."""
+    names = {
+        "chains": CHAINS,
+        "fidelity": f"{SCORES}/fidelity/my_images/painter/layout",
+        "genception": GENCEPTION,
+        "grades": f"data/records/{MODEL}/mm_vet/{SETS['mm_vet']}/records.jsonl",
+        "image": f"{CHAINS}/images/1/round_1.png",
+        "mm_vet": f"{SCORES}/mm_vet/{SETS['mm_vet']}",
+        "model": MODEL,
+        "published": read_published(ledger.root)[0].file,
+        "records": RECORDS,
+        "scores": SCORES,
+    }
+    forge(Below(ledger.root), case.get("edits", []), **names)
+    return case["place"].format(**names)
 
 
 def places(result):
@@ -137,19 +100,15 @@ def test_an_untouched_project_holds(original):
 
 @forgeries("plain")
 def test_a_change_is_found(ledger, case):
-    place = named(ledger, case["place"])
-    forge(ledger, case)
+    place = forged(ledger, case)
     found = places(ledger.check())
     assert any(each.startswith(place) for each in found) if place else not found, found
 
 
 @forgeries("noted")
 def test_a_change_of_what_a_stage_ran_with_is_found_behind_its_digest(ledger, case):
-    at = [named(ledger, name) for name in case["at"]]
-    ledger.edit_noted(
-        f"score@{MODEL}", lambda content: set_value(content, case | {"at": at})
-    )
-    assert named(ledger, case["place"]) in places(ledger.check())
+    ledger.put_noted(f"score@{MODEL}", *case["at"], to=case["to"])
+    assert forged(ledger, case) in places(ledger.check())
 
 
 def test_a_change_of_the_cache_is_found(ledger):
@@ -165,19 +124,16 @@ def test_a_change_of_the_cache_is_found(ledger):
 
 @forgeries("unreadable")
 def test_what_keeps_evidence_from_being_read_is_found(ledger, case):
-    forge(ledger, case)
+    place = forged(ledger, case)
     found = places(verify(ledger.project, None).result)
-    place = case["place"].format(genception=GENCEPTION)
     assert any(each.startswith(place) for each in found), found
 
 
 @forgeries("relocked")
 def test_a_change_with_all_hashes_repaired_is_found(ledger, case):
-    place = named(ledger, case["place"])
-    score = named(ledger, case.get("score", ""))
-    forge(ledger, case)
+    place = forged(ledger, case)
     ledger.relock()
-    found = places(ledger.check(score))
+    found = places(ledger.check(case.get("score", "")))
     assert any(each.startswith(place) for each in found), found
 
 
@@ -191,7 +147,7 @@ def test_files_that_nothing_wrote_are_found_in_the_order_of_their_names(ledger):
 
 
 def test_a_digest_that_is_not_that_of_the_files_beside_it_is_found(ledger):
-    ledger.edit(f"{CHAINS}/inputs.json", lambda made: made.update(files="0" * 64))
+    ledger.put(f"{CHAINS}/inputs.json", "files", to="0" * 64)
     ledger.relock(inputs="nothing")
     assert places(ledger.check(GENCEPTION)) == [f"bytes {CHAINS}/inputs.json"]
 
@@ -205,11 +161,9 @@ def test_a_forged_description_is_found_when_its_call_is_made_again(
 ):
     """Of the last description of a chain no later one depends: what was drawn from it is forged
     along with it, or is left out where the description is said to have failed."""
-    rows = [json.loads(row) for row in (ledger.root / RECORDS).read_text().splitlines()]
-    place, last = next(
-        (place, row) for place, row in enumerate(rows) if row["step"] == 2
-    )
-    text = last["results"][0]["text"] + " And more."
+    place, last = second_round(ledger)
+    model, drawn = last["results"]
+    text = model["text"] + " And more."
     prompt = default_params()["genception"]["generate_prompt"].replace(
         "{description}", text
     )
@@ -220,54 +174,40 @@ def test_a_forged_description_is_found_when_its_call_is_made_again(
         Subject("", 2, ""),
     )
 
-    def change(row):
-        row["results"][0]["text"] = text
-        row["results"][1]["key"] = drawing.key
-        if failed:
-            del row["results"][1]
-            row["results"][0] |= {"outcome": "failed", "text": "", "error": "timeout"}
-
-    ledger.edit(RECORDS, change, place)
+    results = [model | {"text": text}, drawn | {"key": drawing.key}]
+    says = f"{text[-30:]!r} is stored, "
+    if failed:
+        results = [model | {"outcome": "failed", "text": "", "error": "timeout"}]
+        says = "is stored as failed, and regions now ends it as ok"
+    ledger.put(RECORDS, place, "results", to=results)
     sha256 = sha256_file(ledger.root / RECORDS)
-    ledger.edit(
-        f"{GENCEPTION}/score.json",
-        lambda score: score["inputs"]["records"].update(chain=sha256),
-    )
-    ledger.relock()
-    again = regenerate(
-        [ledger.evidence()],
-        Contents(ledger.root, trust=False),
-        Components(ledger.project),
-        10_000,
-        seed=1,
-    )
-    assert len(again.result.findings) > 0
-    assert {each.where for each in again.result.findings} == {
-        f"{RECORDS}: {last['unit']}, step 2"
-    }
-    assert failed or all(
-        f"{text[-30:]!r} is stored, " in each.what for each in again.result.findings
-    )
+    ledger.put(f"{GENCEPTION}/score.json", "inputs", "records", "chain", to=sha256)
+    again = regenerated(ledger)
+    findings = again.result.findings
+    assert len(findings) > 0
+    assert {each.where for each in findings} == {f"{RECORDS}: {last['unit']}, step 2"}
+    assert all(says in each.what for each in findings)
     assert {kind["name"]: kind["compared"] for kind in again.kinds}[kind] == compared
-    assert (
-        any(
-            "is stored as failed, and regions now ends it as ok" in each.what
-            for each in again.result.findings
-        )
-        == failed
-    )
 
 
-def test_a_served_model_that_a_component_does_not_name_is_found(ledger):
-    def change(row):
-        row["results"][0]["served_model"] = "gpt-5.4-2026-03-17"
+def second_round(ledger):
+    """Return the first record of a second iteration, after the number of its line."""
+    rows = enumerate(ledger.rows(RECORDS))
+    return next((place, row) for place, row in rows if row["step"] == 2)
 
-    ledger.edit(RECORDS, change, 0)
+
+def regenerated(ledger):
+    """Repair all hashes, and make every call again."""
     ledger.relock()
     contents = Contents(ledger.root, trust=False)
     components = Components(ledger.project)
-    again = regenerate([ledger.evidence()], contents, components, 10_000)
-    [found] = again.result.findings
+    return regenerate([ledger.evidence()], contents, components, 10_000, seed=1)
+
+
+def test_a_served_model_that_a_component_does_not_name_is_found(ledger):
+    model = "gpt-5.4-2026-03-17"
+    ledger.put(RECORDS, 0, "results", 0, "served_model", to=model)
+    [found] = regenerated(ledger).result.findings
     assert found.what == (
         "'gpt-5.4-2026-03-17' is stored as the served model, regions names None"
     )
@@ -282,60 +222,34 @@ def test_an_image_through_weights_may_be_two_levels_off(
         "CheckpointComponent",
         type(ledger.project.component("generators", "painter")),
     )
-    rows = [json.loads(row) for row in (ledger.root / RECORDS).read_text().splitlines()]
-    place, last = next(
-        (place, row) for place, row in enumerate(rows) if row["step"] == 2
-    )
+    place, last = second_round(ledger)
     file = ledger.root / CHAINS / last["results"][1]["file"]
     with Image.open(file) as image:
         r, g, b = image.getpixel((0, 0))
         image.putpixel((0, 0), (r, g, b + (levels if b < 128 else -levels)))
         image.save(file)
-    ledger.edit(
-        RECORDS, lambda row: row["results"][1].update(sha256=sha256_file(file)), place
-    )
-    ledger.relock()
-    result = regenerate(
-        [ledger.evidence()],
-        Contents(ledger.root, trust=False),
-        Components(ledger.project),
-        10_000,
-        seed=1,
-    ).result
+    ledger.put(RECORDS, place, "results", 1, "sha256", to=sha256_file(file))
+    result = regenerated(ledger).result
     assert len(result.findings) == found
-    assert (
-        sum("by at most 2 of 255" in each.why for each in result.skipped) == 1 - found
-    )
+    near = ["by at most 2 of 255" in each.why for each in result.skipped]
+    assert near.count(True) == 1 - found
 
 
 def test_a_changed_byte_is_found(ledger):
     random = Random(7)
     evidence = ledger.evidence()
-    folders = {
-        each for lineage in evidence.lineages for each in lineage.folders.values()
-    }
-    files = sorted(
-        path
-        for each in folders
-        for path in (ledger.root / each.path).rglob("*")
-        if path.is_file()
-    )
-    files += [*(ledger.root / "ledger").iterdir()]
-    for file in random.sample(files, 12):
-        data = file.read_bytes()
-        place = random.randrange(len(data))
-        file.write_bytes(
-            data[:place]
-            + bytes([data[place] ^ (1 << random.randrange(8))])
-            + data[place + 1 :]
-        )
-        result = check_hashes(
-            [evidence], Contents(ledger.root, trust=False)
-        ) + check_published(ledger.root)
-        assert any(
-            str(file.relative_to(ledger.root)) in each.where for each in result.findings
-        ), file
-        file.write_bytes(data)
+    starts = {"ledger/"}
+    for lineage in evidence.lineages:
+        starts.update(f"{folder.path}/" for folder in lineage.folders.values())
+    files = Below(ledger.root)
+    names = [name for name in files if name.startswith(tuple(starts))]
+    for name in random.sample(names, 12):
+        data = files[name]
+        forge(files, [{"in": name, "flip": random.randrange(len(data))}])
+        contents = Contents(ledger.root, trust=False)
+        result = check_hashes([evidence], contents) + check_published(ledger.root)
+        assert any(name in each.where for each in result.findings), name
+        files[name] = data
 
 
 def test_a_stored_image_of_the_same_size_and_time_is_hashed(ledger):
@@ -356,9 +270,7 @@ def test_a_stored_image_of_the_same_size_and_time_is_hashed(ledger):
 
 
 def test_another_version_of_the_scoring_is_said(ledger):
-    ledger.edit(
-        f"{GENCEPTION}/score.json", lambda score: score["inputs"].update(version=9)
-    )
+    ledger.put(f"{GENCEPTION}/score.json", "inputs", "version", to=9)
     ledger.relock()
     result = ledger.check(GENCEPTION)
     assert any("version 9" in each.why for each in result.skipped)
@@ -438,16 +350,14 @@ def test_the_first_page_says_when_and_at_which_commit(ledger):
 
 @pytest.mark.parametrize("mended", [False, True])
 def test_changed_reports_are_found(ledger, mended):
-    forged = [case for case in FORGERIES if case["kind"] == "report"]
-    for case in forged:
-        forge(ledger, case)
+    reports = [case for case in FORGERIES if case["kind"] == "report"]
+    expected = [forged(ledger, case) for case in reports]
     if mended:
         ledger.relock()
     found = places(check_report(ledger.project, Contents(ledger.root, trust=False)))
-    for case in forged:
-        assert [
-            each for each in found if each.startswith(f"numbers {case['place']}")
-        ], case
+    assert expected
+    for place in expected:
+        assert [each for each in found if each.startswith(f"numbers {place}")], place
     assert any(each.startswith("bytes reports/") for each in found) is not mended
 
 
@@ -457,52 +367,11 @@ def test_a_report_that_cannot_be_compared_is_said(ledger):
         [skipped] = check_report(ledger.project, contents).skipped
         return skipped.why
 
-    ledger.edit_noted("report", lambda content: content.update(version=99))
+    ledger.put_noted("report", "version", to=99)
     assert "version 99 of the report wrote it" in why()
-    replace_text(ledger.root / "dvc.lock", r"\n  report:\n", "\n  another:\n")
+    renamed = ["\n  report:\n", "\n  another:\n"]
+    forge(Below(ledger.root), [{"in": "dvc.lock", "replace": renamed}])
     assert "has no stage that wrote the report" in why()
-
-
-# Which recorded component can be had again, and why not.
-
-
-CASES: dict[str, tuple[dict[str, Any], str]] = {
-    "another version": ({"version": "0"}, "is installed, and version 0 was used"),
-    "an unknown provider": (
-        {"provider": "nothing"},
-        "the provider 'nothing' is unknown here",
-    ),
-    "a service": ({"provider": "openai"}, "a service"),
-    "a setting that is gone": (
-        {"settings": {"nothing": 1}},
-        "its provider here does not take its recorded settings",
-    ),
-    "a file that is not here": (
-        {"provider": "predictions", "version": Predictions.version, "settings": {}},
-        "'predictions.json' is missing; set path to the file",
-    ),
-    "no entry": (
-        {
-            "provider": "transformers",
-            "version": Transformers.version,
-            "settings": {},
-            "identity": {"weights": {"repository": "some/model", "commit": "abc"}},
-        },
-        "no entry of params.yaml has its path",
-    ),
-    "another fingerprint": (
-        {"fingerprint": "f" * 64},
-        "does not fit its own fingerprint ffffffffffff",
-    ),
-    "another identity": (
-        {"identity": {"seed": 9}, "fingerprint": "f" * 64},
-        " here, and was ",
-    ),
-    "code in the checkpoint": (
-        {"settings": {"trust_remote_code": True}},
-        "(trust_remote_code); --trust allows it",
-    ),
-}
 
 
 def test_the_recorded_version_is_found(original):
@@ -512,19 +381,17 @@ def test_the_recorded_version_is_found(original):
     assert found.fingerprint == card.fingerprint
 
 
-@pytest.mark.parametrize("case", CASES)
+@each_case(cases(__file__, "absent"))
 def test_what_cannot_be_had_says_why(original, case):
-    changes, sentence = CASES[case]
-    card = (
-        original.evidence()
-        .lineages[0]
-        .score.components["model"]
-        .model_copy(update=changes)
-    )
-    found = Components(original.project).get(card, "model")
+    card = original.evidence().lineages[0].score.components["model"]
+    changed = card.model_copy(update=case["card"])
+    if changed.version == "installed":
+        provider = provider_class("models", changed.provider)
+        changed = changed.model_copy(update={"version": provider.version})
+    found = Components(original.project).get(changed, "model")
     assert isinstance(found, str)
     assert found.startswith(f"model {card.name}: ")
-    assert sentence in found
+    assert case["says"] in found
 
 
 @pytest.mark.parametrize(
@@ -556,12 +423,12 @@ def test_forged_usage_is_found_in_a_checkout_and_in_a_bundle(ledger, tmp_path):
     forger.follow()  # the lock's numbers of files, too
     assert differing(forger.check(tmp_path)) == []
 
-    forged = f"{GENCEPTION}/{USAGE}"
-    ledger.edit(forged, lambda usage: usage["roles"]["model"].update(cost=0.5))
+    usage = f"{GENCEPTION}/{USAGE}"
+    ledger.put(usage, "roles", "model", "cost", to=0.5)
     ledger.relock()
     [finding] = ledger.check(GENCEPTION).findings
-    assert finding.where == f"{forged}: roles.model.cost"
-    forger.json(FILES + forged, lambda usage: usage["roles"]["model"].update(cost=0.5))
+    assert finding.where == f"{usage}: roles.model.cost"
+    forger.put(FILES + usage, "roles", "model", "cost", to=0.5)
     forger.follow()
     [where] = differing(forger.check(tmp_path))
-    assert where.startswith(f"{forged}: roles.model.cost")
+    assert where.startswith(f"{usage}: roles.model.cost")

@@ -125,7 +125,7 @@ def test_verify_and_check_compute_them_again(blindfolded, tmp_path):
     forger = Forger(bundle)
     assert differing(forger.check(tmp_path)) == []
     score = "reports/scores/seer/mme/scenes_mme/score.json"
-    forger.json(f"files/{score}", lambda score: score["flags"].pop(0))
+    forger.put(f"files/{score}", "flags", 0)
     forger.follow()
     found = differing(forger.check(tmp_path))
     assert any("mme" in each and "flags.0" in each for each in found), found

@@ -1,15 +1,12 @@
-"""What somebody who forges a bundle and knows its form can do with it."""
+"""A forger of bundles, who knows their form and can make all hashes fit."""
 
-import hashlib
 import io
 import json
-from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
-from driftledger.core.canonical import canonical_json, sha256_of
+from driftledger.core.canonical import canonical_json, sha256_bytes, sha256_of
 from driftledger.ledger.bundles import archive
 from driftledger.ledger.bundles.archive import Archive
 from driftledger.ledger.bundles.checking import check, compute, open_score
@@ -23,9 +20,9 @@ from driftledger.ledger.bundles.reading import (
     digests,
 )
 from driftledger.ledger.bundles.report import Report
-from driftledger.ledger.lineage import run_fingerprint
-from driftledger.ledger.links import folders_of
-from tests.support.ledgers import number_in
+from driftledger.ledger.links import folders_of, run_fingerprint
+from driftledger.ledger.objects.files import listing_bytes, listing_md5
+from tests.support.forging import change
 
 
 def canonical(value: Any) -> bytes:
@@ -36,13 +33,6 @@ known = cache(digests)
 """Of a forged bundle, nearly all members are those of the bundle before."""
 
 
-def below(content: Any, key: str | int) -> Any:
-    """Return what is at a key of a JSON value; in a score also a number, by its name."""
-    if isinstance(key, str) and key not in content and "numbers" in content:
-        return number_in(content, key)
-    return content[key]
-
-
 class Forger:
     """The members of a bundle, to be changed."""
 
@@ -51,205 +41,118 @@ class Forger:
             opened = Archive(file)
             self.members = {name: opened.read(name) for name in opened.sizes}
 
-    @property
-    def manifest(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.members[MANIFEST])
-        return found
+    def read(self, name: str) -> Any:
+        """Read a JSON member."""
+        return json.loads(self.members[name])
 
-    def json(self, name: str, change: Callable[[Any], object]) -> None:
-        """Change a JSON member, in its one form where it must be."""
-        value = json.loads(self.members[name])
-        change(value)
-        pretty = (
-            json.dumps(value, sort_keys=True, indent=2, ensure_ascii=False).encode()
-            + b"\n"
-        )
-        self.members[name] = pretty if name.startswith(FILES) else canonical(value)
+    def lines(self, name: str) -> list[Any]:
+        """Read the lines of a JSONL member."""
+        return [json.loads(line) for line in self.members[name].splitlines()]
 
-    def put(self, name: str, at: Sequence[str | int], to: Any) -> None:
-        """Put a value at a place in a member, or remove what is there; ``*`` is every item.
+    def names(self, start: str) -> list[str]:
+        """List the members whose names begin so."""
+        return sorted(name for name in self.members if name.startswith(start))
 
-        The place in a JSONL file begins with the number of a line.
-        """
-        *above, last = at
+    def put(self, name: str, *at: str | int, **to: Any) -> None:
+        """Put the value ``to`` at a place in a member, or remove what is there."""
+        change(self.members, {"in": name, "at": at, **to})
 
-        def change(value: Any) -> None:
-            holders = [value]
-            for key in above:
-                each = [
-                    holder if key == "*" else [below(holder, key)] for holder in holders
-                ]
-                holders = [item for items in each for item in items]
-            for holder in holders:
-                if to is None:
-                    del holder[last]
-                else:
-                    holder[last] = to
-
-        if name.endswith(".jsonl"):
-            number, *above = above
-            self.row(name.removeprefix(FILES), change, number)
-        else:
-            self.json(name, change)
-
-    def remove(self, start: str) -> None:
-        """Remove all members whose names begin so."""
-        kept = {
-            name: data
-            for name, data in self.members.items()
-            if not name.startswith(start)
-        }
-        assert kept != self.members
-        self.members = kept
-
-    def row(
-        self, name: str, change: Callable[[dict[str, Any]], object], number: int = 0
-    ) -> None:
-        """Change a line of a JSONL file of the project."""
-        rows = [json.loads(line) for line in self.members[FILES + name].splitlines()]
-        change(rows[number])
-        self.members[FILES + name] = b"".join(canonical(row) + b"\n" for row in rows)
+    def add(self, name: str, *at: str | int, item: Any) -> None:
+        """Add an item to a list in a member."""
+        change(self.members, {"in": name, "at": at, "item": item})
 
     def rehash(self) -> None:
         """Let ``bundle.json`` have the hash of all members that there are."""
-
-        def change(manifest: dict[str, Any]) -> None:
-            paths = {
-                name.removeprefix(FILES): data
-                for name, data in self.members.items()
-                if name.startswith(FILES)
-            }
-            manifest["files"] = {path: known(data) for path, data in paths.items()}
-            others = {
-                name: data
-                for name, data in self.members.items()
-                if not name.startswith((FILES, MANIFEST))
-            }
-            manifest["members"] = {
-                name: known(data)["sha256"] for name, data in others.items()
-            }
-
-        self.json(MANIFEST, change)
+        manifest = self.read(MANIFEST) | {"files": {}, "members": {}}
+        for name, data in self.members.items():
+            if name.startswith(FILES):
+                manifest["files"][name.removeprefix(FILES)] = known(data)
+            elif name != MANIFEST:
+                manifest["members"][name] = known(data)["sha256"]
+        self.members[MANIFEST] = canonical(manifest)
 
     def follow(self) -> None:
         """Make listings, lock entries, fingerprint and published file fit to the files as they are:
         all that an owner can write."""
         self.rehash()
-        named = self.manifest["files"] | self.manifest["left_out"]
-        renamed = dict[str, str]()
-        lineages = json.loads(self.members[EVIDENCE])["lineages"]
-        for folder in {
-            str(each): each for lineage in lineages for each in folders_of(lineage)
-        }.values():
-            md5, out, path = (
-                renamed.get(folder["md5"], folder["md5"]),
-                folder["out"],
-                folder["path"],
-            )
-            files = {
-                row["relpath"]: row["md5"]
-                for row in json.loads(self.members[f"{LISTINGS}{md5}"])
-            }
-            start = f"{path}/".removeprefix(f"{out}/")
-            here = {
-                name[len(out) + 1 :]: each["md5"]
-                for name, each in named.items()
-                if name.startswith(f"{path}/")
-            }
-            files = {
-                name: each for name, each in files.items() if not name.startswith(start)
-            } | here
-            rows = [
-                {"md5": each, "relpath": name} for name, each in sorted(files.items())
-            ]
-            data = json.dumps(rows, sort_keys=True).encode()
-            now = hashlib.md5(data).hexdigest() + ".dir"
-            del self.members[f"{LISTINGS}{md5}"]
-            self.members[f"{LISTINGS}{now}"] = data
-            renamed |= {key: now for key, value in renamed.items() if value == md5} | {
-                folder["md5"]: now
-            }
-        for old, now in renamed.items():
-            self.members[EVIDENCE] = self.members[EVIDENCE].replace(
-                old.encode(), now.encode()
-            )
-
-        def nfiles(evidence: dict[str, Any]) -> None:
-            for entry in (
-                entry
-                for lineage in evidence["lineages"]
-                for entry in lineage["stages"].values()
-            ):
+        manifest = self.read(MANIFEST)
+        named = manifest["files"] | manifest["left_out"]
+        evidence = self.members[EVIDENCE].decode()
+        places: dict[str, dict[str, str]] = {}
+        for lineage in json.loads(evidence)["lineages"]:
+            for folder in folders_of(lineage):
+                places.setdefault(folder["md5"], {})[folder["path"]] = folder["out"]
+        sizes = {}
+        for md5, folders in places.items():
+            listing = json.loads(self.members.pop(LISTINGS + md5))
+            files = {row["relpath"]: row["md5"] for row in listing}
+            for path, out in folders.items():
+                for name in [*files]:
+                    if f"{out}/{name}".startswith(f"{path}/"):
+                        del files[name]
+                for name, file in named.items():
+                    if name.startswith(f"{path}/"):
+                        files[name.removeprefix(f"{out}/")] = file["md5"]
+            now = listing_md5(files)
+            self.members[LISTINGS + now] = listing_bytes(files)
+            sizes[now] = len(files)
+            evidence = evidence.replace(md5, now)
+        content = json.loads(evidence)
+        for lineage in content["lineages"]:
+            for entry in lineage["stages"].values():
                 for each in (*entry["outs"], *entry["deps"]):
-                    if (listing := f"{LISTINGS}{each['md5']}") in self.members:
-                        each["nfiles"] = len(json.loads(self.members[listing]))
+                    if each["md5"] in sizes:
+                        each["nfiles"] = sizes[each["md5"]]
+        self.members[EVIDENCE] = canonical(content)
+        self._seal()
 
-        self.json(EVIDENCE, nfiles)
-        self.seal()
-
-    def seal(self) -> None:
+    def _seal(self) -> None:
         """Let the fingerprint be that of the scores, and publish the run once more."""
         self.rehash()
-        bundle = Bundle(Archive(self._file()))
+        bundle = self._opened()
         scores = {each["folder"]["path"]: each["score"] for each in bundle.lineages}
-        found = run_fingerprint(bundle.evidence["combination"], scores)
-        self.json(EVIDENCE, lambda evidence: evidence.update(fingerprint=found))
-        self.json(MANIFEST, lambda manifest: manifest["run"].update(fingerprint=found))
-        for name in [name for name in self.members if name.startswith(LEDGER)]:
-            published = json.loads(self.members.pop(name)) | {"fingerprint": found}
+        fingerprint = run_fingerprint(bundle.evidence["combination"], scores)
+        self.put(EVIDENCE, "fingerprint", to=fingerprint)
+        self.put(MANIFEST, "run", "fingerprint", to=fingerprint)
+        for name in self.names(LEDGER):
+            published = json.loads(self.members.pop(name))
+            published["fingerprint"] = fingerprint
             for score in published["scores"]:
-                files = {
-                    end: self.members[f"{FILES}{score['path']}/{end}"]
-                    for end in ("score.json", "rows.jsonl")
-                }
-                inputs = sha256_of(json.loads(files["score.json"])["inputs"])
-                hashes = {
-                    end[:5].strip(".j"): digests(data)["sha256"]
-                    for end, data in files.items()
-                }
-                score |= {
-                    "score": hashes["score"],
-                    "rows": hashes["rows"],
-                    "inputs": inputs,
-                }
+                folder = f"{FILES}{score['path']}/"
+                score["score"] = sha256_bytes(self.members[f"{folder}score.json"])
+                score["rows"] = sha256_bytes(self.members[f"{folder}rows.jsonl"])
+                score["inputs"] = sha256_of(self.read(f"{folder}score.json")["inputs"])
             self.members[f"{LEDGER}{sha256_of(published)}.json"] = canonical(published)
         self.rehash()
 
-    def fit(self, encoder: str) -> None:
+    def fit(self, encoder: str, top: Path) -> None:
         """Let the scores of an encoder have the numbers that its features give, and all hashes fit
         to them."""
-        bundle = Bundle(Archive(self._file()))
+        bundle = self._opened()
         for lineage in bundle.lineages:
-            if encoder not in [
-                card["fingerprint"] for card in lineage["score"]["components"].values()
-            ]:
+            stored = lineage["score"]
+            cards = stored["components"].values()
+            if encoder not in [card["fingerprint"] for card in cards]:
                 continue
-            path = lineage["folder"]["path"]
-            with TemporaryDirectory() as top:
-                again, _ = compute(bundle, open_score(bundle, lineage, Path(top)))
-            made = again.score.to_dict()
-            kept = {key: lineage["score"][key] for key in ("components", "inputs")}
-            kept["driftledger"] = lineage["score"]["driftledger"]
-            self.json(
-                f"{FILES}{path}/score.json",
-                lambda old, new=made | kept: old.update(new),
-            )
+            again, _ = compute(bundle, open_score(bundle, lineage, top))
+            kept = {key: stored[key] for key in ("components", "inputs", "driftledger")}
+            folder = f"{FILES}{lineage['folder']['path']}/"
+            score = stored | again.score.to_dict() | kept
+            self.members[f"{folder}score.json"] = canonical(score)
             rows = [canonical(row.to_dict()) + b"\n" for row in again.rows]
-            self.members[f"{FILES}{path}/rows.jsonl"] = b"".join(rows)
+            self.members[f"{folder}rows.jsonl"] = b"".join(rows)
         self.follow()
 
     def write(self, path: Path) -> Path:
-        path.write_bytes(self.content)
+        path.write_bytes(self._file().getvalue())
         return path
 
     def check(self, folder: Path) -> Report:
-        """What the checker says of it."""
+        """Return what the checker says of it."""
         return check(self.write(folder / "forged.zip"))
 
-    @property
-    def content(self) -> bytes:
-        """The bundle as it is now."""
-        return self._file().getvalue()
+    def _opened(self) -> Bundle:
+        return Bundle(Archive(self._file()))
 
     def _file(self) -> io.BytesIO:
         file = io.BytesIO()
@@ -260,10 +163,6 @@ class Forger:
 
 
 def differing(report: Report) -> list[str]:
-    """Where and what of all that differs."""
-    return [
-        f"{each.where}: {each.what}"
-        for some in report.groups.values()
-        for each in some
-        if each.status == "differs"
-    ]
+    """List where and what of all that differs."""
+    lines = [line for lines in report.groups.values() for line in lines]
+    return [f"{line.where}: {line.what}" for line in lines if line.status == "differs"]

@@ -1,4 +1,4 @@
-"""``driftledger audit``: show where a number comes from, and which scores a version is behind.
+"""``driftledger audit``: show where a number comes from, or what a version made.
 
 All text from files is inert in the answers.
 """
@@ -30,19 +30,19 @@ from driftledger.scoring.roles import ROLES, flags_of, roles_of
 from driftledger.tracking import assessments
 
 SHORT = 8
-"""Letters of a fingerprint, which ``audit --generator NAME@VERSION`` takes."""
+"""Letters of a fingerprint in ``NAME@VERSION``, as ``audit --generator`` takes it."""
 _OFFERED = 9
-"""Most candidates that are listed."""
+"""The most candidates that are listed."""
 _OF_RUNS = ("model", "generator", "encoder", "text_encoder", "judge")
 _WIDE = 124
-"""Letters beside a name, on two lines."""
+"""The most letters of a value: two lines after its name."""
 _CHECKED = {
     "dvc.lock": "score.json, against dvc.lock; nothing behind it yet",
     "git": "score.json and dvc.lock are of one commit; nothing behind them",
 }
 
 Answer: TypeAlias = tuple[str, list[tuple[str, str]]]
-"""A headline, and names with their values below it."""
+"""A headline, and pairs of a name and a value below it."""
 
 
 def audit(
@@ -53,8 +53,7 @@ def audit(
     full: bool,
     as_json: bool,
 ) -> RenderableType:
-    """Show where a run, a score, an image or a number comes from; or what a value or a name could
-    mean.
+    """Show the sources of a run, score, image or number, or what a text could mean.
 
     Args:
         target: None: show every score that one of the ``versions`` is behind, here and in Git's
@@ -88,7 +87,7 @@ def audit(
 
 
 def _read_of_git(sources: Sources) -> str:
-    """Say how much of Git's history was read."""
+    """Say how many commits were read."""
     if sources.git is None:
         return f"Git was not read: {why_unread(sources.root)}"
     shallow = ""
@@ -108,12 +107,11 @@ def as_yaml(target: RunTarget | ImageTarget) -> str:
 def as_answer(
     target: RunTarget | ImageTarget, unread: str = "", git: Git | None = None
 ) -> Group:
-    """Answer in a few lines: the value, the versions behind it, what was checked, what to type
-    next.
+    """Answer in a few lines: value, versions, what was checked, what to type next.
 
     Args:
         unread: why Git cannot be read here, if it cannot.
-        git: knows on which day the commit was made.
+        git: knows the day of the commit.
     """
     if isinstance(target, ImageTarget):
         head, pairs = _of_image(target)
@@ -203,7 +201,9 @@ def _of_run(target: RunTarget, unread: str, git: Git | None) -> Answer:
     code = run.code.named(git)
     if run.code.commit is None:
         code += f": {unread or 'there was none when it was scored'}"
-    by = dict.fromkeys(each.score.driftledger or "before 1.0.0" for each in lineages)
+    by: dict[str, None] = {}
+    for lineage in lineages:
+        by[lineage.score.driftledger or "before 1.0.0"] = None
     pairs.append(("code", code))
     pairs.append(("scored by", f"driftledger {', '.join(by)}"))
     pairs.append(("checked", _CHECKED[target.source]))
@@ -215,7 +215,7 @@ def _of_run(target: RunTarget, unread: str, git: Git | None) -> Answer:
 
 
 def _of_image(target: ImageTarget) -> Answer:
-    """Answer about the first use of an image, and name another one."""
+    """Answer about the first use of an image, and name a second one."""
     use, *others = target.places
     entry = use["entry"]
     card = use["card"]
@@ -258,7 +258,7 @@ def _of_image(target: ImageTarget) -> Answer:
 def candidates_table(
     text: str, candidates: Sequence[Candidate], git: Git | None
 ) -> Group:
-    """List the numbers that could be meant: each with its versions, and the command to type."""
+    """List the numbers that could be meant, with versions and the command to type."""
     texts = []
     for candidate in candidates[:_OFFERED]:
         lineage = candidate.number.lineage
@@ -276,7 +276,9 @@ def candidates_table(
 
 
 def versions_table(rows: Sequence[Json]) -> Group:
-    """Show scores by the versions that made them, the oldest first, with dates and runs.
+    """Show scores by the versions that made them, with dates and runs.
+
+    The oldest come first.
 
     Files that differ in other things than these have one line: the JSON has each.
     """

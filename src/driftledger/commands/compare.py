@@ -29,17 +29,19 @@ from driftledger.scoring.metric import Metric
 from driftledger.scoring.table import Table, markdown
 
 _UNFAIR = "not comparable: not all of this may be ranked; see 'unfair', or use --anyway"
-_FAIR = "comparable: nothing but what is compared differs that would move these numbers"
-_ANYWAY = "ranked against what speaks against it; see 'unfair'"
+_FAIR = (
+    "comparable: of all that would move these numbers, only what is compared differs"
+)
+_ANYWAY = "ranked although not all of it is fair; see 'unfair'"
 _SHOWS = f"shows at {POWER:.0%}"
 
 
 class Compared(NamedTuple):
-    """Two runs side by side, what changed, and what a gate says of them."""
+    """A comparison of two runs, and the judgements of a gate on it."""
 
     comparison: Comparison
     basis: str = ""
-    """What is known of the scores of both, in one line."""
+    """Whether the scores are as published or recomputed, in one line."""
     judgements: Sequence[Judgement] = ()
     conclusion: Judgement | None = None
     """The verdict over all judgements; None without a gate."""
@@ -50,16 +52,17 @@ class Compared(NamedTuple):
         return self.conclusion.verdict if self.conclusion else Verdict.PASSES
 
     def as_json(self) -> str:
-        """Write everything as JSON; without a gate, ``gate`` is empty and ``verdict`` null."""
+        """Write everything as JSON; without a gate, ``gate`` is empty, ``verdict`` null."""
         data = self.comparison.to_dict()
         data["basis"] = self.basis
-        data["gate"] = [each.to_dict() for each in self.judgements]
+        data["gate"] = [judgement.to_dict() for judgement in self.judgements]
         data["verdict"] = self.conclusion.to_dict() if self.conclusion else None
         return json.dumps(data, indent=2)
 
     def as_text(self, most: int = 0) -> RenderableType:
-        """Show a sentence and a table per benchmark, with remarks and what is not ranked below it,
-        then what the gate says, and its verdict last.
+        """Show a sentence and a table per pair of scores, then the verdict of the gate.
+
+        Remarks, and what is not ranked, are below each table.
 
         Args:
             most: how many of the changed samples of each score are shown, with both texts.
@@ -67,22 +70,21 @@ class Compared(NamedTuple):
         head, foot = _around(self.comparison)
         blocks: list[RenderableType] = []
         for pair in self.comparison.pairs:
-            each = _table(pair, self.comparison, most)
-            blocks.append(line(each.title, HEAD))
-            if each.rows:
-                numbers = [name for name in each.head if not name.startswith("better")]
-                ranked = table(*each.head, numbers=numbers[1:])
-                for row in each.rows:
+            of_pair = _table(pair, self.comparison, most)
+            blocks.append(line(of_pair.title, HEAD))
+            if of_pair.rows:
+                columns = of_pair.head
+                numbers = [name for name in columns if not name.startswith("better")]
+                ranked = table(*columns, numbers=numbers[1:])
+                for row in of_pair.rows:
                     ranked.add_row(*(line(str(cell)) for cell in row))
                 blocks.append(ranked)
-            blocks += [lines(f"  {note}" for note in each.notes), ""]
-        says = [*self.judgements, *filter(None, [self.conclusion])]
-        foot += map(str, says)
+            blocks += [lines(f"  {note}" for note in of_pair.notes), ""]
+        foot += map(str, [*self.judgements, *filter(None, [self.conclusion])])
         return Group(line(self.basis), lines(head), "", *blocks, lines(foot))
 
     def as_markdown(self, most: int = 0) -> str:
-        """Write the same for a comment on a pull request, what the gate says first, and its verdict
-        last."""
+        """Write a comment for a pull request, with the verdict of the gate last."""
         head, foot = _around(self.comparison)
         text = []
         for sentence in [self.basis, *map(str, self.judgements), *head]:
@@ -118,8 +120,8 @@ def compare(
     try:
         basis = basis_of(project, sources.contents, one, two)
     except NotJudgedError as error:
-        says = "; ".join(filter(None, [one_run, str(error)]))
-        verdict = Judgement(Verdict.UNKNOWN, f"cannot tell: {says}")
+        reasons = "; ".join(filter(None, [one_run, str(error)]))
+        verdict = Judgement(Verdict.UNKNOWN, f"cannot tell: {reasons}")
         return Compared(comparison, conclusion=verdict)
     of = "headlines"
     if gate.fail_if == "changed":
@@ -135,14 +137,14 @@ def compare(
 def _published(contents: Contents, *runs: Run) -> str:
     """Say whether the scores of two runs are as they were published, by their hashes."""
     try:
-        says = [check_scores(run, contents) for run in runs]
+        phrases = [check_scores(run, contents) for run in runs]
     except LedgerError as error:
         return f"scores: {error}"
-    return "scores: A {}, B {}".format(*says)
+    return "scores: A {}, B {}".format(*phrases)
 
 
 def changes_in_words(changes: Changes) -> str:
-    """Return what changed in one line.
+    """Describe changes in one line.
 
     That is ``240 answers: 73 changed (30 %, 25 to 36): 41 right → wrong, …; noise floor 7 of 240``.
     """
@@ -169,12 +171,13 @@ def changes_in_words(changes: Changes) -> str:
 
 def _furthest(changes: Changes, most: int) -> Iterator[str]:
     """Yield the changes that are furthest apart, each in a line with both texts."""
-    for each in changes.furthest[:most]:
-        alike = "" if each.similarity is None else f", similarity {each.similarity:.2f}"
-        yield (
-            f"{each.unit} ({each.step}){alike}: {each.a} {shortened(each.a_text)!r} → {each.b} "
-            f"{shortened(each.b_text)!r}"
-        )
+    for sample in changes.furthest[:most]:
+        alike = ""
+        if sample.similarity is not None:
+            alike = f", similarity {sample.similarity:.2f}"
+        a = f"{sample.a} {shortened(sample.a_text)!r}"
+        b = f"{sample.b} {shortened(sample.b_text)!r}"
+        yield f"{sample.unit} ({sample.step}){alike}: {a} → {b}"
 
 
 def _around(comparison: Comparison) -> tuple[list[str], list[str]]:
@@ -184,7 +187,7 @@ def _around(comparison: Comparison) -> tuple[list[str], list[str]]:
     head = [f"A, {a}: {comparison.a}", f"B, {b}: {comparison.b}", f"compared: {about}"]
     head += [f"to know: {note}" for note in comparison.noted]
     foot = [
-        f"{_SHOWS}: the difference that as many samples, as noisy as these, find so often"
+        f"{_SHOWS}: the smallest difference that so many samples, as noisy as these, show so often"
     ]
     for side, scores in (("A", comparison.only_a), ("B", comparison.only_b)):
         if scores:
@@ -197,15 +200,18 @@ def _around(comparison: Comparison) -> tuple[list[str], list[str]]:
 
 
 def _table(pair: ScorePair, comparison: Comparison, most: int) -> Table:
-    """Return ``regions is better than blind by 0.61 [0.58, 0.63] in GC@5``, with the ranked
-    metrics, remarks, and what changed."""
+    """Return the table of a pair of scores: ranked metrics, remarks and changes.
+
+    Its title is ``regions is better than blind by 0.61 [0.58, 0.63] in GC@5``.
+    """
     a, b = sides = comparison.sides
     sentence = ""
     rows = []
     notes = []
-    for each in pair.differing:
-        if each.weight == "noted":
-            notes.append(f"differs: {each.what}, {each.a} and {each.b}")
+    for difference in pair.differing:
+        if difference.weight == "noted":
+            values = f"{difference.a} and {difference.b}"
+            notes.append(f"differs: {difference.what}, {values}")
     notes += [f"unfair: {reason}" for reason in pair.reasons]
     notes += [f"changed: {change}" for change in pair.changed]
     for compared in pair.metrics:
@@ -216,11 +222,13 @@ def _table(pair: ScorePair, comparison: Comparison, most: int) -> Table:
         better, by = _better(metric, compared)
         if compared.ranked:
             who = "neither"
-            found = f": no difference in {title} that these samples show"
+            result = f": no difference in {title} that these samples show"
             if better is not None:
                 who = sides[better]
-                found = f": {who} is better than {sides[1 - better]} by {by} in {title}"
-            sentence = sentence or found
+                result = (
+                    f": {who} is better than {sides[1 - better]} by {by} in {title}"
+                )
+            sentence = sentence or result
             shows = _figure(compared.detectable, metric)
             n = str(compared.common)
             if compared.low == compared.high == 0:
@@ -264,7 +272,7 @@ def _figure(value: float | None, metric: Metric) -> str:
 def _better(metric: Metric, compared: MetricComparison) -> tuple[int | None, str]:
     """Return the better side, or None, and the difference with its interval.
 
-    If neither is better, it is how far the first is ahead.
+    The difference is positive for the better side; if neither is better, it is A's lead.
     """
     difference = compared.difference or 0.0
     low = compared.low or 0.0

@@ -1,4 +1,4 @@
-"""``driftledger verify``: check whether everything behind runs still holds."""
+"""``driftledger verify``: check that everything behind runs still holds."""
 
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
@@ -34,16 +34,16 @@ _REMEDY: dict[Kind, str] = {
     ),
     "missing": "missing: 'dvc pull' brings what a remote has; 'dvc repro' makes it again",
 }
-"""What to do, kind by kind."""
+"""Kind of finding → what to do about it."""
 
 _SHOWN = 5
-"""Most lines about what cannot be checked here; JSON has all."""
+"""The most lines about what cannot be checked here; JSON has all."""
 _HASHES = "files"
 _UNSIGNED = "nothing here shows who published the files, and when: docs/trust.md says how to sign"
 
 
 class Verified(NamedTuple):
-    """The checks that were made, and their findings."""
+    """The results of all checks of some runs."""
 
     names: list[str]
     checks: dict[str, VerifyResult]
@@ -52,11 +52,11 @@ class Verified(NamedTuple):
 
     @property
     def result(self) -> VerifyResult:
-        """All of it together."""
+        """The results of all checks together."""
         return sum(self.checks.values(), VerifyResult())
 
     def as_text(self) -> Group:
-        """Show a line per check, differences, what cannot be checked, and a sentence on all."""
+        """Show a line per check, differences, what was not checked, and a verdict."""
         result = self.result
         texts = []
         if self.again is not None:
@@ -118,8 +118,10 @@ def _verdict(result: VerifyResult) -> str:
             else ""
         )
         return f"all holds{rest}"
-    if all(
-        each.kind == "missing" and each.where.startswith("data/") for each in findings
+    missing = [finding for finding in findings if finding.kind == "missing"]
+    if (
+        all(finding.where.startswith("data/") for finding in missing)
+        and missing == findings
     ):
         return "not pulled yet: 'dvc pull' brings what is missing here"
     return f"{len(findings)} difference{'' if len(findings) == 1 else 's'}"
@@ -128,8 +130,7 @@ def _verdict(result: VerifyResult) -> str:
 def verify(
     project: Project, run: str | None, *, regenerated: int = 0, seed: int | None = None
 ) -> Verified:
-    """Check every byte, link and number behind a run, or behind all that are selected, and the
-    report.
+    """Check every byte, link and number behind a run or all runs, and the report.
 
     Args:
         run: None checks all pages of the report; of one run, these are the tables and the page of
@@ -145,15 +146,20 @@ def verify(
     forget_sha256()
     sources = Sources(project)
     contents = sources.contents
-    chosen = [
-        each for each in project.combinations if run in (None, str(each), each.path)
-    ]
+    chosen = []
+    for combination in project.combinations:
+        if run in (None, str(combination), combination.path):
+            chosen.append(combination)
     try:
         incomplete = incomplete_models(project.root, sources.selected, contents.here)
-        chosen_models = dict.fromkeys(each.model for each in chosen)
-        lacking = [incomplete[each] for each in chosen_models if each in incomplete]
+        models = dict.fromkeys(combination.model for combination in chosen)
+        lacking = [incomplete[model] for model in models if model in incomplete]
         if run is None:
-            complete = [each for each in chosen if each.model not in incomplete]
+            complete = [
+                combination
+                for combination in chosen
+                if combination.model not in incomplete
+            ]
             runs = sources.runs(complete)
         else:
             runs = [] if lacking else [find_run(sources, run)]
@@ -162,8 +168,8 @@ def verify(
         return _damaged(project, chosen, contents, error)
     components = Components(project)
     lineages = []
-    for each in runs:
-        lineages += each.lineages
+    for checked in runs:
+        lineages += checked.lineages
     checks = {
         _HASHES: check_hashes(runs, contents),
         "links between them": check_links(runs, contents),
@@ -186,7 +192,8 @@ def verify(
             project, contents, run and runs[0].combination.model
         )
     checks[PUBLISHED] = check_published(project.root, runs)
-    names = [each.name for each in runs] or [str(each) for each in chosen]
+    names = [checked.name for checked in runs]
+    names = names or [str(combination) for combination in chosen]
     return Verified(names, checks, again)
 
 

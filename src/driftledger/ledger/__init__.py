@@ -1,4 +1,4 @@
-"""The origin of scores: lineage, audit, verify, compare, bundles. It reads stored files alone.
+"""Where scores come from: lineage, audit, verify, compare, bundles.
 
-It imports ``project``, ``benchmarks`` and what these may import, no report and no MLflow.
+This room reads stored files alone.
 """

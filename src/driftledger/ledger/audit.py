@@ -1,8 +1,8 @@
-"""Look-up of what a text names: a run, a score, a number or an image, and all its sources.
+"""Find the run, score, number or image that a text names, and its sources.
 
-Answers come from ``dvc.lock``, the score files, Git's history and the folders of DVC, of anybody's
-checkout: no program is run, no link is followed out of it, and no remote is asked that only the
-checkout names.
+Answers come from ``dvc.lock``, the score files, Git's history and the folders of DVC. The checkout
+may be anybody's: no program is run, no link is followed out of it, and no remote is asked that only
+the checkout names.
 """
 
 import re
@@ -46,21 +46,21 @@ class Candidate(NamedTuple):
     number: NumberTarget
     run: Run
     selected: bool
-    """True if ``params.yaml`` selects its run, False if it is published and only Git has it."""
+    """True if ``params.yaml`` selects its run; False if only Git has it, as published."""
 
     @property
     def target(self) -> str:
-        """The argument of ``driftledger audit`` that asks for it."""
+        """The argument of ``driftledger audit`` that names it."""
         place = self.number.number.place
-        owners = [each for each in self.run.lineages if each.score.find(*place)]
+        scores = [lineage.score for lineage in self.run.lineages]
+        owners = [score for score in scores if score.find(*place)]
         name = self.number.own_name if len(owners) == 1 else self.number.name
         run = self.run.combination.path if self.selected else self.run.fingerprint[:12]
         return f"{run}:{name}"
 
     @property
     def unlikely(self) -> tuple[bool, bool, bool, bool]:
-        """Sort the likeliest first: a slide seldom shows an interval's end, no headline, or the
-        number of a group."""
+        """A key that sorts headlines of all samples first, as slides show them."""
         metric = self.number.metric
         return (
             not self.selected,
@@ -71,11 +71,13 @@ class Candidate(NamedTuple):
 
 
 def resolve_target(sources: Sources, text: str) -> RunTarget | ImageTarget:
-    """Find what a text names: a run, a score file, ``RUN:METRIC``, ``SCORE FILE:METRIC``, an image
-    or its SHA-256.
+    """Find the target of an audit.
+
+    A text names a run, a score file, ``RUN:METRIC``, ``SCORE FILE:METRIC``, an image or its
+    SHA-256.
 
     Raises:
-        LedgerError: nothing is called so; the nearest names are listed.
+        LedgerError: nothing has this name; the nearest names are listed.
     """
     text = text.strip()
     if target := _run_or_score(sources, text):
@@ -115,11 +117,11 @@ def _run_or_score(sources: Sources, text: str) -> RunTarget | None:
 
 
 def candidates_for(sources: Sources, text: str) -> list[Candidate]:
-    """List the numbers that a text could mean, the likeliest first, selected runs before others.
+    """List the numbers that a text could mean, the likeliest first.
 
-    The text is a value, or the name of a metric or a benchmark. A value is meant as it is written:
-    ``0.72`` means all that round to it, also percentages of values from 0 to 1, and those of
-    published runs that only Git has.
+    The text is a value, or the name of a metric or a benchmark. ``0.72`` means every number that
+    rounds to it, also as a percentage of a value from 0 to 1, and also in published runs that only
+    Git has.
 
     Raises:
         LedgerError: no number has this value; the nearest are named.
@@ -139,7 +141,7 @@ def candidates_for(sources: Sources, text: str) -> list[Candidate]:
 
 
 def _is_called(number: NumberTarget, text: str) -> bool:
-    """Return True if a text names the number's metric, or its benchmark for a headline."""
+    """Return True if a text names a metric, or the benchmark of a headline."""
     spec = number.lineage.spec
     if text in (spec.name, spec.title):
         headline = spec.metrics.headline(number.lineage.score)
@@ -155,12 +157,16 @@ def _of_value(candidates: Sequence[Candidate], written: str) -> list[Candidate]:
         return min(abs(value - float(written)), abs(percent - float(written)))
 
     half = 0.5000001 / 10 ** len(written.partition(".")[2])
-    fitting = [each for each in candidates if distance(each.number.value) < half]
+    fitting = []
+    targets: dict[float, str] = {}
+    for candidate in candidates:
+        value = candidate.number.value
+        targets.setdefault(value, candidate.target)
+        if distance(value) < half:
+            fitting.append(candidate)
     if not fitting:
-        likeliest = {each.number.value: each.target for each in reversed(candidates)}
         near = [
-            f"{value:.6g} ({likeliest[value]})"
-            for value in sorted(likeliest, key=distance)
+            f"{value:.6g} ({targets[value]})" for value in sorted(targets, key=distance)
         ]
         raise LedgerError(
             f"no number here is {written}; nearest: {', '.join(near[:3]) or 'none'}"

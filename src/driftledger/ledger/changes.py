@@ -1,8 +1,7 @@
-"""What changed from one run to another beside their means: answers that are read otherwise, and
-descriptions with other words.
+"""Changes that means hide: answers read differently, descriptions reworded.
 
-Two runs of equal score may differ in a third of their answers. How many change by themselves shows
-where A was asked twice.
+Two runs with equal scores may differ in a third of their answers. Asking A twice shows how many
+answers change by themselves.
 """
 
 from collections import Counter, defaultdict
@@ -40,12 +39,12 @@ class ChangedSample:
 
     unit: str
     step: int
-    """Of a description, the iteration or condition; of an answer, which of its question's."""
+    """The iteration or condition of a description, or the number of an answer."""
     a: str
     """The reading in A, as :class:`Answer` has it."""
     b: str
     a_text: str
-    """The reply; where its record is not here, what it was taken for."""
+    """The reply, or how it was read if its record is not here."""
     b_text: str
     similarity: float | None = None
     """The cosine of both texts by the text encoder of A's score."""
@@ -53,29 +52,29 @@ class ChangedSample:
 
 @dataclass(frozen=True)
 class Floor:
-    """How much changes by itself, where A was asked twice."""
+    """How much changes by itself: the differences between two askings of A."""
 
     samples: int
-    """Answers or descriptions that both askings of A and B have."""
+    """How many answers or descriptions both askings of A, and B, have."""
     changed: int
-    """Those that differ between both askings of A."""
+    """How many of them differ between both askings of A."""
     p_value: float
-    """One-sided, of more changes than a second asking shows, over images."""
+    """One-sided p-value, over images: does B differ more than A's second asking?"""
 
 
 @dataclass
 class Changes:
     """The answers or the descriptions of two scores, and which of them changed.
 
-    An answer has changed if it is read otherwise, a description if it has other words.
+    An answer has changed if it is read differently, a description if its words differ.
     """
 
     of: Kind
     samples: int = 0
-    """How many of them both runs have."""
+    """How many answers or descriptions both runs have."""
     changed: int = 0
     clusters: int | None = None
-    """How many images they are about, where answers were compared."""
+    """How many images they are about."""
     share: float | None = None
     """``changed / samples``, from ``low`` to ``high``."""
     low: float | None = None
@@ -83,17 +82,17 @@ class Changes:
     transitions: dict[str, int] = field(default_factory=dict)
     """``right → wrong``, ``wrong → other wrong answer`` → how many, the commonest first."""
     p_value: float | None = None
-    """McNemar's, exact and two-sided: are the answers about as many images better in B as worse?
-    None of descriptions."""
+    """McNemar's exact two-sided p-value of answers: are they better about as many images as they
+    are worse? None for descriptions."""
     p_holm: float | None = None
-    """Of the floor, or else McNemar's, after Holm's correction over all that changed."""
+    """The p-value of the floor, or else McNemar's, after Holm's correction."""
     floor: Floor | None = None
     similarity: float | None = None
     """The mean over the texts that changed."""
     furthest: list[ChangedSample] = field(default_factory=list)
-    """All that changed, those furthest apart first."""
+    """The changed answers or descriptions, those furthest apart first."""
     note: str = ""
-    """What could not be told, and why."""
+    """What could not be compared, and why."""
 
 
 Asking: TypeAlias = dict[tuple[str, str, int], tuple[Answer, str]]
@@ -145,16 +144,16 @@ def _changes_of(askings: Sequence[Lineage], contents: Contents) -> Iterator[Chan
             yield Changes(of, samples=one.total, share=0.0)
             continue
         try:
-            found = [read(each, contents) for each in askings]
-            if of == "descriptions" and len(found) == 2:
-                found.append(_descriptions(askings[0], contents, repeat=1))
+            texts = [read(asking, contents) for asking in askings]
+            if of == "descriptions" and len(texts) == 2:
+                texts.append(_descriptions(askings[0], contents, repeat=1))
             if of == "descriptions":
-                found = [_by_image(asking, askings[0], contents) for asking in found]
+                texts = [_by_image(asking, askings[0], contents) for asking in texts]
         except DriftledgerError as error:
             yield Changes(of, note=str(error))
         else:
-            if any(found):
-                yield _changes(of, found, one.confidence)
+            if any(texts):
+                yield _changes(of, texts, one.confidence)
 
 
 def _answers(lineage: Lineage, contents: Contents) -> Asking:
@@ -179,15 +178,15 @@ def _answers(lineage: Lineage, contents: Contents) -> Asking:
 def _descriptions(lineage: Lineage, contents: Contents, repeat: int = 0) -> Asking:
     """Return the descriptions of one repeat.
 
-    Of a further one these are first descriptions that were asked for anew: later ones are of images
-    that other seeds drew, and a model that draws no lots is not asked again.
+    After the first repeat, these are the first descriptions that were asked for again: later ones
+    are of images that other seeds drew. A model that does not sample is not asked again.
     """
     replies = _replies(lineage, contents) if lineage.spec.metrics.describes else {}
     asking = {}
     for (unit, step, number), reply in replies.items():
         first = replies.get((unit, 1, 0))
-        is_anew = step == 1 and first is not None and first.key != reply.key
-        if number == repeat and (is_anew or not repeat):
+        is_asked_again = step == 1 and first is not None and first.key != reply.key
+        if number == repeat and (is_asked_again or not repeat):
             answer = answer_as(unit, step, reply.outcome, worth=None, read=reply.text)
             if reply.text and reply.outcome.goes_on:
                 answer = answer._replace(reading="described")
@@ -196,7 +195,7 @@ def _descriptions(lineage: Lineage, contents: Contents, repeat: int = 0) -> Aski
 
 
 def _by_image(asking: Asking, lineage: Lineage, contents: Contents) -> Asking:
-    """Put images with equal bytes in one cluster, as the rows of a score have them."""
+    """Group descriptions by images of equal bytes, as the rows of a score do."""
     clusters = {}
     with suppress(DriftledgerError):
         clusters = {row.unit: row.cluster for row in rows_of(lineage, contents)}
@@ -272,7 +271,7 @@ def _changes(of: Kind, askings: Sequence[Asking], confidence: float) -> Changes:
     if share.interval is not None:
         changes.low, changes.high = share.interval
     changes.transitions = dict(transitions.most_common())
-    changes.furthest.sort(key=lambda each: -_apart(each.a_text, each.b_text))
+    changes.furthest.sort(key=lambda sample: -_apart(sample.a_text, sample.b_text))
     if of == "answers":
         changes.p_value = mcnemar(*_signs(gained))
     if again:
@@ -281,10 +280,10 @@ def _changes(of: Kind, askings: Sequence[Asking], confidence: float) -> Changes:
 
 
 def _floor(a: Asking, b: Asking, again: Asking) -> Floor | None:
-    """Count what changes by itself, of what was asked twice; None if nothing was.
+    """Count the changes between two askings of A; None if nothing was asked twice.
 
-    For the test, all that is said about an image counts once: B is further from A than A's second
-    asking is if it has more other words.
+    The test counts each image once: more words of B differ from A than words of A's second asking,
+    or fewer.
     """
     further_by = defaultdict[str, float](float)
     common = sorted(a.keys() & b.keys() & again.keys())
@@ -303,12 +302,14 @@ def _floor(a: Asking, b: Asking, again: Asking) -> Floor | None:
 
 def _signs(sums: Mapping[str, float]) -> tuple[int, int]:
     """Count the images whose sum is above 0, and those below."""
-    rounded = [round(each, DECIMALS) for each in sums.values()]
-    return sum(each > 0 for each in rounded), sum(each < 0 for each in rounded)
+    rounded = [round(value, DECIMALS) for value in sums.values()]
+    return sum(value > 0 for value in rounded), sum(value < 0 for value in rounded)
 
 
 def _apart(one: str, two: str) -> float:
-    """Return the share of words that only one of two texts has, each as often as it is there.
+    """Return the share of words that only one of two texts has.
+
+    A word counts as often as a text repeats it.
 
     >>> _apart("a red cup", "a blue cup and saucer")
     0.5
@@ -320,16 +321,19 @@ def _apart(one: str, two: str) -> float:
 
 
 def _compare_texts(changes: Changes, lineage: Lineage, project: Project) -> None:
-    """Note how alike the texts that changed are, by the text encoder of a score if it is here."""
+    """Note the similarity of changed texts, by the score's text encoder if it is here."""
     # late, as a project is opened without code of a model
     from driftledger.components.checkpoints import CheckpointComponent
     from driftledger.ledger.verify.components import Components
 
-    pairs = [each for each in changes.furthest if each.a == each.b == "described"]
+    pairs = []
+    for sample in changes.furthest:
+        if sample.a == sample.b == "described":
+            pairs.append(sample)
     if not pairs:
         return
-    texts = [each.a_text for each in pairs]
-    texts += [each.b_text for each in pairs]
+    texts = [pair.a_text for pair in pairs]
+    texts += [pair.b_text for pair in pairs]
     encoder: Component | str = "the score has no text encoder"
     card = lineage.score.components.get("text_encoder")
     try:
@@ -349,23 +353,24 @@ def _compare_texts(changes: Changes, lineage: Lineage, project: Project) -> None
             pair.similarity = float(cosine_similarity(a, b))
             known.append(pair.similarity)
     changes.similarity = exact_mean(known) if known else None
-    changes.furthest.sort(key=lambda each: each.similarity or 0.0)
+    changes.furthest.sort(key=lambda sample: sample.similarity or 0.0)
 
 
 def second_asking(a: Run, b: Run, sources: Sources) -> list[Lineage]:
-    """Return the scores of the run in which A's services were asked again on the same day."""
-    cards, askings = _asked(a)
+    """Return the scores of A's second asking, on the same day, if there was one."""
+    cards, askings = _askings_of(a)
     if not any(askings):
         return []
     for run in sources.versions(a.combination):
-        same, others = _asked(run)
-        if run.fingerprint != b.fingerprint and same == cards and others != askings:
+        their_cards, theirs = _askings_of(run)
+        is_again = their_cards == cards and theirs != askings
+        if is_again and run.fingerprint != b.fingerprint:
             return run.lineages
     return []
 
 
-def _asked(run: Run) -> tuple[list[ComponentCard], list[str]]:
-    """Return the components of a run as of their day, and which asking of it each is."""
+def _askings_of(run: Run) -> tuple[list[ComponentCard], list[str]]:
+    """Return the components of a run by their day, and the day and asking of each."""
     cards = []
     askings = []
     for card in run.components.values():

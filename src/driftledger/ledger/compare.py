@@ -1,9 +1,8 @@
-"""Two runs side by side: what differs between them, whether they may be ranked, and which is better
-on common samples.
+"""Compare two runs: what differs, may they be ranked, which is better.
 
-A difference of two numbers is easily made and easily misread. Here it comes with a paired interval,
-with Holm's correction over all metrics that are ranked, with the smallest difference that this data
-can show, and without a ranking where something moves the numbers that is not what is compared.
+A difference of two numbers is easily misread. Here it comes with a paired interval over common
+samples, with Holm's correction over all ranked metrics, and with the smallest difference that this
+data can show. Nothing is ranked if something else than what is compared moves the numbers.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -49,8 +48,8 @@ from driftledger.scoring.score import Row, Score
 Units = Mapping[str, tuple[float, str, str]]
 """Unit → its value, the category that it is averaged in, and the cluster that it is drawn with."""
 MOST_APART = Fraction(1, 20)
-"""How far the shares that are in the denominators may lie apart. What is left out is seldom what is
-easy: who leaves out what is hard has the better score."""
+"""How far the shares of counted samples may lie apart: a model that leaves out hard samples has the
+better score."""
 _COMPARED = ("model", "generator")
 _SHAPING_ROLES = (*Combination._fields, "text_encoder", "judge")
 _ABSENT = (None, None)
@@ -72,7 +71,7 @@ def compare(a: Run, b: Run, contents: Contents, *, anyway: bool = False) -> Comp
 
     Args:
         contents: where the rows of A's and B's own versions are read from.
-        anyway: rank unfair metrics too; the reasons are given all the same.
+        anyway: rank unfair metrics too, and still list the reasons against it.
 
     Raises:
         LedgerError: A and B have no dataset or question set of a benchmark in common.
@@ -118,7 +117,7 @@ def compare(a: Run, b: Run, contents: Contents, *, anyway: bool = False) -> Comp
 def compare_with_changes(
     project: Project, sources: Sources, a: Run, b: Run, *, anyway: bool = False
 ) -> Comparison:
-    """Compare two runs, and list which answers and descriptions changed in each pair of scores.
+    """Compare two runs, and list the changed answers and descriptions of each pair.
 
     Raises:
         LedgerError: as in :func:`compare`.
@@ -141,7 +140,7 @@ def compare_with_changes(
 
 
 def _notes(a: Run, b: Run) -> Iterator[str]:
-    """Say that the code differs, and what components say of themselves."""
+    """Yield notes: that the code differs, and the remarks of components on themselves."""
     if a.code != b.code:
         yield f"code: {a.code.named(None)} and {b.code.named(None)}"
     for side, run in (("A", a), ("B", b)):
@@ -153,10 +152,10 @@ def _notes(a: Run, b: Run) -> Iterator[str]:
 def paired_scores(
     a: Run, b: Run
 ) -> tuple[list[tuple[Lineage, Lineage]], list[str], list[str]]:
-    """Pair scores at the same place, then those of the same benchmark and data.
+    """Pair scores of the same place, then scores of the same benchmark and data.
 
     Returns:
-        The pairs, and the names of scores that only A and only B has.
+        The pairs, the names of scores that only A has, and of those that only B has.
     """
 
     def place(lineage: Lineage) -> str:
@@ -185,7 +184,7 @@ def paired_scores(
 
 
 def _sides(a: Run, b: Run) -> tuple[tuple[str, str], list[str]]:
-    """Name both sides by what differs, and describe each component that does."""
+    """Name both sides by what differs, and describe each component that differs."""
     about = []
     names = []
     versions = []
@@ -206,10 +205,9 @@ def _sides(a: Run, b: Run) -> tuple[tuple[str, str], list[str]]:
 
 
 def coverage_difference(a: Score, b: Score) -> Difference | None:
-    """Return the difference in what is in the denominators, or that b or a is below
-    ``min_coverage``.
+    """Return the difference in coverage; None if both cover the same.
 
-    It is None if both are equal. All tables go by it as well.
+    It is unfair if one score is below ``min_coverage``. All tables go by it as well.
     """
     for score in (b, a):
         if score.unranked is not None:
@@ -239,10 +237,10 @@ def coverage_difference(a: Score, b: Score) -> Difference | None:
 def _differing(
     a: Lineage, b: Lineage, numbers: Sequence[Place]
 ) -> Iterator[Difference]:
-    """Yield everything in which two scores of one benchmark differ, other than in their values.
+    """Yield everything but values in which two scores of one benchmark differ.
 
     Args:
-        numbers: those by which they may be ranked.
+        numbers: the places of the numbers that they may be ranked by.
     """
     spec = a.spec
     other_data = Rule(spec.data.name, _OTHER_DATA[spec.data.name])
@@ -287,7 +285,7 @@ def _coverage(score: Score) -> str:
 def _cost(
     a: Mapping[str, float], b: Mapping[str, float]
 ) -> dict[str, dict[str, float]]:
-    """Set the costs that both scores know side by side."""
+    """Put the costs that both scores know side by side."""
     cost = {}
     for key, value in a.items():
         if key in b and value:
@@ -298,21 +296,22 @@ def _cost(
 def _unfair(
     difference: Difference, rule: Rule, spec: Benchmark, numbers: Sequence[Place]
 ) -> Difference:
-    """Let a difference move the numbers that a rule is about."""
+    """Mark a difference as unfair for the numbers that a rule is about."""
     concerns = []
     for number in numbers:
         if rule.is_about(spec.metrics[number.metric]):
             concerns.append(number)
-    some = None if len(concerns) == len(numbers) else tuple(concerns)
-    return replace(difference, weight="unfair", why=rule.why, concerns=some)
+    if len(concerns) == len(numbers):
+        return replace(difference, weight="unfair", why=rule.why)
+    return replace(difference, weight="unfair", why=rule.why, concerns=tuple(concerns))
 
 
 Facts: TypeAlias = dict[str, tuple[Any, str | None]]
-"""Fact → the value to compare, and how people read it, if not as it is."""
+"""Fact → the value to compare, and its text for people; None if the value will do."""
 
 
 def _facts(lineage: Lineage) -> Facts:
-    """Gather what may differ between two scores, other than their values."""
+    """Return the facts in which a score may differ from another: components, data."""
     score = lineage.score
     digest = score.inputs.data_digest
     facts: Facts = {}
@@ -356,10 +355,11 @@ def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair
             metric = a.spec.metrics[number.metric]
             _measure(compared, metric, rows, barred, confidence=a.score.confidence)
     reasons = []
-    for each in differing:
-        if each.weight == "unfair" and each.concerns != ():
-            names = ", ".join(number.name for number in each.concerns or ())
-            reasons.append(f"{each.reason} [{names}]" if names else each.reason)
+    for difference in differing:
+        if difference.weight == "unfair" and difference.concerns != ():
+            names = ", ".join(number.name for number in difference.concerns or ())
+            reason = difference.reason
+            reasons.append(f"{reason} [{names}]" if names else reason)
     return ScorePair(
         benchmark=a.score.benchmark,
         on=a.score.on,
@@ -370,7 +370,7 @@ def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair
         changed=_changed_settings(a.score, b.score),
         metrics=metrics,
         comparable=not any(
-            each.bars(number) for each in differing for number in numbers
+            difference.bars(number) for difference in differing for number in numbers
         ),
         reasons=reasons,
         cost=_cost(a.score.costs, b.score.costs),
@@ -397,9 +397,11 @@ def _changed_settings(a: Score, b: Score) -> list[str]:
 
 
 def _compared(spec: Benchmark, a: Score, b: Score) -> list[Place]:
-    """List the numbers to rank by: paired by rows, in either score, in the order of the table.
+    """List the numbers to rank by, in the order of the table.
 
-    Of a metric over t it is the last that both have.
+    Their metrics have rows and a direction.
+
+    A metric over t is ranked by the last t that both scores have.
     """
     places = []
     for metric in spec.metrics.shown("headline", "compared"):
@@ -412,13 +414,13 @@ def _compared(spec: Benchmark, a: Score, b: Score) -> list[Place]:
 
 
 def _known(metric: Metric, score: Score) -> list[Place]:
-    """List where a score has a value of all samples in a metric, t by t."""
+    """List the places of a metric's values over all samples, t by t."""
     numbers = score.over_t(metric.name)
     return [number.place for number in numbers if number.value is not None]
 
 
 def units_of(metric: Metric, rows: Sequence[Row], t: int | None) -> Units:
-    """Return what the rows of a score are worth at t; the mean over orders or gradings."""
+    """Return the value of each row at t: the mean over its orders or gradings."""
     units = {}
     for row in rows:
         values = [value for value in metric.values_at(row, t) if value is not None]
@@ -430,9 +432,9 @@ def units_of(metric: Metric, rows: Sequence[Row], t: int | None) -> Units:
 def paired_units(
     metric: Metric, a: Units, b: Units, confidence: float
 ) -> tuple[int, Paired | None]:
-    """Return how many units both have, and B's less A's over these; None without any.
+    """Return how many units both have, and the difference over them, if any.
 
-    Those of another category in one of them, or of a ratio another cluster, do not count.
+    A unit counts if its category is the same in both; for a ratio, its cluster.
     """
     column = 2 if metric.is_ratio else 1
     common = [unit for unit in a if unit in b and a[unit][column] == b[unit][column]]
@@ -454,7 +456,7 @@ def _measure(
     barred: str,
     confidence: float,
 ) -> None:
-    """Fill in what only the rows of both scores tell."""
+    """Fill in the fields that need the rows of both scores."""
     one = units_of(metric, rows[0], compared.number.t)
     two = units_of(metric, rows[1], compared.number.t)
     common, paired = paired_units(metric, one, two, confidence)

@@ -1,4 +1,4 @@
-"""The result of a comparison: what differs, which metrics may be ranked, and which are better."""
+"""The result of a comparison: differences, and which metrics may be ranked."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -15,10 +15,10 @@ NOT_RANKED = "not ranked: "
 
 @dataclass(frozen=True)
 class Difference:
-    """One thing in which A and B differ, and what that does to the comparison.
+    """One thing in which A and B differ, and its weight in the comparison.
 
-    ``compared`` is what the comparison is about, ``unfair`` moves the numbers by itself (``why``),
-    all that are compared or those that it ``concerns``; ``noted`` is good to know.
+    The comparison is about ``compared`` things. An ``unfair`` one moves numbers by itself, as
+    ``why`` says: those that it ``concerns``, or all. A ``noted`` one is good to know.
     """
 
     what: str
@@ -46,13 +46,13 @@ class Difference:
 
 @dataclass
 class MetricComparison:
-    """One number of two scores: the values of both score files, and B's less A's over the units
-    that both have.
+    """One number of two scores, and the difference over their common units.
 
-    The p-value is two-sided, ``p_holm`` the same after Holm's correction over all metrics that the
-    comparison ranks; ``detectable`` is the smallest difference that as many units, as noisy as
-    these, show with a power of 80 %; ``clusters`` are the images or samples that are independent of
-    each other, ``step`` is the most that one of them can lose. None is what could not be computed.
+    ``a`` and ``b`` are the values of the score files; a field that cannot be computed is None. The
+    p-value is two-sided; ``p_holm`` is corrected over all ranked metrics. ``detectable`` is the
+    smallest difference that as many units, as noisy as these, show with a power of 80 %.
+    ``clusters`` counts images or samples that are independent of each other; ``step`` is the most
+    that one of them can change the difference.
     """
 
     number: Place
@@ -89,8 +89,8 @@ class MetricComparison:
 class ScorePair:
     """Two scores of one benchmark on the same data, in the files ``a`` and ``b``.
 
-    ``place`` tells them from other scores of the benchmark on that data, ``changed`` are settings
-    that differ in components of the same name, ``reasons`` why some metrics must not be ranked.
+    ``place`` is their name in a run. ``changed`` lists settings that differ in components of the
+    same name, ``reasons`` why some metrics must not be ranked.
     """
 
     benchmark: str
@@ -104,9 +104,9 @@ class ScorePair:
     comparable: bool
     reasons: list[str]
     cost: dict[str, dict[str, float]]
-    """Cost that both know, and that is not 0 → ``a``, ``b``, and B's in A's as ``ratio``."""
+    """Cost that both know, if A's is not 0 → ``a``, ``b``, and ``ratio``, B's divided by A's."""
     changes: list[Changes] = field(default_factory=list)
-    """What changed, where :func:`~driftledger.ledger.compare.compare_with_changes` looked."""
+    """Changed answers and descriptions; empty unless ``compare_with_changes`` looked."""
 
     @property
     def name(self) -> str:
@@ -115,8 +115,7 @@ class ScorePair:
 
     @property
     def multiples(self) -> str:
-        """B's costs in A's: ``3.1 times the price, 0.9 times the seconds``; empty if they are
-        equal."""
+        """B's costs as multiples of A's: ``3.1 times the price``; empty if they are equal."""
         phrases = []
         for key, cost in self.cost.items():
             ratio = f"{cost['ratio']:.3g}"
@@ -127,8 +126,7 @@ class ScorePair:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two runs side by side: what it is about, what to know, the scores that both have, and what
-    only one has."""
+    """The comparison of two runs: pairs of scores, and scores of only one."""
 
     a: str
     b: str
@@ -144,7 +142,7 @@ class Comparison:
     reasons: list[str]
 
     sides: tuple[str, str]
-    """What A and B are called where people read: by what differs."""
+    """The names of A and B for people: what differs."""
 
     def to_dict(self) -> Json:
         """Return it ready for JSON."""

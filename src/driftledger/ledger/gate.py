@@ -1,4 +1,4 @@
-"""Pass or fail a comparison in CI: is B worse than A, not shown to be as good, or another?"""
+"""Pass or fail a comparison in CI: B is worse, not as good, or changed."""
 
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
@@ -37,7 +37,7 @@ class Verdict(IntEnum):
 
 
 class Judgement(NamedTuple):
-    """What a gate says of one metric, or of the answers or descriptions behind one score."""
+    """The verdict on one metric, or on the changes behind one score."""
 
     verdict: Verdict
     says: str
@@ -57,29 +57,27 @@ class Gate(NamedTuple):
     margin: float | None = None
     """How much worse B may be, in units of the metric."""
     metric: str | None = None
-    """The metric to judge by, as ``compare --json`` names it, or behind the place of its score:
-    ``mme/photos/score``; by default every headline."""
+    """The metric to judge by, ``score`` or ``mme/photos/score``; by default every headline."""
 
     def judge(self, comparison: Comparison) -> list[Judgement]:
-        """Judge the metrics of a comparison, one by one; or what changed, pair by pair.
+        """Judge each metric of a comparison, or the changes of each pair of scores.
 
         Raises:
-            LedgerError: there is no such metric; or a margin or a metric is missing or not used.
+            LedgerError: there is no such metric, or an option is missing or not used.
         """
         for option, rules in _OPTIONS.items():
             if getattr(self, option) is not None and self.fail_if not in rules:
                 raise LedgerError(
-                    f"--{option} is of --fail-if {' and '.join(rules)} alone; add --fail-if "
-                    f"{rules[0]}, or leave it out"
+                    f"--{option} needs --fail-if {' or '.join(rules)}; add --fail-if, or leave "
+                    f"--{option} out"
                 )
         judgements = []
         if self.fail_if == "changed":
             level = 1 - comparison.confidence
             for pair in comparison.pairs:
-                for each in pair.changes or [
-                    Changes("answers", note="the data differ")
-                ]:
-                    judgements.append(_changed(pair.name, each, level))
+                unknown = Changes("answers", note="the data differ")
+                for changes in pair.changes or [unknown]:
+                    judgements.append(_changed(pair.name, changes, level))
         elif self.fail_if is not None:
             judgements = list(self._judged(comparison))
         if self.fail_if is not None and self.metric is None:
@@ -121,8 +119,13 @@ class Gate(NamedTuple):
 
 
 def conclusion(judgements: Sequence[Judgement], of: str) -> Judgement:
-    """Return the verdict over all judgements ``of`` headlines, and how many of them it is: one
-    failure fails a comparison, one unknown leaves it open."""
+    """Return the verdict over all judgements.
+
+    One failure fails; else one unknown leaves it open.
+
+    Args:
+        of: the things judged, ``headlines`` for instance.
+    """
     verdicts = [judgement.verdict for judgement in judgements]
     verdict = Verdict.PASSES
     for worse in (Verdict.UNKNOWN, Verdict.FAILS):
@@ -136,10 +139,10 @@ def conclusion(judgements: Sequence[Judgement], of: str) -> Judgement:
 def _chosen(
     comparison: Comparison, name: str | None
 ) -> Iterator[tuple[ScorePair, Metric, MetricComparison]]:
-    """Yield the scores, the metric and its comparison, of those to judge by.
+    """Yield the metrics to judge by, with their scores and comparisons.
 
     Args:
-        name: ``score``, or ``mme/photos/score`` where several scores have one.
+        name: ``score``, or ``mme/photos/score`` if several scores have one; None for headlines.
     """
     known: set[str] = set()
     for pair in comparison.pairs:
@@ -174,7 +177,7 @@ def _units(one: MetricComparison) -> str:
 
 
 def _samples(one: MetricComparison) -> str:
-    """Return how many samples count, of several questions about one image once."""
+    """Say how many samples there are, and about how many images if these are fewer."""
     about = "" if _units(one) == "samples" else f" about {one.clusters} images"
     return f"{one.common} samples{about}"
 

@@ -1,5 +1,4 @@
-"""Check what a gate is to judge: runs that are what ``params.yaml`` asks for now, and numbers that
-follow from their records."""
+"""Check the runs that a gate judges: current, and recomputed from records."""
 
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import DriftledgerError, LedgerError, first_few
@@ -22,22 +21,22 @@ _EVALUATE = "run 'driftledger run'"
 
 
 class NotJudgedError(LedgerError):
-    """A gate cannot tell, since a run is not current, or cannot be computed here."""
+    """Raised if a run is not current, or cannot be computed here."""
 
 
 def basis_of(project: Project, contents: Contents, a: RunTarget, b: RunTarget) -> str:
-    """Check that runs of the working tree are current, and compute scores from their records again.
+    """Check that runs are current, and recompute their scores from records.
 
-    A run of a commit is that commit's. Of such an A, the scores are taken as they were published,
-    unless another version of driftledger wrote those of B.
+    A run of a commit is current by itself. If A is one, its scores are taken as published, unless
+    another version of driftledger wrote those of B.
 
     Returns:
         ``A as published, B recomputed from its records``.
 
     Raises:
         NotJudgedError: a run is not current, or cannot be computed from its records here.
-        LedgerError: a published run is damaged or gone, or what is behind a run does not fit: its
-            numbers do not follow from the records, for instance.
+        LedgerError: a published run is damaged or gone, or a run does not hold: its numbers do not
+            follow from the records, for instance.
     """
     _refuse("the published runs", check_published(project.root))
     wrote = set()
@@ -87,8 +86,11 @@ def _refuse(what: str, result: VerifyResult) -> None:
 
 
 def _changed_since(project: Project, run: Run) -> list[str]:
-    """List what the stages behind a run read otherwise than they would now, by its place; errors
-    as of :func:`basis_of`."""
+    """List the inputs of a run's stages that are different now.
+
+    Raises:
+        NotJudgedError: ``params.yaml`` cannot be resolved here.
+    """
     stages: Lock = {}
     for lineage in run.lineages:
         stages |= lineage.stages

@@ -1,4 +1,4 @@
-"""The uses of an image: every list of images in the folders of ``dvc.lock`` is searched."""
+"""Find the uses of an image in all lists of the folders in ``dvc.lock``."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,10 +27,10 @@ class _List(NamedTuple):
     """A kind of file that lists images."""
 
     role: str
-    """What these are."""
+    """The role of its images."""
     line: type[Record]
     card: str
-    """The file beside it that describes the folder."""
+    """The file in the same folder that describes it."""
     card_type: type[Record]
 
 
@@ -44,16 +44,16 @@ _LISTS = {
 
 
 class ImageTarget(NamedTuple):
-    """An image, wherever it is used."""
+    """An image, and all places where it is used."""
 
     sha256: str
     places: list[Json]
-    """Ready for JSON: ``role``, ``folder``, ``file``, its line of the list, ``card``, ``parent``
-    and ``scores``."""
+    """Ready for JSON: ``role``, ``folder``, ``file``, ``entry`` (its line of the list), ``card``,
+    ``parent`` and ``scores``."""
     unknown: list[str]
     """Folders that could not be searched, and why."""
     converted: bool = False
-    """True if the project has the PNG that a dataset makes of these bytes, and not the bytes."""
+    """True if the project has these pixels as a PNG of other bytes."""
 
 
 def named_file(sources: Sources, text: str) -> Path | None:
@@ -68,8 +68,10 @@ def named_file(sources: Sources, text: str) -> Path | None:
 
 
 def find_image(sources: Sources, text: str) -> ImageTarget:
-    """Find the uses of an image by its SHA-256 or its file: as it is, or as the PNG that a dataset
-    makes of it."""
+    """Find the uses of an image by its SHA-256 or its file.
+
+    If no use has the bytes of the file, the PNG that a dataset makes of it is looked for.
+    """
     file = named_file(sources, text)
     digest = text if file is None else sha256_file(file)
     image = _search(sources, digest)
@@ -116,8 +118,8 @@ def _uses(
     """Yield each line of a list that has the image, ready for JSON.
 
     Args:
-        file: where the list's bytes are.
-        name: the list's own name in its folder.
+        file: where the bytes of the list are.
+        name: the name of the list in its folder.
     """
     kind = _LISTS[name]
     card_file = sources.contents.within(folder, kind.card)
@@ -126,7 +128,7 @@ def _uses(
             continue
         entry = parse_json(line, kind.line, f"{folder.path}/{name}").to_dict()
         listed = entry.get("results") or entry.get("images") or [entry]
-        images = [each for each in listed if digest in each.values()]
+        images = [image for image in listed if digest in image.values()]
         if images:
             card = (
                 {}
@@ -145,7 +147,7 @@ def _uses(
 
 
 def _parent(entry: Json) -> str | None:
-    """Say what an image was made from."""
+    """Return a phrase on the image that another was made from; None for an original."""
     parent = entry.get("extra", {}).get("parent_sha256")
     if parent is None:
         return None
@@ -154,7 +156,7 @@ def _parent(entry: Json) -> str | None:
 
 
 def _scores_of(sources: Sources, folder: Folder) -> list[Json]:
-    """List the scores that a folder of data or records is behind."""
+    """List the scores that were made from a folder of data or records."""
     scores = []
     for _, lineage in sources.lineages:
         if folder in (lineage.data, *lineage.collected.values()):

@@ -1,4 +1,4 @@
-"""The links of a combination's scores to bytes, components, versions and code."""
+"""Runs, and the lineage of their scores: bytes, components, versions and code."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -12,13 +12,14 @@ from driftledger.benchmarks.base.stage import Stage
 from driftledger.benchmarks.base.usage import USAGE, parse_score
 from driftledger.benchmarks.registry import benchmark
 from driftledger.components.base import ComponentCard
-from driftledger.core.canonical import Json, sha256_of
+from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import LedgerError, StoreError
 from driftledger.core.files import Record, load_json, parse_json, read_bytes
 from driftledger.core.grouping import grouped
 from driftledger.core.made import INPUTS, Made
 from driftledger.core.paths import Keys
 from driftledger.core.strict import Strict, Version
+from driftledger.ledger.links import run_fingerprint
 from driftledger.ledger.lock import (
     Lock,
     noted_digest,
@@ -51,18 +52,18 @@ _WRITTEN = (
     ),
     *("data/datasets", "data/questions", "data/records"),
 )
-"""Where the pipeline writes; a path that begins so makes no checkout dirty."""
+"""Paths that the pipeline writes; a change there does not make a checkout dirty."""
 
 
 class Folder(Strict):
-    """A folder behind a score: an inner folder of an output of DVC."""
+    """A folder behind a score, in an output of DVC."""
 
     path: str
     """Relative to the project's top folder."""
     out: str
     """The output in ``dvc.yaml`` that it lies in."""
     md5: str
-    """Of that output, as ``dvc.lock`` has it."""
+    """The MD5 of that output in ``dvc.lock``."""
 
 
 class Lineage(Strict):
@@ -114,15 +115,15 @@ class Lineage(Strict):
 
 
 class CodeVersion(Strict):
-    """The code that made a run; ``commit`` is None outside Git and before the first commit."""
+    """The code of a run; ``commit`` is None outside Git or before a first commit."""
 
     commit: str | None
     dirty: bool
-    """Whether a tracked file differed from the commit, not a page (``.md``, ``.rst``) nor written
-    by the pipeline; or Git could not be read."""
+    """Whether a tracked file differed from the commit, or Git could not be read. Pages (``.md``,
+    ``.rst``) and files that the pipeline writes do not count."""
 
     def named(self, git: Git | None) -> str:
-        """``commit 1a2b3c4d5e6f of 2026-11-26, with uncommitted changes``, as far as Git tells."""
+        """Return ``commit 1a2b3c4d5e6f of 2026-11-26, with uncommitted changes``."""
         if self.commit is None:
             return "no commit"
         day = git.date(self.commit) if git else ""
@@ -148,7 +149,7 @@ class PublishedScore(Strict):
 
 
 class Published(Record):
-    """The file that stays of a run."""
+    """The content of ``ledger/<sha256>.json``: a run as it was published."""
 
     SCHEMA = 1
     schema_: int = Field(default=1, alias="schema", ge=1, le=1)
@@ -159,7 +160,7 @@ class Published(Record):
     combination: Combination
     scores: list[PublishedScore]
     code: CodeVersion
-    """What made the scores, as far as Git tells."""
+    """The code that made the scores, as far as Git knows it."""
 
     @property
     def file(self) -> str:
@@ -173,17 +174,16 @@ class Run(Strict):
     name: str
     combination: Combination
     fingerprint: str
-    """The hash of what went into the scores, so that code that gives the same and further runs
-    leave it as it is."""
+    """The hash of what went into the scores; neither code that gives the same scores nor further
+    runs change it."""
     lineages: list[Lineage]
-    """Benchmark by benchmark, in the order of the selection: of several scores of one benchmark on
-    the same data, short names mean the first. Scores without a generator or an encoder belong to
-    every run of their model."""
+    """In the order of the selection: if a benchmark has several scores on the same data, short
+    names mean the first. Scores without a generator or encoder belong to every run of a model."""
     code: CodeVersion
 
     @property
     def components(self) -> dict[str, ComponentCard]:
-        """Role → the first component that played it, of the roles that the scores have."""
+        """Role → the first component that played it in a score."""
         components: dict[str, ComponentCard] = {}
         for lineage in reversed(self.lineages):
             components |= lineage.score.components
@@ -203,7 +203,7 @@ def short_version_of(card: ComponentCard) -> str:
 
 
 def place_of(spec: Benchmark, keys: Keys) -> str:
-    """Return the name of a score in its run: the benchmark, the data, and further keys."""
+    """Return the name of a score in its run: benchmark, data, further keys."""
     own = [keys[key] for key in spec.scores.keys if key not in Combination._fields]
     return "/".join([spec.name, *own])
 
@@ -272,9 +272,9 @@ def read_runs(
 def incomplete_models(
     root: Path, selected: Selected, tree: Workspace
 ) -> dict[str, str]:
-    """Return model → why ``dvc.lock`` lacks its scores, of each that has some still to be made.
+    """Return model → why ``dvc.lock`` lacks its scores: some are still to be made.
 
-    ``driftledger run`` commits no such model. Scores that somebody edited are not meant:
+    ``driftledger run`` commits no such model. Scores that somebody edited do not count:
     :func:`read_runs` refuses them.
 
     Raises:
@@ -330,31 +330,12 @@ def _is_scored(lock: Lock, spec: Benchmark, keys: Keys) -> bool:
     return isinstance(inputs, dict) and folder_in(spec.scores, keys) in inputs
 
 
-def run_fingerprint(combination: Sequence[str], scores: Mapping[str, Json]) -> str:
-    """Hash a combination and the inputs of its scores: data, records, protocol, settings,
-    components.
+def fingerprint_of(scores: Mapping[str, Score], combination: Combination) -> str:
+    """Return the fingerprint of a run.
 
     Args:
-        scores: folder → the content of its ``score.json``.
+        scores: by their folders.
     """
-    inputs = {}
-    for path, score in scores.items():
-        inputs[path] = {
-            "benchmark": score["benchmark"],
-            "keys": score["keys"],
-            "inputs": score["inputs"],
-            "components": fingerprints_in(score),
-        }
-    return sha256_of({"combination": combination, "scores": inputs})
-
-
-def fingerprints_in(score: Json) -> dict[str, str]:
-    """Return role → fingerprint of each component in the content of a ``score.json``."""
-    return {role: card["fingerprint"] for role, card in score["components"].items()}
-
-
-def fingerprint_of(scores: Mapping[str, Score], combination: Combination) -> str:
-    """Return the fingerprint of a run with these scores, by their folders."""
     content = {path: score.to_dict() for path, score in scores.items()}
     return run_fingerprint([*combination], content)
 
@@ -362,7 +343,7 @@ def fingerprint_of(scores: Mapping[str, Score], combination: Combination) -> str
 def read_lineage(
     tree: Workspace | CommitTree, lock: Lock, spec: Benchmark, keys: Keys
 ) -> Lineage:
-    """Read what one score was made from, without checking its files.
+    """Read the lineage of one score, without checking its files.
 
     Raises:
         LedgerError: a stage has not run, or ``score.json`` cannot be read.
@@ -417,19 +398,20 @@ def code_version(root: Path) -> CodeVersion:
 
 
 def published_code(root: Path) -> dict[str, CodeVersion]:
-    """Return fingerprint → the code that made each published run; clean code if files differ.
+    """Return fingerprint → the code of each published run.
+
+    If several files have a fingerprint, clean code counts.
 
     Files that are not as they were written are left out: verifying reports them.
     """
-    runs = [
-        each for each in published_files(root).values() if isinstance(each, Published)
-    ]
-    runs.sort(key=lambda each: not each.code.dirty)
-    return {each.fingerprint: each.code for each in runs}
+    files = published_files(root).values()
+    runs = [run for run in files if isinstance(run, Published)]
+    runs.sort(key=lambda run: not run.code.dirty)
+    return {run.fingerprint: run.code for run in runs}
 
 
 def published_files(root: Path) -> dict[str, Published | str]:
-    """Return path of each file → its run, or what is wrong with it, as a phrase after its name."""
+    """Return path → a published run, or a phrase that says what is wrong with it."""
     folder = root / PUBLISHED
     files: dict[str, Published | str] = {}
     if folder.is_symlink():
@@ -446,8 +428,7 @@ def published_files(root: Path) -> dict[str, Published | str]:
 
 
 def published_in(tree: CommitTree) -> Iterator[Published]:
-    """Yield the published runs of a commit; files that are not as they were written are left
-    out."""
+    """Yield the published runs of a commit that are as they were written."""
     folder = tree.git.id_at(tree.commit, PUBLISHED)
     for name, blob in sorted(tree.git.files(folder).items()):
         with suppress(StoreError, ValueError, TypeError):

@@ -1,4 +1,4 @@
-"""Checks that the files behind scores agree: bytes, lock entries, records, fingerprints.
+"""Check that the files behind scores agree: bytes, lock, records, fingerprints.
 
 ``check`` follows these links in a bundle, and ``verify`` those of :func:`check_lineage` in a
 checkout.
@@ -29,15 +29,14 @@ from driftledger.ledger.bundles.reading import (
     noted_of,
 )
 from driftledger.ledger.findings import Line
-from driftledger.ledger.lineage import fingerprints_in, run_fingerprint
 from driftledger.scoring.score import ROWS, SCORE
 
 Lines = Iterator[Line]
 
 _QUESTION_EXTRAS = ("schema", "image", "source", "notes")
-"""Fields that the digest of a question set is not over."""
+"""Fields that the digest of a question set leaves out."""
 _DEFAULTS = {"repeats": 1}
-"""Setting → its value in a protocol that does not name it."""
+"""Setting → its default, for protocols that leave it out."""
 _COMBINATION = ("model", "generator", "encoder")
 
 
@@ -64,7 +63,7 @@ def differs(where: str, what: str) -> Line:
 def guarded(
     where: str, check: Callable[..., Iterable[Line]], *arguments: Any
 ) -> list[Line]:
-    """List the lines of a check; one that cannot read what it needs is a difference."""
+    """List the lines of a check; a check that fails with an error is a difference."""
     lines: list[Line] = []
     try:
         lines.extend(check(*arguments))
@@ -72,7 +71,7 @@ def guarded(
         Exception
     ) as error:  # a stranger's file may cause any; it must not be a crash
         why = f"{type(error).__name__}: {error!s:.200}"
-        lines.append(differs(where, f"it cannot be followed: {why}"))
+        lines.append(differs(where, f"it cannot be checked: {why}"))
     return lines
 
 
@@ -148,8 +147,8 @@ def check_lineage(
     """Check that a score, its records and its data belong together.
 
     Args:
-        opened: opens the folder of a path.
-        checked: the paths of folders that have been checked.
+        opened: returns the folder of a path.
+        checked: the paths of folders that are checked already.
     """
     path = f"{lineage['folder']['path']}/{SCORE}"
     data = opened(lineage["data"]["path"])
@@ -165,7 +164,7 @@ def check_lineage(
 
 
 def _stages(bundle: Bundle) -> Lines:
-    """Check that a stage has one entry in DVC's lock, whichever score it is behind."""
+    """Check that a stage has one entry of ``dvc.lock`` in all lineages."""
     entries: dict[str, Any] = {}
     for lineage in bundle.lineages:
         for stage, entry in lineage["stages"].items():
@@ -175,20 +174,20 @@ def _stages(bundle: Bundle) -> Lines:
 
 
 def _entries(lineage: Json, use: str, out: str) -> list[Json]:
-    """List what the stages behind a score have of an output, as ``outs`` or ``deps``."""
+    """List the entries of an output among the ``outs`` or ``deps`` of stages."""
     stages = lineage["stages"].values()
     return [entry for stage in stages for entry in stage[use] if entry["path"] == out]
 
 
 def _written(lineage: Json, folder: Mapping[str, str]) -> Lines:
-    """Check that a stage wrote a folder, and that the other stages read what was written."""
+    """Check that a stage wrote a folder, and that others read what it wrote."""
     path = folder["path"]
     out = folder["out"]
     md5 = folder["md5"]
     written = set(field(_entries(lineage, "outs", out), "md5"))
     read = set(field(_entries(lineage, "deps", out), "md5"))
     if path != out and not path.startswith(f"{out}/"):
-        yield differs(path, f"it is not in {out}, which {EVIDENCE} has for it")
+        yield differs(path, f"it is not in {out}, its output in {EVIDENCE}")
     if md5 not in written:
         yield differs(path, f"no stage in {EVIDENCE} wrote {out} with md5 {md5}")
     for other in (written | read) - {md5}:
@@ -219,10 +218,10 @@ def _listed(bundle: Bundle, lineage: Json, folder: Mapping[str, str]) -> Lines:
 
 
 def _forgotten(bundle: Bundle, lineage: Json, listing: Iterable[str]) -> Lines:
-    """Find the scores of the run that the bundle leaves out.
+    """Yield the scores of the run that the bundle leaves out.
 
-    Scores of another generator or encoder are not of the run; others, those of questions
-    for instance, are of every run of the model.
+    Scores of another generator or encoder do not belong to the run. Scores without these, of
+    questions for instance, belong to every run of the model.
     """
     out = lineage["folder"]["out"]
     generator_and_encoder = dict(
@@ -257,7 +256,7 @@ def check_fingerprints(bundle: Bundle) -> Lines:
     fingerprints = set[str]()
     for lineage in bundle.lineages:
         yield from check_components(lineage)
-        fingerprints.update(fingerprints_in(lineage["score"]).values())
+        fingerprints.update(_fingerprints(lineage["score"]).values())
     for fingerprint in sorted(fingerprints):
         yield from guarded(
             f"{FEATURES}{fingerprint}.npy", _features, bundle, fingerprint
@@ -279,8 +278,32 @@ def _features(bundle: Bundle, fingerprint: str) -> Lines:
         yield Line(f"{FEATURES}{fingerprint}.npy: form", "reproduced")
 
 
+def run_fingerprint(combination: Sequence[str], scores: Mapping[str, Json]) -> str:
+    """Hash a combination and the inputs of its scores.
+
+    They are data, records, protocol, settings and components.
+
+    Args:
+        scores: folder → the content of its ``score.json``.
+    """
+    inputs = {}
+    for path, score in scores.items():
+        inputs[path] = {
+            "benchmark": score["benchmark"],
+            "keys": score["keys"],
+            "inputs": score["inputs"],
+            "components": _fingerprints(score),
+        }
+    return sha256_of({"combination": combination, "scores": inputs})
+
+
+def _fingerprints(score: Json) -> dict[str, str]:
+    """Return role → fingerprint of each component in the content of a ``score.json``."""
+    return {role: card["fingerprint"] for role, card in score["components"].items()}
+
+
 def check_ledger(bundle: Bundle) -> Lines:
-    """Check that the published file has the hash in its name, and exactly these scores."""
+    """Check that the published file has the hash of its name and these scores."""
     files = _published(bundle)
     if len(files) != 1:
         yield differs(
@@ -306,7 +329,7 @@ def check_ledger(bundle: Bundle) -> Lines:
             ("score", folder.names[SCORE]["sha256"], SCORE),
             ("rows", folder.names[ROWS]["sha256"], ROWS),
             ("inputs", inputs, SCORE),
-            ("components", fingerprints_in(lineage["score"]), SCORE),
+            ("components", _fingerprints(lineage["score"]), SCORE),
         )
         for key, expected, source in table:
             yield same(f"{name}: {path}: {key}", noted.get(key), expected, source)
@@ -315,7 +338,7 @@ def check_ledger(bundle: Bundle) -> Lines:
 
 
 def _score(lineage: Json, combination: Sequence[str]) -> Lines:
-    """Check the place of a score, its combination, and the settings of its stages."""
+    """Check a score's path, combination, components and the version of its stage."""
     score = lineage["score"]
     folder = lineage["folder"]["path"]
     path = f"{folder}/{SCORE}"
@@ -337,7 +360,7 @@ def _score(lineage: Json, combination: Sequence[str]) -> Lines:
 
 
 def _noted(path: str, score: Json, folder: str, noted: Json) -> Lines:
-    """Check that a stage ran with the components and the settings that the score names."""
+    """Check that a stage ran with the components and settings of the score."""
     cards = score["components"]
     stage = f"the stage of {folder}"
     for key, value in noted.items():
@@ -412,7 +435,7 @@ def _leaks(listing: Sequence[Json]) -> dict[str, str]:
 
 
 def _media(folder: OpenedFolder, media: Mapping[str, str]) -> Lines:
-    """Check that every image is the one in its record, and that no other file is there."""
+    """Check that each image is the one in its record, and that there are no others."""
     for name, sha256 in media.items():
         actual = folder.names.get(name, {"sha256": "no such file"})["sha256"]
         yield same(f"{folder.path}/{name}", sha256, actual, "the file")
@@ -424,7 +447,7 @@ def _media(folder: OpenedFolder, media: Mapping[str, str]) -> Lines:
 def _collected(folder: OpenedFolder, data: OpenedFolder) -> Lines:
     """Check that records are of the data, one for each place, and have their files.
 
-    Replaying them shows the same and more, but where an encoder that is not here chose examples.
+    Replaying records shows more, but needs the encoder if one chose examples.
     """
     where = f"{folder.path}/{RECORDS}"
     listing = data.rows(
@@ -439,7 +462,7 @@ def _collected(folder: OpenedFolder, data: OpenedFolder) -> Lines:
             f"{unit}, step {record['step']}, repeat {record.get('repeat', 0)}"
         )
         if record["step"] and unit not in known:
-            yield differs(where, f"{data.path} has none that is called {unit!s:.80}")
+            yield differs(where, f"{data.path} has no sample or question {unit!s:.80}")
         for result in record["results"]:
             if result.get("file") is not None:
                 files[result["file"]] = result["sha256"]
@@ -466,7 +489,7 @@ def check_calls(folder: OpenedFolder) -> Lines:
         yield Line(where, "reproduced")
     else:
         yield differs(
-            where, f"its calls are not those that {RECORDS} has answers of, each once"
+            where, f"it does not have each answered call of {RECORDS} exactly once"
         )
 
 
@@ -477,7 +500,7 @@ def _duplicates(folder: OpenedFolder, units: Iterable[str]) -> Lines:
 
 
 def _card(lineage: Json, stage: str, folder: OpenedFolder, data: OpenedFolder) -> Lines:
-    """Check that a score and the card of a collect stage agree, and both with the data."""
+    """Check that a score, the card of a collect stage and the data agree."""
     score = lineage["score"]
     inputs = score["inputs"]
     path = f"{lineage['folder']['path']}/{SCORE}"

@@ -1,5 +1,7 @@
-"""``dvc.lock``: which bytes each stage read and wrote. The truth that everything else is a view
-of."""
+"""Read ``dvc.lock``, which has the bytes that each stage read and wrote.
+
+Everything else is a view of it.
+"""
 
 from contextlib import suppress
 from pathlib import Path
@@ -44,13 +46,12 @@ class LockEntry(BaseModel):
 
     @property
     def noted(self) -> Json:
-        """``collect.<model>``, for instance → the settings and versions that ``resolve`` noted; a
-        digest alone, if they are lost."""
+        """``collect.<model>``, for instance → its settings, or a digest if they are lost."""
         noted: Json = self.params.get(RESOLVED, {})
         return noted
 
     def out(self, path: str) -> LockedFile | None:
-        """Return the output at ``path``, relative to the top folder, if the stage wrote it."""
+        """Return the output at a path, relative to the top folder, if there is one."""
         return next((out for out in self.outs if out.path == path), None)
 
 
@@ -63,8 +64,7 @@ class _Lock(BaseModel):
 
 
 def noted_digest(lock: Lock, stage: str) -> str:
-    """Return the digest of what ``resolve`` had noted for a stage when it ran; empty without
-    it."""
+    """Return the digest of the settings that a stage ran with; empty if unknown."""
     noted = lock[stage].noted.get(stage.replace("@", "."), "") if stage in lock else ""
     return noted if isinstance(noted, str) else sha256_of(noted)
 
@@ -83,7 +83,7 @@ def read_lock(root: Path) -> Lock:
 
 
 def with_settings(lock: Lock, behind: bytes | None) -> Lock:
-    """Put settings in the place of the digests that stages depend on.
+    """Replace the digests that stages depend on by the settings behind them.
 
     Args:
         behind: the file of settings by digest that belongs to the lock.
@@ -100,7 +100,7 @@ def with_settings(lock: Lock, behind: bytes | None) -> Lock:
 
 
 def locked_now(root: Path) -> Lock:
-    """Read the same; empty if ``dvc.lock`` is missing or cannot be read."""
+    """Read ``dvc.lock``; empty if it is missing or cannot be read."""
     try:
         return read_lock(root)
     except LedgerError:
@@ -108,7 +108,10 @@ def locked_now(root: Path) -> Lock:
 
 
 def parse_lock(data: bytes, where: str = LOCK) -> Lock:
-    """Read stage name → entry in a file of these bytes, which errors call ``where``.
+    """Parse the bytes of a ``dvc.lock``.
+
+    Args:
+        where: the name of the file in errors.
 
     Raises:
         LedgerError: it is not a ``dvc.lock``.

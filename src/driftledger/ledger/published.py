@@ -1,9 +1,10 @@
-"""``ledger/<sha256>.json``: one immutable file per published run, named by its content.
+"""``ledger/<sha256>.json``: a file per published run, never changed.
 
-MLflow can be thrown away, and ``dvc.lock`` has the newest runs only. These files are what stays of
-every published run. Git is their chain: a file is added and never changed, so that two branches
-merge without a conflict, and a file that a commit had and that is gone is found in Git's history.
-Who must also show who published, and when, signs a Git tag.
+It is named by the hash of its content.
+
+MLflow can be thrown away, and ``dvc.lock`` has the newest runs only; these files stay. A file is
+added and never changed, so that two branches merge without a conflict. Git's history shows a file
+that was deleted. To show who published a run, and when, sign a Git tag.
 """
 
 import re
@@ -39,7 +40,7 @@ _NAME = re.compile(r"[0-9a-f]{64}\.json")
 
 def publish(root: Path, run: Run) -> Path | None:
     """Write the file of a run; None if a file has its fingerprint already."""
-    if any(each.fingerprint == run.fingerprint for each in read_published(root)):
+    if run.fingerprint in [known.fingerprint for known in read_published(root)]:
         return None
     published = _published(root, run)
     write_json(root / published.file, published)
@@ -47,7 +48,7 @@ def publish(root: Path, run: Run) -> Path | None:
 
 
 def read_published(root: Path) -> list[Published]:
-    """Every published run, in the order of the files' names.
+    """Read every published run, in the order of the files' names.
 
     Raises:
         LedgerError: a file is not as it was written.
@@ -61,11 +62,10 @@ def read_published(root: Path) -> list[Published]:
 
 
 def check_published(root: Path, runs: Sequence[Run] = ()) -> VerifyResult:
-    """Check that every published file has the content of its name, and that none is gone that
-    Git's history has.
+    """Check that published files are as they were written, and none was deleted.
 
     Args:
-        runs: those that must be published, with the files that they have now.
+        runs: runs that must be published with the files that they have now.
 
     Raises:
         LedgerError: Git's history is damaged.
@@ -110,9 +110,9 @@ def check_published(root: Path, runs: Sequence[Run] = ()) -> VerifyResult:
 
 
 def check_scores(run: Run, contents: Contents) -> str:
-    """Check that a run's scores and rows are those of its published file, by their hashes.
+    """Check by hashes that a run's scores and rows are those of its published file.
 
-    They are those of ``dvc.lock``, or they had not been read. Nothing is computed again.
+    Nothing is computed again. Reading a run has already compared them with ``dvc.lock``.
 
     Returns:
         ``as published``, or ``as in dvc.lock`` of a run that is not published.
@@ -140,8 +140,13 @@ def check_scores(run: Run, contents: Contents) -> str:
 
 
 def refuse_if_deleted(root: Path) -> None:
-    """Raise LedgerError if the last commit has files of published runs that are gone: new ones
-    would hide that."""
+    """Refuse to publish while published files of the last commit are gone.
+
+    New files would hide that.
+
+    Raises:
+        LedgerError: files are gone.
+    """
     git = Git.around(root)
     names = git.files(git.id_at(git.heads()[0], PUBLISHED)) if git else ()
     gone = sorted(name for name in names if not (root / PUBLISHED / name).is_file())
@@ -153,16 +158,16 @@ def refuse_if_deleted(root: Path) -> None:
 
 
 class MlflowState(Record):
-    """The state of MLflow's store when it was last filled from this checkout."""
+    """The runs in MLflow's store when it was last filled from this checkout."""
 
     filled: str = ""
-    """Which store it was, and with which runs."""
+    """A text that names the store and its runs."""
     runs: dict[str, str] = Field(default_factory=dict)
     """Id of each run in MLflow → its fingerprint."""
 
 
 def mlflow_state(files: Workspace) -> MlflowState:
-    """Read what was noted here about MLflow, without asking it."""
+    """Read the note about MLflow's runs, without asking MLflow."""
     try:
         return parse_json(files.read(MLFLOW) or b"", MlflowState, MLFLOW)
     except StoreError:
@@ -170,7 +175,7 @@ def mlflow_state(files: Workspace) -> MlflowState:
 
 
 def note_mlflow(root: Path, runs: Mapping[str, str], filled: str = "") -> None:
-    """Note runs of MLflow by their ids, so that an audit can go by these."""
+    """Note runs of MLflow by their ids, so that ``audit`` knows them."""
     known = mlflow_state(Workspace(root)).runs
     write_json(root / MLFLOW, MlflowState(filled=filled, runs={**known, **runs}))
 
@@ -211,7 +216,7 @@ def _published(root: Path, run: Run) -> Published:
 def _differences(
     root: Path, run: Run, published: Mapping[str, Published]
 ) -> Iterator[Finding]:
-    """Yield what the published files have otherwise than the run that is here."""
+    """Yield the differences of a run and its published files."""
     files = {
         name: file
         for name, file in published.items()

@@ -1,4 +1,4 @@
-"""The looks of a race: every two models, compared again after more and more images.
+"""The looks of a race: every two models, compared after more and more images.
 
 Categories take turns, each in the order in which ``first`` keeps its images. Every pair has a
 confidence sequence, which stays valid however often one looks, as long as the images are
@@ -58,7 +58,10 @@ class Look(Strict):
 
 
 class Race(Record):
-    """``reports/race.json``: what a race saw when it stopped; ends keep the best of all looks."""
+    """``reports/race.json``: the state of a race when it stopped.
+
+    Intervals keep the best ends of all looks.
+    """
 
     keys: dict[str, Name]
     """Of the scores that decide: dataset, generator, encoder."""
@@ -72,7 +75,7 @@ class Race(Record):
 
     @property
     def undecided(self) -> list[str]:
-        """The pairs that may differ, and of which neither is shown to be better."""
+        """The pairs that may differ, but neither is shown to be better."""
         return [
             f"{look.first} and {look.second}" for look in self.looks if look.is_open
         ]
@@ -118,7 +121,7 @@ class Race(Record):
 
 
 def in_turns(places: Places, seed: int) -> dict[str, list[str]]:
-    """Return category → its images that count, in their order; as many turns as each has images.
+    """Return category → its images that count, in order, as many in each.
 
     An image of a scene that had its turn is left out.
     """
@@ -137,7 +140,10 @@ def in_turns(places: Places, seed: int) -> dict[str, list[str]]:
 
 
 def check_race(lineages: Iterable[Lineage], contents: Contents) -> VerifyResult:
-    """Look once more at the rows of a race's scores; ``skipped`` where these are not here."""
+    """Repeat the last look at the rows of a race's scores.
+
+    It is ``skipped`` if they are not here.
+    """
     result = VerifyResult()
     try:
         race = parse_json(contents.here.read(RACE) or b"", Race, RACE)

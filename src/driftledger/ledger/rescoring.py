@@ -1,4 +1,4 @@
-"""A score, computed again from its records: by ``verify`` in a checkout, by ``check`` in a bundle.
+"""Compute a score from its records again, for ``verify`` and ``check``.
 
 First the records are followed: the protocol that made them has to give the same ones again from
 the results that they hold. Then the score is computed from them by the function that ``score``
@@ -54,7 +54,7 @@ R = TypeVar("R", bound=Record)
 
 
 class Played(NamedTuple):
-    """A protocol that is driven once more by the results that its records hold."""
+    """A protocol that was replayed with the results in its records."""
 
     replay: Replay
     records: Iterable[CollectedRecord]
@@ -69,7 +69,7 @@ def play(
     *,
     keeps_calls: bool = False,
 ) -> Played:
-    """Drive the protocol behind a folder of records once more; nothing is called.
+    """Replay the protocol behind a folder of records; nothing is called.
 
     Args:
         components: role → the recorded version, of those that are here. Others are known by their
@@ -91,7 +91,7 @@ def play(
 
 
 def _absent(card: ComponentCard) -> Component:
-    """Return what stands for a component that is not here, and is never called."""
+    """Return a stand-in for a component that is not here; it is never called."""
     absent = SimpleNamespace(fingerprint=card.fingerprint, spec={}, longest=0)
     absent.model_dump = lambda: dict(card.settings)
     return cast(Component, absent)
@@ -105,7 +105,7 @@ def rescore(
     beside: Folders,
     features: FeatureStore | None,
 ) -> Scored:
-    """Make a score from records, features and settings, as the stored one was made.
+    """Compute a score from records, features and settings, as it was first made.
 
     Args:
         folders: stage → its folder, of the data and of every collect stage.
@@ -128,7 +128,7 @@ def rescore(
 
 
 class ComparedValue(NamedTuple):
-    """A value of a score, of a row or of a record, as it is stored and as it is made again."""
+    """A value of a score, row or record, as stored and as computed again."""
 
     way: Way
     stored: Any
@@ -142,12 +142,12 @@ class ComparedValue(NamedTuple):
 
     @property
     def metric(self) -> str:
-        """The name of its metric; empty for what is no number and no row's value."""
+        """The name of its metric; empty for other values."""
         return self.number.metric if self.number else ""
 
     @property
     def where(self) -> str:
-        """The way in one text; that of a number's value is its name."""
+        """The way as a text; for the value of a number, the name of the number."""
         return ".".join(self.way)
 
     @property
@@ -159,7 +159,7 @@ class ComparedValue(NamedTuple):
 
 
 def compare(stored: Json, again: Json, start: Way = ()) -> Iterator[ComparedValue]:
-    """Yield every value that stands on either side."""
+    """Yield every value that is on either side."""
     before = dict(_leaves(stored, start))
     after = dict(_leaves(again, start))
     for way in dict.fromkeys((*before, *after)):
@@ -169,7 +169,7 @@ def compare(stored: Json, again: Json, start: Way = ()) -> Iterator[ComparedValu
 def compare_numbers(
     stored: Sequence[Number], again: Sequence[Number]
 ) -> Iterator[ComparedValue]:
-    """Yield every column of every number that stands on either side, by its place."""
+    """Yield every column of every number that is on either side, by place."""
     before = {number.place: _columns(number) for number in stored}
     after = {number.place: _columns(number) for number in again}
     for place in dict.fromkeys((*before, *after)):
@@ -182,12 +182,12 @@ def compare_numbers(
 
 
 def _columns(number: Number) -> Json:
-    """Return the columns of a number that do not find it."""
+    """Return the columns of a number without those of its place."""
     return number.model_dump(exclude={*Place._fields}, exclude_none=True)
 
 
 def compare_rest(stored: Score, again: Score) -> Iterator[ComparedValue]:
-    """Yield every value of two scores but their numbers; a flag is one value."""
+    """Yield every value of two scores except their numbers; a flag is one value."""
     before = stored.to_dict()
     after = again.to_dict()
     for content in (before, after):
@@ -211,7 +211,7 @@ def compare_rows(stored: Row, again: Row) -> Iterator[ComparedValue]:
 
 @dataclass
 class Judge:
-    """Says of each value of a score whether it is reproduced."""
+    """Judges for each value of a score whether it is reproduced."""
 
     spec: Benchmark
     wrote: str
@@ -221,7 +221,7 @@ class Judge:
     """How far a number with a fraction may be off."""
 
     def status(self, value: ComparedValue) -> tuple[Status, str]:
-        """Return whether a value is reproduced, and the difference or the reason if it is not."""
+        """Return whether a value is reproduced, and the difference or reason if not."""
         if value.is_equal or self._is_near(value):
             return "reproduced", ""
         name = value.metric
@@ -253,7 +253,7 @@ class Judge:
 
 
 def version_key(version: str) -> tuple[int, ...]:
-    """Return what versions are ordered by; that of an unnamed one is the lowest.
+    """Return a key that versions sort by; an unnamed version is the lowest.
 
     >>> version_key("1.10.0rc1") > version_key("1.9.2") > version_key("")
     True
@@ -277,7 +277,7 @@ def _leaves(value: Any, way: Way = ()) -> Iterator[tuple[Way, Any]]:
 
 
 def record_lines(played: Played, path: str) -> Iterator[Line]:
-    """Compare the records of a folder with those that their protocol gives, one by one.
+    """Compare the records of a folder with those that their protocol gives.
 
     Args:
         path: what lines call the file.
@@ -320,7 +320,7 @@ def score_lines(judge: Judge, stored: Score, again: Score, path: str) -> Iterato
 def row_lines(
     judge: Judge, folder: Path, again: Iterable[Row], path: str
 ) -> Iterator[Line]:
-    """Compare the rows of a score's folder with those that its records give, one by one.
+    """Compare the rows of a score's folder with those that its records give.
 
     A row that differs has a line with its first difference. Values that are reproduced, or are not
     checked for one reason, have a line together.
@@ -352,7 +352,7 @@ def row_lines(
 
 
 def _first_of(path: str, differing: Sequence[tuple[str, str]]) -> Line:
-    """Return one line about the values of a record or row that differ."""
+    """Return one line about the differing values of a record or row."""
     where, what = differing[0]
     if len(differing) > 1:
         what += f"; and {len(differing) - 1} more of this line"
@@ -362,7 +362,7 @@ def _first_of(path: str, differing: Sequence[tuple[str, str]]) -> Line:
 def _paired(
     stored: Iterable[R], again: Iterable[R], name: Callable[[R], str]
 ) -> Iterator[tuple[R, R] | str]:
-    """Yield pairs of lines that are about the same thing; at the first that are not, a sentence."""
+    """Yield pairs of lines about the same thing, or a sentence where they differ."""
     for one, other in zip_longest(stored, again):
         before = one and name(one)
         after = other and name(other)
@@ -374,7 +374,7 @@ def _paired(
 
 
 def usage_lines(folder: Path, records: Path, path: str) -> Iterator[Line]:
-    """Compare what the calls behind a score took with what is noted beside their records.
+    """Compare the totals of calls behind a score with the calls that are noted.
 
     Args:
         path: what lines call the score's folder.

@@ -1,4 +1,4 @@
-"""The scores of a project: those that are selected, and published ones in Git's history."""
+"""The scores of a project: selected ones, and published ones in Git's history."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -109,7 +109,7 @@ class Sources:
         self.selected = project.selected
         self.combinations = project.combinations
         self.incomplete = ""
-        """What is wrong with a run that :attr:`current` leaves out, after a semicolon."""
+        """Why :attr:`current` leaves out a run, after a semicolon; empty if it leaves out none."""
 
     @cached_property
     def current(self) -> list[Run]:
@@ -126,7 +126,7 @@ class Sources:
 
     @property
     def lineages(self) -> list[tuple[Run, Lineage]]:
-        """Every score of the runs, once, with the first run that shows it."""
+        """Every score once, with the first run that shows it."""
         scores: dict[str, tuple[Run, Lineage]] = {}
         for run in self.current:
             for lineage in run.lineages:
@@ -138,8 +138,9 @@ class Sources:
         return read_runs(self.root, self.selected, combinations, self.contents.here)
 
     def find(self, text: str) -> RunTarget | None:
-        """Find a run by its name, ``model/generator/encoder``, the id of its run in MLflow, or
-        eight or more digits of its fingerprint.
+        """Find a run by its name, its id in MLflow, or its fingerprint.
+
+        A name is ``model/generator/encoder``; eight digits of a fingerprint are enough.
 
         One that is not here but published is read from the newest commit that has its scores.
 
@@ -199,7 +200,7 @@ class Sources:
         )
 
     def former(self) -> Iterator[tuple[Run, Lineage]]:
-        """Yield every score of published runs that only Git has, once."""
+        """Yield every score of published runs that only Git has, once each."""
         seen = [lineage.score for _, lineage in self.lineages]
         for run in self._former_runs(None):
             for lineage in run.lineages:
@@ -239,7 +240,7 @@ class Sources:
         return None
 
     def _read(self, published: Published, tree: CommitTree) -> Run | None:
-        """Read a run, unless its scores are of others.
+        """Read a published run from a commit; None if it has no scores there.
 
         Raises:
             EarlierFormatError: its scores are not in the format of this version.
@@ -263,7 +264,7 @@ class Sources:
 
 
 def nearest(text: str, names: Iterable[str]) -> str:
-    """List the nearest of some names, all of them if they are few."""
+    """Name the selected runs nearest to a text, as the end of a sentence."""
     return ", ".join(get_close_matches(text[:200], names, n=8, cutoff=0.0)) or "none"
 
 
@@ -299,8 +300,9 @@ def find_source(sources: Sources, text: str) -> RunTarget:
 
 
 def find_number(lineages: Sequence[Lineage], name: str) -> NumberTarget:
-    """Find a number by its name: ``gc_at_5``, ``gc_at_5/photos`` as in MLflow, or
-    ``genception/photos/gc_at_5``.
+    """Find a number by its name.
+
+    It is ``gc_at_5``, ``gc_at_5/photos`` as in MLflow, or ``genception/photos/gc_at_5``.
 
     Raises:
         LedgerError: no score file has it, or several have.
@@ -313,10 +315,10 @@ def find_number(lineages: Sequence[Lineage], name: str) -> NumberTarget:
         raise LedgerError(
             f"no metric is called {name!r:.100}; nearest: {nearest(name, numbers)}"
         )
-    found = numbers[name]
-    if len(found) > 1 and "/" not in name:
-        names = first_few([number.name for number in found])
+    matches = numbers[name]
+    if len(matches) > 1 and "/" not in name:
+        names = first_few([number.name for number in matches])
         raise LedgerError(
-            f"{len(found)} score files have a {name!r:.100}; name one: {names}"
+            f"{len(matches)} score files have a {name!r:.100}; name one: {names}"
         )
-    return found[0]
+    return matches[0]

@@ -1,4 +1,4 @@
-"""The scores that a version of a component or of data is behind, here and in Git's history."""
+"""List the scores that were made with a version, here and in Git's history."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,7 +36,9 @@ class Part(NamedTuple):
 
 
 def scores_made_with(sources: Sources, parts: Mapping[str, str | None]) -> list[Json]:
-    """List every score that was made with all these parts, the oldest first, ready for JSON.
+    """List the scores that were made with all these parts, the oldest first.
+
+    They are ready for JSON.
 
     Args:
         parts: ``model``, ``generator``, ``encoder``, ``judge`` or ``dataset`` → ``NAME``,
@@ -167,7 +169,7 @@ def _row(
 
 
 def _made_with(score: Score, kind: str) -> list[tuple[str, str]]:
-    """Return name → all names of its version as JSON, of each component or dataset of a kind."""
+    """Return name → the names of its version as JSON, for each part of a kind."""
     if kind == "dataset":
         return [(score.on, canonical_json([score.inputs.data_digest]))]
     parts = []

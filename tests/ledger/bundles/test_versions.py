@@ -24,6 +24,7 @@ from tests.ledger.bundles.test_bundle import (
     foreign,
 )
 from tests.ledger.conftest import CHAINS, GENCEPTION, MODEL
+from tests.support.bundles import canonical
 from tests.support.cases import cases, each_case
 from tests.support.ledgers import number_in
 
@@ -49,21 +50,22 @@ def test_a_bundle_of_another_version(forger, tmp_path, case, monkeypatch, capsys
         {tuple(names): since for *names, since in case.get("corrections", ())},
     )
 
-    forger.row(RECORDS, lambda row: row["results"][0].update(case.get("result", {})))
+    result = forger.lines(FILES + RECORDS)[0]["results"][0]
+    change = result | case.get("result", {})
+    forger.put(FILES + RECORDS, 0, "results", 0, to=change)
     records = sha256_bytes(forger.members[FILES + RECORDS])
 
-    def change(score):
-        score["inputs"]["records"] = {"chain": records}
-        score.pop("driftledger")
-        if case["wrote"]:
-            score["driftledger"] = case["wrote"]
-        for name, value in case.get("numbers", {}).items():
-            number_in(score, name)["value"] = value
-        score |= case.get("fields", {})
-        for name in case.get("removes", ()):
-            score["numbers"].remove(number_in(score, name))
-
-    forger.json(FILES + SCORE, change)
+    score = forger.read(FILES + SCORE)
+    score["inputs"]["records"] = {"chain": records}
+    score.pop("driftledger")
+    if case["wrote"]:
+        score["driftledger"] = case["wrote"]
+    for name, value in case.get("numbers", {}).items():
+        number_in(score, name)["value"] = value
+    for name in case.get("removes", ()):
+        score["numbers"].remove(number_in(score, name))
+    content = canonical(score | case.get("fields", {}))
+    forger.members[FILES + SCORE] = content
     forger.follow()
     code = run(forger.write(tmp_path / "x.zip"))
     printed = capsys.readouterr().out
@@ -71,33 +73,33 @@ def test_a_bundle_of_another_version(forger, tmp_path, case, monkeypatch, capsys
     assert code == case["code"], printed
 
 
+def refingerprinted(card):
+    names = ("provider", "version", "settings", "identity")
+    return card | {"fingerprint": sha256_of({name: card[name] for name in names})}
+
+
 def long_answer(forger):
     for number in (0, 1):
-        forger.row(
-            RECORDS, lambda row: row["results"][0].update(text="a " * 100_001), number
-        )
+        text = "a " * 100_001
+        forger.put(FILES + RECORDS, number, "results", 0, "text", to=text)
 
 
 def large_picture(forger):
     png = png_bytes(Image.new("L", (10_001, 5_001)))
-    name = min(
-        name for name in forger.members if name.startswith(f"{FILES}{CHAINS}/images")
-    )
+    [name, *_] = forger.names(f"{FILES}{CHAINS}/images")
     forger.members[name] = png
 
 
 def other_format(forger):
     """A picture that Pillow would give to a program."""
-    name = min(
-        name for name in forger.members if name.startswith(f"{FILES}{CHAINS}/images")
-    )
+    [name, *_] = forger.names(f"{FILES}{CHAINS}/images")
     forger.members[name] = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n"
 
 
 def many_groups(forger):
     groups = {str(number): ["round"] for number in range(101)}
     card = f"{FILES}data/datasets/my_images/dataset.json"
-    forger.json(card, lambda card: card.update(groups=groups))
+    forger.put(card, "groups", to=groups)
 
 
 def wide_features(forger):
@@ -110,14 +112,9 @@ def wide_features(forger):
 
 def many_words(forger):
     score = f"{FILES}reports/scores/{MODEL}/trac/digits/shown/tfidf/score.json"
-
-    def change(score):
-        card = score["components"]["text_encoder"]
-        card["settings"]["max_features"] = 10**6
-        names = ("provider", "version", "settings", "identity")
-        card["fingerprint"] = sha256_of({name: card[name] for name in names})
-
-    forger.json(score, change)
+    card = forger.read(score)["components"]["text_encoder"]
+    card["settings"]["max_features"] = 10**6
+    forger.put(score, "components", "text_encoder", to=refingerprinted(card))
 
 
 LARGE = [
@@ -157,16 +154,11 @@ def test_a_full_disk_is_no_forgery(score_zip, monkeypatch, capsys):
 def test_an_embedded_encoder_of_another_pillow_is_tried(forger, tmp_path, same):
     """What it reproduces is reproduced; a number that it does not give is not checked."""
 
-    def other(score):
-        card = score["components"]["encoder"]
-        card["identity"]["pillow"] = "1.0"
-        names = ("provider", "version", "settings", "identity")
-        spec = {name: card[name] for name in names}
-        card["fingerprint"] = sha256_of(spec)
-        if not same:
-            number_in(score, "category/round/gc_at_2")["value"] = 0.99
-
-    forger.json(FILES + SCORE, other)
+    card = forger.read(FILES + SCORE)["components"]["encoder"]
+    card["identity"]["pillow"] = "1.0"
+    forger.put(FILES + SCORE, "components", "encoder", to=refingerprinted(card))
+    if not same:
+        forger.put(FILES + SCORE, "category/round/gc_at_2", "value", to=0.99)
     forger.follow()
     report = forger.check(tmp_path)
     lines = report.groups[f"numbers of {GENCEPTION.removeprefix('reports/scores/')}"]

@@ -1,4 +1,4 @@
-"""Bundles: one file with everything behind a run, written in a checkout and checked anywhere.
+"""Bundles: one file with everything behind a run.
 
-What reads and checks one is bounded, and imports neither DVC nor MLflow.
+It is written in a checkout and can be checked anywhere.
 """

@@ -1,4 +1,4 @@
-"""The one form of ZIP file that a bundle has, written and read.
+"""Write and read the one form of ZIP file that a bundle has.
 
 Members are stored in the order of their names, without compression, comments, dates, extra fields
 or gaps, so that the same members are the same bytes. :class:`Archive` writes each header again and
@@ -73,13 +73,13 @@ _OTHERS = (
     (rb"PK\x05\x06", "is a ZIP file that holds nothing"),
     (rb"(?!PK\x03\x04)", "is not a bundle: it does not begin as one"),
 )
-"""How files begin that people take for bundles, and what to say of each."""
+"""Beginnings of files that people take for bundles, and what to do about each."""
 
 
 class BundleError(ValueError):
     """Raised for a file that is not a bundle.
 
-    The text is the reason, as a phrase after the name of the file.
+    The text is a phrase that follows the name of the file.
     """
 
 
@@ -173,7 +173,9 @@ def _end(members: list[_Member], offset: int) -> bytes:
 
 
 class Archive:
-    """The file of a bundle. It is not trusted: it must be what :func:`write` makes of its members.
+    """The file of a bundle, which is not trusted.
+
+    It must be what :func:`write` makes of its members.
 
     Raises:
         BundleError: it is not in the one form.
@@ -189,9 +191,9 @@ class Archive:
         last = b""
         file.seek(0)
         begin = file.read(64)
-        for pattern, says in _OTHERS:
+        for pattern, reason in _OTHERS:
             if re.match(pattern, begin):
-                raise BundleError(says)
+                raise BundleError(reason)
         while self._at(offset, 4) == _LOCAL_SIGNATURE:
             *_, crc, _, size, name_length, _ = _LOCAL.unpack(
                 self._at(offset, _LOCAL.size)
@@ -223,7 +225,7 @@ class Archive:
         if length < offset + len(end):
             raise BundleError(_CUT)
         if length > offset + len(end) or self._at(offset, len(end)) != end:
-            problem = "its list of members differs, or something is beside it"
+            problem = "its list of members differs, or more bytes follow it"
             raise BundleError(f"does not end as a bundle: {problem}")
 
     def read(self, name: str) -> bytes:
@@ -235,7 +237,7 @@ class Archive:
         member = self._members[name]
         data = self._at(member.offset + len(member.local), member.size)
         if zlib.crc32(data) != member.crc:
-            raise BundleError(f"holds {name} with other bytes than its checksum is of")
+            raise BundleError(f"holds {name} with bytes that do not fit its checksum")
         return data
 
     def _at(self, offset: int, size: int) -> bytes:

@@ -1,4 +1,4 @@
-"""``driftledger check``: is everything in a bundle true, as far as that can be computed here?
+"""``driftledger check``: check a bundle as far as it can be computed here.
 
 A bundle may be a stranger's. Nothing of it is run, and the components that it names are looked up
 among the embedded ones alone. What would take too much memory or time is *not checked*.
@@ -89,11 +89,11 @@ _ROUNDING = 1.1e-8
 _ENCODED = frozenset({Input.ENCODER, Input.TEXT_ENCODER})
 _LEFT_OUT = "the pictures were left out of the bundle"
 _TAKEN = (
-    "what an encoder gave that is not computed here is taken as it stands; driftledger verify "
-    "computes it again"
+    "its features are taken from the bundle, since the encoder is not computed here; driftledger "
+    "verify computes them again"
 )
 _SHAPED = {"extra", "flags", "details"}
-"""Parts of scores and rows without a metric of their own: an encoder may have shaped them."""
+"""Parts of scores and rows without a metric: an encoder may have shaped them."""
 
 
 class NotCheckedError(DriftledgerError):
@@ -120,7 +120,7 @@ def check(path: Path, *, trust_features: bool = False) -> Report:
         warnings.catch_warnings(action="ignore"),
     ):
         bundle = Bundle(Archive(file))
-        groups = {name: guarded(name, each, bundle) for name, each in _CHECKS.items()}
+        groups = {name: guarded(name, test, bundle) for name, test in _CHECKS.items()}
         for lineage in bundle.lineages:
             folder = lineage["folder"]["path"]
             name = f"{NUMBERS}{folder.removeprefix('reports/scores/')}"
@@ -219,12 +219,14 @@ def open_score(bundle: Bundle, lineage: Json, top: Path) -> ScoreFiles:
             f"the data has {groups:,} groups, and up to {GROUPS} are computed"
         )
     if stored.inputs.beside:
-        raise NotCheckedError("a file of the user's went in, which no bundle holds")
+        raise NotCheckedError(
+            "it was made with a file of the user, which no bundle holds"
+        )
     return ScoreFiles(spec, stored, own, folders, texts=texts, left_out=left_out)
 
 
 def compute(bundle: Bundle, files: ScoreFiles) -> tuple[Scored, Judge]:
-    """Compute a score from its records, and say who judges its values.
+    """Compute a score from its records, and return the judge of its values.
 
     Raises:
         NotCheckedError: it cannot be computed here.
@@ -300,7 +302,7 @@ def _bound_pixels(path: str, data: bytes) -> None:
 
 
 def _unknown(files: ScoreFiles, path: str, wrote: str) -> Iterator[Line]:
-    """Name the files of a later version that hold what this version does not know."""
+    """Name the files of a later version with fields that this version lacks."""
     readers: dict[str, Callable[[], object]] = {
         SCORE: partial(read_json, files.folder / SCORE, Score),
         ROWS: partial(read_jsonl, files.folder / ROWS, Row),
@@ -317,7 +319,7 @@ def _unknown(files: ScoreFiles, path: str, wrote: str) -> Iterator[Line]:
 
 
 def _followed(files: ScoreFiles, lineage: Json) -> Iterator[Line]:
-    """Drive the protocol again, and compare its records with those that are stored."""
+    """Replay the protocol, and compare its records with the stored ones."""
     stage = files.spec.collects.name
     path = f"{lineage['collected'][stage]['path']}/{RECORDS}"
     card = read_json(files.records / CARD, CollectedCard)
@@ -330,7 +332,7 @@ def _followed(files: ScoreFiles, lineage: Json) -> Iterator[Line]:
 
 @dataclass
 class GivenEncoder:
-    """An encoder that is not computed here: it gave what the bundle says."""
+    """A stand-in for an encoder that is not here; its features are in the bundle."""
 
     card: ComponentCard
     reads: bool
@@ -362,7 +364,9 @@ class GivenEncoder:
         return self
 
     def read_texts(self, texts: Iterable[str]) -> list[PromptUsage]:
-        return [PromptUsage(0, 0) for _ in texts]  # no bundle says how much was read
+        return [
+            PromptUsage(0, 0) for _ in texts
+        ]  # bundles do not note how much was read
 
     def encode(self, batch: object) -> Float32:
         raise NotCheckedError(
@@ -373,9 +377,9 @@ class GivenEncoder:
 
 
 def _encoder(card: ComponentCard, stored: Score) -> Encoder:
-    """Return an embedded encoder of the recorded version, or what stands in for another one.
+    """Return an embedded encoder of the recorded version, or a stand-in.
 
-    An embedded one is tried although its identity, Pillow's version for instance, is another.
+    An embedded encoder is tried even if its identity differs, by Pillow's version for instance.
     """
     kind: type[Encoder] = Encoder
     if is_embedded("encoders", card.provider):
@@ -394,13 +398,13 @@ def _encoder(card: ComponentCard, stored: Score) -> Encoder:
 
 @dataclass
 class BundleFeatures(FeatureStore):
-    """The features that encoders give here, or else those that the bundle says they gave."""
+    """The features that encoders give here, or else those of the bundle."""
 
     bundle: Bundle | None = None
     left_out: set[str] = field(default_factory=set)
     """SHA-256 of pictures that are not in the bundle."""
     taken: set[str] = field(default_factory=set)
-    """Encoders of which features were taken from the bundle."""
+    """Encoders whose features were taken from the bundle."""
 
     def get(self, encoder: Any, seen: Any, batch: Any, make: Any) -> Any:
         """Return features, as :meth:`FeatureStore.get` does."""
@@ -464,10 +468,10 @@ class StrangersJudge(Judge):
             if value.metric and shapes & self._taken:
                 return FROM_FEATURES, _TAKEN
         elif shapes & self._moved:
-            what = "another version of the encoder made it than is installed here"
+            what = "another version of the encoder is installed here"
             return "not checkable", what
         elif self._taken and part == "flags":
-            what = "no bundle says how much an encoder read that is not computed here"
+            what = "the encoder is not computed here, and bundles do not note how much it read"
             return "not checkable", what
         elif self.features.left_out and has_text:
             return "not checkable", _LEFT_OUT
@@ -480,8 +484,10 @@ def _is_alarm(flag: ComparedValue) -> bool:
 
 
 def _is_of_pixels(metric: Metric) -> bool:
-    """Return True for a metric that is computed from pixels, and through no encoder; a count is
-    not."""
+    """Return True for a metric that is computed from pixels without an encoder.
+
+    A count is not.
+    """
     is_seen = Input.DRAWN in metric.needs and not metric.needs & _ENCODED
     return is_seen and metric.has_direction
 

@@ -1,4 +1,4 @@
-"""The result of checking a bundle: all lines for programs, what matters for people."""
+"""Report a checked bundle: all lines for programs, a summary for people."""
 
 import itertools
 import re
@@ -45,7 +45,7 @@ class Report(NamedTuple):
     def headlines(self) -> dict[str, dict[str, Status]]:
         """Map score and metric to the worst status of its numbers.
 
-        These are of all samples, at each iteration and with all their columns.
+        These are the numbers of all samples, at each iteration, with all their columns.
         """
         scores = {}
         for group, lines in self.groups.items():
@@ -63,8 +63,8 @@ class Report(NamedTuple):
     def code(self) -> int:
         """Return the exit code.
 
-        1 if something differs, 0 if every headline is reproduced or trusted and all else of the
-        scores and rows is checked, 3 otherwise.
+        1: something differs. 0: every headline is reproduced or trusted, and the rest of scores and
+        rows is checked. 3: otherwise.
         """
         if self.counts["differs"]:
             return 1
@@ -99,7 +99,7 @@ class Report(NamedTuple):
         }
 
     def as_text(self) -> str:
-        """Write headlines, the worst first; differences; what is not checked; a verdict."""
+        """Write headlines, worst first, then differences, unchecked values, a verdict."""
         text = []
         for status in reversed(_RANKS):
             word = _WORDS[status]

@@ -1,6 +1,6 @@
-"""One file with everything behind a run, which ``driftledger check`` checks anywhere.
+"""Write a bundle: one file with everything behind a run.
 
-The same run gives the same bytes, from whichever clone and however often.
+The same run gives the same bytes, from any clone.
 """
 
 import io
@@ -36,8 +36,10 @@ from driftledger.project.project import NOTED_SETTINGS, Project
 
 @dataclass
 class KeptFeatures(FeatureStore):
-    """The feature store of a checkout, which remembers what encoders gave. An encoder that was
-    fitted to a corpus asks no store, and who checks computes its features again."""
+    """A feature store that remembers the features of a checkout's encoders.
+
+    An encoder that was fitted to a corpus asks no store; ``check`` computes its features again.
+    """
 
     rows: dict[str, dict[str, NDArray[np.float32]]] = field(
         default_factory=lambda: defaultdict(dict)
@@ -83,8 +85,9 @@ class KeptFeatures(FeatureStore):
 def write_bundle(
     project: Project, run: Run, out: Path, *, images: bool = True
 ) -> list[str]:
-    """Write everything behind a run into one file, which appears whole or not at all; say what is
-    in it.
+    """Write everything behind a run into one file, and describe it in sentences.
+
+    The file appears complete or not at all.
 
     Args:
         images: whether images are in it, or only their hashes.
@@ -162,7 +165,7 @@ def write_bundle(
         partial_file.unlink(missing_ok=True)
     left = f" and the hashes of {len(left_out):,} images" if left_out else ""
     notes = dict.fromkeys(
-        f"to know: {each.where}: {each.why}" for each in recomputed.skipped
+        f"to know: {skipped.where}: {skipped.why}" for skipped in recomputed.skipped
     )
     for folder in folders:
         files = contents.listing_here(folder.path)
@@ -178,7 +181,7 @@ def write_bundle(
 
 
 def _evidence(project: Project, run: Run, named: Json) -> dict[str, bytes]:
-    """Return the members that say where the scores of a run come from, and its published file.
+    """Return the members with the lineages of a run, and its published file.
 
     Raises:
         LedgerError: the run was not published, or settings behind it are lost.

@@ -1,2 +1,1 @@
-"""The bytes that evidence names, wherever they are: DVC's cache and remote, the workspace, Git
-history."""
+"""Bytes by their hashes: in DVC's cache, the workspace, or Git's history."""

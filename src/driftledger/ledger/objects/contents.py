@@ -1,5 +1,6 @@
-"""The bytes of DVC outputs, wherever they are: by MD5 alone, so that what the workspace holds now
-does not matter.
+"""Find the bytes of DVC outputs by their MD5, wherever they are.
+
+What the workspace holds now does not matter.
 
 A run of last year is read from DVC's cache or from Git's history, and its files may be anywhere but
 at their paths. Nothing is believed to be what its name says: every file is hashed before it is
@@ -34,7 +35,7 @@ _MD5 = re.compile(r"[0-9a-f]{32}(\.dir)?")
 
 
 class Contents:
-    """Finds the bytes of folders by their MD5: in DVC's cache, at their paths, in Git's history.
+    """Finds files of folders by MD5: in DVC's cache, at their paths, in Git.
 
     Args:
         trust: whether the checkout is the reader's own: its links may lead out of it, and a cache
@@ -93,7 +94,7 @@ class Contents:
         return None
 
     def within(self, folder: Folder, name: str) -> Path | None:
-        """Return a file of a folder, wherever such bytes are; errors as in :meth:`manifest`.
+        """Return a file of a folder; errors as in :meth:`manifest`.
 
         It is None if they are nowhere here, or the folder has no such file.
         """
@@ -187,8 +188,7 @@ class Contents:
 
     @cached_property
     def _temporary(self) -> Path:
-        """A folder for recorded folders and files of Git's history, as long as this object is
-        used."""
+        """A folder for copies and files of Git's history; it lasts as long as this object."""
         folder = Path(mkdtemp(prefix="driftledger-"))
         weakref.finalize(self, shutil.rmtree, folder)
         return folder
@@ -205,7 +205,7 @@ class Contents:
 
 
 def rows_of(lineage: Lineage, contents: Contents) -> list[Row]:
-    """Read the rows of this very version of a score."""
+    """Read the rows of exactly this version of a score."""
     path = contents.within(lineage.folder, ROWS)
     if path is None:
         raise LedgerError(

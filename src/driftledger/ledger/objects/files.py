@@ -1,4 +1,4 @@
-"""A project's files, in its folder or in a commit, and the listing by which DVC knows a folder."""
+"""The files of a checkout, and the listing by which DVC knows a folder."""
 
 import json
 import os
@@ -20,8 +20,9 @@ _LISTING = TypeAdapter(dict[RelativePath, Md5])
 
 
 class Workspace:
-    """The files of a checkout as they are now. No link that leads out of it is followed, unless it
-    is trusted.
+    """The files of a checkout as they are now.
+
+    No link that leads out of it is followed, unless it is trusted.
 
     Paths are relative to its top folder.
     """
@@ -40,7 +41,7 @@ class Workspace:
         )
 
     def here(self, path: str | Path) -> Path | None:
-        """Return the file at a path, as itself or by a link to one below the top folder, if any."""
+        """Return the file at a path, if it is below the top folder, links resolved."""
         file = self.root / path
         try:
             is_here = file.is_file() and (
@@ -103,7 +104,7 @@ def listing_md5(files: Listing) -> str:
 
 
 def parse_listing(data: bytes) -> Listing | None:
-    """Return relative path → MD5; None if it is no listing of DVC, or leads out of the folder."""
+    """Parse a listing of DVC: path → MD5; None if it is none, or leads out."""
     try:
         rows = load_json(data, LARGEST_TEXT, values=MANY_VALUES)
         files = _LISTING.validate_python({row["relpath"]: row["md5"] for row in rows})

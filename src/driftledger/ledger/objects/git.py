@@ -1,5 +1,4 @@
-"""Git's commits and files, read by libgit2: nothing that a repository holds or sets is ever
-executed.
+"""Read commits and files of Git by libgit2, without running anything.
 
 No hook, filter, text conversion, signature program, file system monitor or transport is run, so a
 stranger's repository is read as safely as one's own. What that costs: a file that a filter would
@@ -44,8 +43,10 @@ class Commit(NamedTuple):
 
 
 class Git:
-    """The repository around a project; paths are relative to the project's folder, which need not
-    be its top."""
+    """The repository around a project.
+
+    Paths are relative to the project's folder, which need not be the top of the repository.
+    """
 
     def __init__(self, root: Path, checkout: pygit2.Repository) -> None:
         self._root = root
@@ -78,7 +79,7 @@ class Git:
         return None if isinstance(repository, str) else cls(root, repository)
 
     def commits(self) -> list[Commit]:
-        """List the commits of HEAD and of every branch and tag, also of remotes, parents first."""
+        """List the commits of HEAD and all branches and tags, parents first."""
         commits = []
         for commit in self._walk():
             commits.append(Commit(str(commit.id), _date(commit)))
@@ -102,7 +103,7 @@ class Git:
         return [str(head) for head in (self._checkout.head.target, *merging)]
 
     def changes(self) -> list[str] | None:
-        """List every path of HEAD that differs in the checkout; None if that cannot be told."""
+        """List the paths of HEAD that differ in the checkout; None if it is unknown."""
         top = self._checkout.workdir
         # core.worktree can name any folder of the disk
         if top is None or not Path(top, ".git").exists():
@@ -147,7 +148,7 @@ class Git:
     def ever_at(
         self, path: str, heads: Sequence[str] = ()
     ) -> Iterator[tuple[str, str]]:
-        """Yield every object that a commit has at a path, once, the newest first, with the commit.
+        """Yield each object that commits had at a path, newest first, with a commit.
 
         Args:
             heads: the commits to search with their history; by default, all branches and tags.
@@ -209,8 +210,7 @@ def _date(commit: pygit2.Commit) -> str:
 
 
 class CommitTree(NamedTuple):
-    """The project's files in a commit, as :class:`~driftledger.ledger.objects.files.Workspace` has
-    those of now."""
+    """The project's files in a commit, with the methods of ``Workspace``."""
 
     git: Git
     commit: str
@@ -236,13 +236,15 @@ def is_outside(root: Path) -> bool:
 
 
 def is_unreadable(root: Path) -> bool:
-    """Return True if there is a repository that cannot be read, for instance another user's."""
+    """Return True if a repository cannot be read, because it is another user's."""
     return why_unread(root) not in ("", _NO_REPOSITORY, _NO_COMMIT)
 
 
 def _not_files(top: Path) -> Iterator[Path]:
-    """Yield each pipe and device below a folder, links to them included: libgit2 would wait for
-    it."""
+    """Yield pipes and devices below a folder: libgit2 would wait for them.
+
+    Links to them count.
+    """
     waiting = [top]
     while waiting:
         with suppress(OSError), os.scandir(waiting.pop()) as entries:
@@ -258,20 +260,19 @@ def _not_files(top: Path) -> Iterator[Path]:
 
 
 def _find(root: Path) -> pygit2.Repository | str:
-    """Return the repository with a commit that a folder lies in, or why none can be read."""
+    """Return the repository around a folder, or why none with a commit can be read."""
     here = str(root.resolve())
     ceilings = os.environ.get("GIT_CEILING_DIRECTORIES", "")
     try:
-        found = pygit2.discover_repository(here, False, ceilings)
-        if found is None:
+        folder = pygit2.discover_repository(here, False, ceilings)
+        if folder is None:
             return _NO_REPOSITORY
-        if strange := next(_not_files(Path(found)), None):
+        if strange := next(_not_files(Path(folder)), None):
             return (
                 f"the Git repository here cannot be read ({strange.name} in it is not a regular "
                 "file)"
             )
-        # By its place and not by that of its objects, to which a checkout may be no more than
-        # linked.
+        # by the checkout's own path: its objects may be in another place, which it links to
         repository = pygit2.Repository(here)
         return (
             _NO_COMMIT

@@ -1,1 +1,1 @@
-"""Check whether every file, lock entry and link behind a score is the one that the ledger names."""
+"""Check every file, lock entry, link and number behind a score."""

@@ -1,5 +1,6 @@
-"""The version of a component that a record names, where it is installed: what another version gives
-proves nothing.
+"""Find the recorded version of a component, if it is installed.
+
+What another version gives proves nothing.
 
 Nothing is loaded to find out.
 """
@@ -22,8 +23,7 @@ from driftledger.project.settings import Settings
 from driftledger.scoring.roles import ROLES, SECTIONS
 
 _DANGEROUS = ("allow_pickle", "trust_remote_code")
-"""What runs code that comes with a checkpoint: an entry of params.yaml has to allow it, and be the
-reader's own."""
+"""Settings that run code of a checkpoint: only the reader's own ``params.yaml`` may allow them."""
 
 
 class Components:
@@ -45,7 +45,7 @@ class Components:
             self._settings = None
 
     def get(self, card: ComponentCard, role: str) -> Component | str:
-        """Return the component of the recorded fingerprint, or a sentence why it is not here."""
+        """Return the component of the recorded fingerprint, or why it is not here."""
         kind = ROLES[role]
         key = kind, sha256_of(card.to_dict())
         if key not in self._components:
@@ -100,9 +100,9 @@ class Components:
         repository = weights.get("repository") if isinstance(weights, dict) else None
         commits = {}
         for setting, key in (("revision", "weights"), ("adapter_revision", "adapter")):
-            found = card.identity.get(key)
-            if isinstance(found, dict) and "commit" in found:
-                commits[setting] = found["commit"]
+            source = card.identity.get(key)
+            if isinstance(source, dict) and "commit" in source:
+                commits[setting] = source["commit"]
         places = providers(section)
         provider = places.get(card.provider, card.provider)
         for name in sorted(
@@ -136,7 +136,7 @@ def _other(card: ComponentCard, component: Component) -> str:
 
 
 def _not_taken(error: ValidationError) -> str:
-    """Say why recorded settings make no component here."""
+    """Say why recorded settings do not make a component here."""
     mistakes = error.errors()
     if all(mistake["type"] == "missing" for mistake in mistakes):
         return f"no entry of params.yaml has its {mistakes[0]['loc'][0]}"

@@ -1,5 +1,4 @@
-"""Check that every file behind a run is the one that was recorded, and that these files fit
-together.
+"""Check that files are the recorded ones, and that they fit together.
 
 DVC's hashes say that files are those that were written. The hashes inside of files say that what
 was written belongs together, and hold for files that were handed on without DVC.
@@ -26,8 +25,10 @@ from driftledger.scoring.score import SCORE
 
 
 def check_hashes(runs: Sequence[Run], contents: Contents) -> VerifyResult:
-    """Hash every file behind these runs, and check the entries of ``dvc.lock`` that name them: each
-    stage ran its own command, and read what another wrote."""
+    """Hash every file behind runs, and check the entries of ``dvc.lock``.
+
+    Each stage must have run its own command, and read what another wrote.
+    """
     folders: list[Folder] = []
     stages: Lock = {}
     for run in runs:
@@ -78,7 +79,7 @@ def check_folders(folders: Iterable[Folder], contents: Contents) -> VerifyResult
 
 
 def check_links(runs: Sequence[Run], contents: Contents) -> VerifyResult:
-    """Follow every hash inside of the files behind these runs, as ``check`` does in a bundle."""
+    """Follow every hash inside the files behind runs, as ``check`` does."""
     result = VerifyResult()
     seen = set()
     checked: set[str] = set()
@@ -107,8 +108,10 @@ def check_links(runs: Sequence[Run], contents: Contents) -> VerifyResult:
 
 
 def check_store(project: Project) -> VerifyResult:
-    """Hash every image in the call store: a look-up believes those that have their size and
-    time."""
+    """Hash every image in the call store.
+
+    A look-up believes images of the same size and time.
+    """
     result = VerifyResult()
     try:
         store = project.state
@@ -139,7 +142,11 @@ def _opened(contents: Contents, folder: Folder) -> reading.OpenedFolder:
 def _check_folder(
     result: VerifyResult, contents: Contents, folder: Folder, here: Listing
 ) -> None:
-    """Check a folder by the MD5 of its files, and against ``here``, its files in the workspace."""
+    """Check a folder by the MD5 of its files, and by those in the workspace.
+
+    Args:
+        here: the files of the folder in the workspace.
+    """
     try:
         files = contents.manifest(folder)
     except LedgerError:

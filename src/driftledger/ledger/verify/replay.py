@@ -1,10 +1,10 @@
-"""Replay of stored records: scores from records, and records from components.
+"""Replay stored records: scores from records, records from components.
 
 Do the records still give these scores, and do the components still give these records?
 
-The verifier's dice choose the calls that are made again, and nothing in the checkout does: a forger
-who foresees the sample forges other calls. The call store is not looked at, since it would answer
-with what was stored. No service is ever called: it costs money, and does not answer twice the same.
+The calls that are made again are drawn at random by the verifier: a forger who foresees the sample
+forges other calls. The call store is not used, since it would return the stored answer. No service
+is called: it costs money, and may answer differently.
 """
 
 import secrets
@@ -69,22 +69,20 @@ _UNFIT = (
     SyntaxError,
     NotImplementedError,
 )
-"""What is raised over files that this code did not write, or not as they are now. The last two are
-Pillow's, for a PNG with something else between its chunks, and for a pixel format that it does not
-read."""
+"""Errors over files that were changed, or that this code did not write. The last two are Pillow's:
+for a PNG with bytes between its chunks, and for an unknown pixel format."""
 
 _RELATIVE = 1e-4
 _ABSOLUTE = 1e-6
-"""How far a number may be off that was seen through weights: torch gives other last bits on another
+"""How far a number may be off if an encoder has weights: torch gives other last bits on another
 processor, and in sums of many terms these reach the fifth digit. Embedded encoders give the same
 bits everywhere."""
 
 _GREY_LEVELS = 2
-"""How far a pixel may be off, of 255, where weights drew it: a processor with other last bits
-rounds some otherwise."""
+"""How far a pixel may be off, of 255, if weights drew it: another processor rounds differently."""
 _BEFORE = 20
 _AFTER = 40
-"""How much of a text is shown around the place where it differs."""
+"""Characters that are shown before and after the place where a text differs."""
 
 
 def recompute(
@@ -94,22 +92,21 @@ def recompute(
     components: Components | None = None,
     features: FeatureStore | None = None,
 ) -> VerifyResult:
-    """Compute scores from their records, each once, and compare all that is stored: numbers,
-    counts, rows.
+    """Compute scores from their records, and compare all that is stored.
 
-    Records are followed: the protocols that made them give the same ones again, from the results
-        that they hold.
+    They are numbers, counts and rows, each score once.
 
-    Nothing is called but encoders, and nothing in the workspace is touched. A score with an
-    encoder, records or a user's files that are not here is ``skipped``.
+    Records are replayed: from the results in them, their protocols have to give the same records.
+    Nothing is called but encoders, and the workspace stays as it is. A score is ``skipped`` if its
+    encoder, its records or a user's file is not here.
 
     Args:
-        features: what encoders gave before; by default they see and read everything again, once.
+        features: stored features; by default, encoders compute all again, once.
     """
     result = VerifyResult()
     components = components or Components(project)
     features = features or FeatureStore()
-    for lineage in {each.folder: each for each in lineages}.values():
+    for lineage in {lineage.folder: lineage for lineage in lineages}.values():
         stage = lineage.spec.collects.name
         path = lineage.collected[stage].path
         with _reading(lineage, f"records of {stage}", result):
@@ -133,7 +130,7 @@ def recompute(
 
 @contextmanager
 def _reading(lineage: Lineage, what: str, result: VerifyResult) -> Iterator[None]:
-    """Note why something cannot be read: it is not here, or it is not what it should be."""
+    """Note why a reading fails: bytes are not here, or not as they should be."""
     try:
         yield
     except (
@@ -147,14 +144,14 @@ def _reading(lineage: Lineage, what: str, result: VerifyResult) -> Iterator[None
         kind = (
             "" if isinstance(error, DriftledgerError) else f"{type(error).__name__}: "
         )
-        why = f"no {what} can be had from what is stored: {kind}{shortened(str(error))}"
+        why = f"the {what} cannot be made from what is stored: {kind}{shortened(str(error))}"
         result.find(lineage.score_path, why, "numbers")
 
 
 def _play(
     lineage: Lineage, contents: Contents, components: Components, *, keeps_calls: bool
 ) -> tuple[Played, dict[str, Component | str]]:
-    """Drive the protocol behind a score once more, by the results that its records hold.
+    """Replay the protocol behind a score by the results in its records.
 
     Returns:
         The protocol, and role → its component, or why it is not here.
@@ -164,16 +161,20 @@ def _play(
     """
     folder = contents.recorded(lineage.collected[lineage.spec.collects.name])
     card = read_json(folder / CARD, CollectedCard)
-    roles = {role: components.get(each, role) for role, each in card.components.items()}
-    here = {role: each for role, each in roles.items() if not isinstance(each, str)}
-    for role in roles.keys() - here:
+    roles = {}
+    installed = {}
+    for role, known in card.components.items():
+        component = components.get(known, role)
+        roles[role] = component
+        if not isinstance(component, str):
+            installed[role] = component
+    for role in roles.keys() - installed:
         if ROLES[role] == "encoder":
             raise LedgerError(
-                f"which examples were shown depends on the {role.replace('_', ' ')}, which is not "
-                "here"
+                f"the {role.replace('_', ' ')}, which chose the examples, is not here"
             )
     data = contents.recorded(lineage.data)
-    return play(lineage.spec, folder, data, here, keeps_calls=keeps_calls), roles
+    return play(lineage.spec, folder, data, installed, keeps_calls=keeps_calls), roles
 
 
 def _score_lines(
@@ -211,13 +212,15 @@ def _score_lines(
         folders[stage.name] = contents.recorded(lineage.folders[stage.name])
     again = rescore(spec, stored, folders, encoders, user_files, features)
     judge = Judge(spec, stored.driftledger)
-    if any(isinstance(each, CheckpointComponent) for each in encoders.values()):
+    if any(isinstance(seer, CheckpointComponent) for seer in encoders.values()):
         judge = Judge(spec, stored.driftledger, _RELATIVE, _ABSOLUTE)
     path = lineage.folder.path
     version = spec.scores.version
     if stored.inputs.version != version:
-        made = f"version {stored.inputs.version} of the scoring made it, and version {version}"
-        why = f"{made} is installed; differences may be due to that"
+        why = (
+            f"version {stored.inputs.version} of the scoring made it, and version {version} is "
+            "installed; differences may be due to that"
+        )
         yield Line(lineage.score_path, "not checkable", why, values=0)
     yield from score_lines(judge, stored, again.score, path)
     yield from row_lines(judge, contents.recorded(lineage.folder), again.rows, path)
@@ -227,10 +230,10 @@ class Regenerated(NamedTuple):
     """The calls that were made again."""
 
     seed: int
-    """That draws the same calls once more."""
+    """Draws the same calls again."""
     kinds: list[Json]
-    """``name``: the benchmark, and what the calls were for; ``calls`` that could have been drawn;
-    ``compared`` ones."""
+    """``name``: benchmark and purpose of the calls; ``calls``: how many could be drawn;
+    ``compared``: how many were."""
     result: VerifyResult
 
 
@@ -241,17 +244,16 @@ def regenerate(
     count: int,
     seed: int | None = None,
 ) -> Regenerated:
-    """Make some of the calls behind runs again, and compare texts, and images byte by byte.
+    """Make some calls behind runs again, and compare texts and bytes of images.
 
-    They are drawn by lot among those with a component that is here in the recorded version and
-    gives equal bytes for equal calls, equally many of each kind as far as there are; the calls of
-    other components are ``skipped``. Failed calls are a kind of their own: who marks a bad answer
-    as failed improves a score.
+    They are drawn by lot, equally many of each kind if there are enough. Their components must be
+    here in the recorded version, and give equal bytes for equal calls; calls of other components
+    are ``skipped``. Failed calls are a kind of their own: who marks a bad answer as failed improves
+    a score.
 
     Args:
-        count: how many of each run; all, where there are fewer.
-        seed: draws the calls of an earlier verification again; by default, one that cannot be
-            foreseen.
+        count: how many of each run; all, if there are fewer.
+        seed: draws the calls of an earlier verification again; by default, it is unpredictable.
     """
     seed = secrets.randbits(63) if seed is None else seed
     result = VerifyResult()
@@ -297,12 +299,12 @@ def regenerate(
 def _calls(
     lineage: Lineage, contents: Contents, components: Components, result: VerifyResult
 ) -> list[Recorded]:
-    """Return the calls behind records that can be made again; note components that cannot."""
+    """Return the calls that can be made again; note components that cannot."""
     played, roles = _play(lineage, contents, components, keeps_calls=True)
     for _ in played.records:
         pass  # which asks for the calls
     path = lineage.collected[lineage.spec.collects.name].path
-    here = []
+    repeatable = []
     for role, component in roles.items():
         if isinstance(component, str):
             served = lineage.score.served.get(role, {})
@@ -317,19 +319,22 @@ def _calls(
                 f"{component.kind} {lineage.score.components[role].name}: {component.unrepeatable}",
             )
         else:
-            here.append(component)
-    return [
-        each._replace(place=f"{path}/{each.gave.file or f'{RECORDS}: {each.place}'}")
-        for each in played.replay.calls.values()
-        if each.call.component in here
-    ]
+            repeatable.append(component)
+    calls = []
+    for call in played.replay.calls.values():
+        if call.call.component in repeatable:
+            place = call.gave.file or f"{RECORDS}: {call.place}"
+            calls.append(call._replace(place=f"{path}/{place}"))
+    return calls
 
 
 def draw_lots(
     pools: Mapping[str, Sequence[Recorded]], count: int, seed: int
 ) -> list[tuple[str, Recorded]]:
-    """Draw ``count`` calls, each with its kind: kinds take turns, and within a kind each call is
-    equally likely."""
+    """Draw ``count`` calls with their kinds.
+
+    Kinds take turns; within a kind, each call is equally likely.
+    """
     random = Random(seed)
     rounds: dict[int, list[tuple[str, Recorded]]] = {}
     for kind, calls in sorted(pools.items()):
@@ -339,8 +344,7 @@ def draw_lots(
 
 
 def _difference(recorded: Recorded) -> str:
-    """Make a call of a component on this machine, and compare: a text as it is, an image by its
-    file's bytes.
+    """Make a call again, and compare its text, or the bytes of its image.
 
     Returns:
         What differs; nothing where the same came of it.
@@ -391,7 +395,7 @@ def _difference(recorded: Recorded) -> str:
         other = _pixels(png)
         if one.shape == other.shape and int(np.abs(one - other).max()) <= _GREY_LEVELS:
             raise LedgerError(
-                f"drawn again it differs by at most {_GREY_LEVELS} of 255, as by another processor"
+                f"drawn again, it differs by at most {_GREY_LEVELS} of 255, as on another processor"
             )
     drawn = sha256_bytes(png)
     return (
