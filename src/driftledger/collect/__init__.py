@@ -1,4 +1,4 @@
-"""Component calls: the loop that makes missing ones, batches, the store of finished calls.
+"""Component calls: the loop that makes missing ones, and the store.
 
 It imports ``components``, ``data`` and ``core``, and knows no benchmark.
 """

@@ -2,10 +2,10 @@
 
 A batch holds the calls of units at neighbouring positions to one component at the same step: with
 a batch size of 4, the third calls of units 8 to 11. Where a component wants calls of like length
-together, it holds those of more units that are next to each other in estimated length. It
-depends neither on timing nor on which other calls are stored, so that a resumed
-run, and a shard, form the batches that an uninterrupted run forms. This matters because in reduced
-precision a call's result depends on the other calls of its batch.
+together, it holds those of more units that are next to each other in estimated length. Batches
+depend neither on timing nor on which other calls are stored, so that a resumed run, and a shard,
+form the same batches as an uninterrupted run. This matters because in reduced precision a call's
+result depends on the other calls of its batch.
 """
 
 import asyncio
@@ -50,7 +50,7 @@ R = TypeVar("R")
 ENDED = sys.maxsize
 """The step of a unit that makes no more calls."""
 _LONGEST_ERROR = 300
-"""Characters of an exception's message in a record."""
+"""The most characters of an exception's message in a record."""
 _BLACK = 3
 """The first of 256 levels that is not black."""
 
@@ -59,7 +59,7 @@ Waiting: TypeAlias = tuple[Call, asyncio.Future[Result]]
 
 
 class Units:
-    """Units that are driven together, with calls that wait until their batch is complete."""
+    """Units that are driven together, with calls that wait for their batch."""
 
     def __init__(self, progress: "Progress", positions: Sequence[int]) -> None:
         """Take the positions of the units among all that are planned."""
@@ -78,12 +78,12 @@ class Units:
         self._batches: dict[
             tuple[str, type[Call], int], dict[int, dict[int, Waiting]]
         ] = {}
-        """The same, and the first of those units → step → position → the call that waits."""
+        """Component, kind of call, first unit of a window → step → position → waiting call."""
 
     def add(
         self, position: int, call: Call, size: int, window: int
     ) -> asyncio.Future[Result]:
-        """Let a unit's call wait until its batch is complete; the unit has moved to this step."""
+        """Let a unit's call wait for its batch; the unit has moved to this step."""
         kind = call.component.fingerprint, type(call)
         self._sizes[kind] = size, window
         steps = self._batches.setdefault((*kind, position - position % window), {})
@@ -139,7 +139,7 @@ class Units:
 
 
 def length(call: Call) -> tuple[int, int, int]:
-    """Return the most tokens of an answer, the number of media, and the estimated prompt tokens.
+    """Return the most tokens of an answer, the number of media, and prompt tokens.
 
     It goes by characters and pixels alone: it is needed before a checkpoint is loaded, and must be
     the same each time.
@@ -177,7 +177,10 @@ def set_error(futures: Iterable[asyncio.Future[Any]], error: BaseException) -> N
 
 
 class ContractError(ValueError):
-    """A component did not give one result per call, so that results cannot be matched to calls."""
+    """A component did not give one result per call.
+
+    The results cannot be matched to the calls.
+    """
 
 
 def ask_batch(calls: Sequence[Call]) -> list[Result]:
@@ -208,7 +211,7 @@ def ask_batch(calls: Sequence[Call]) -> list[Result]:
 
 
 def finished(call: Call, result: Result) -> Result:
-    """Return a result as it is stored: text in UTF-8, without reasoning, and an image as bytes.
+    """Return a result as it is stored: UTF-8 without reasoning, images as bytes.
 
     A drawing without an 8-bit form is a failed call.
 
@@ -240,7 +243,7 @@ def finished(call: Call, result: Result) -> Result:
 
 
 def _prepared(component: Any, call: Call) -> Call:
-    """Return a call to a component with its files decoded; a broken one is left to it."""
+    """Return a call with its files decoded; the component itself meets a broken file."""
 
     def decoded(medium: Medium) -> Medium:
         with suppress(OSError, ValueError):
@@ -254,7 +257,7 @@ def _prepared(component: Any, call: Call) -> Call:
 
 
 def _check_device(component: Component, error: Exception) -> None:
-    """Raise a :class:`ComponentError` if the device cannot be used any more after an error."""
+    """Raise a :class:`ComponentError` if an error says that the device is lost."""
     problem = for_line(str(error))
     if isinstance(error, RuntimeError) and CUDA_ERROR in problem:
         name = component.entry_name or component.provider
@@ -263,7 +266,7 @@ def _check_device(component: Component, error: Exception) -> None:
 
 @dataclass
 class LocalCalls:
-    """Calls that are made one batch after the other, in spite of errors and a lack of memory.
+    """Calls that are made batch by batch, in spite of errors and a lack of memory.
 
     When memory runs out, the components that are not at work are released first, and from then on
     at every change of component; when that is not enough, the component's batches are halved for
@@ -277,10 +280,10 @@ class LocalCalls:
     _loaded: dict[str, Component] = field(default_factory=dict)
     _is_crowded: bool = False
     _most: dict[str, int] = field(default_factory=dict)
-    """Component → the calls that fit into a batch, times their length if these are alike."""
+    """Component → calls that fit into a batch; if it batches by length, times the longest call."""
     _printed: set[tuple[str, type[Exception]]] = field(default_factory=set)
     _threads: ThreadPoolExecutor = field(default_factory=ThreadPoolExecutor)
-    """Of files that are decoded."""
+    """Threads that decode files."""
 
     def make(self, calls: Sequence[Call]) -> list[Result]:
         """Make a batch of calls to one component.
@@ -348,14 +351,14 @@ class LocalCalls:
             ) from None
 
     def encode(self, encoder: Encoder, method: str, batch: Sequence[Any]) -> Any:
-        """Return what a method of an encoder gives for a batch.
+        """Return the result of an encoder's method for a batch.
 
         Raises:
             ComponentError: the device cannot be used any more.
         """
-        held = self._loaded.setdefault(encoder.fingerprint, encoder)
+        loaded = self._loaded.setdefault(encoder.fingerprint, encoder)
         try:
-            return getattr(held, method)(batch)
+            return getattr(loaded, method)(batch)
         except RuntimeError as error:
             _check_device(encoder, error)
             raise
@@ -365,7 +368,7 @@ class LocalCalls:
         self._loaded.pop(component.fingerprint, component).release()
 
     def close(self) -> None:
-        """End a process that was started for calls."""
+        """End the process that makes calls, if there is one."""
 
     def _each(self, calls: Sequence[Call], note: str | None) -> list[Result]:
         """Make all of ``calls`` in one batch or, if that raises, each alone."""
@@ -418,12 +421,14 @@ class Workers:
                     turn.set_result(None)
 
     async def make(self, calls: Sequence[Call], units: Units) -> list[Result]:
-        """Make one batch of calls to one component; the next begins before this one is encoded.
+        """Make one batch of calls to one component.
 
-        The component at work goes on while it has some.
+        The next batch begins before the drawings of this one are encoded.
+
+        The component at work goes on while it has batches.
 
         Raises:
-            BaseException: the units were stopped before by this.
+            BaseException: the reason for which the units were stopped.
             DriftledgerError, MemoryError, ContractError: as :meth:`LocalCalls.make`.
         """
         turn = asyncio.get_running_loop().create_future()

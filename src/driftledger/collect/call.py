@@ -1,4 +1,4 @@
-"""Calls to components, the keys they are stored under, and the protocols that yield them."""
+"""Calls to components, their keys, and the protocols that yield them."""
 
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Generator as PythonGenerator
@@ -14,8 +14,10 @@ R = TypeVar("R")
 
 
 class Spent(NamedTuple):
-    """Attempts at one version of a component and the most that they may have cost, failed ones
-    included."""
+    """Attempts at one version of a component, and the most that they may have cost.
+
+    Failed attempts are included.
+    """
 
     attempts: int = 0
     cost: float = 0.0
@@ -52,7 +54,7 @@ class Ask:
 
     @cached_property
     def key(self) -> str:
-        """Hex SHA-256 of all that the result depends on; calls with equal keys are the same."""
+        """Hex SHA-256 of all that the result depends on; equal keys are the same call."""
         turns = []
         for turn in self.conversation.turns:
             parts = []
@@ -108,9 +110,9 @@ class Planned(Generic[R]):
     """Not started."""
     calls: Sequence[tuple[Component, Conversation | str]]
     after: Sequence[tuple[Component, Conversation | str]] = ()
-    """The most calls of later protocols, which depend on all that run together with this one."""
+    """The most calls of later protocols, which need the results of all that run with this one."""
     is_check: bool = False
-    """Whether the calls check the component itself, and are the same for every model."""
+    """True if the calls check the component itself, and are the same for every model."""
 
 
 RunSteps: TypeAlias = Callable[[Iterable[Planned[Any]]], Iterable[Any]]
@@ -123,7 +125,7 @@ class NotStoredError(Exception):
 
 
 class Walked(NamedTuple, Generic[R]):
-    """Progress of a protocol: ``answered`` calls had results; a pending one had none."""
+    """Progress of a protocol: calls with results, and the first call without one."""
 
     answered: int
     pending: Call | None
@@ -131,7 +133,7 @@ class Walked(NamedTuple, Generic[R]):
 
 
 def walk(protocol: Steps[R], answer: Callable[[Call], Result | None]) -> Walked[R]:
-    """Drive a protocol as far as ``answer`` has results, e.g. :meth:`CallStore.answer`."""
+    """Drive a protocol as long as ``answer`` has results."""
     answered = 0
     try:
         call = next(protocol)

@@ -27,9 +27,11 @@ from driftledger.core.types import Result
 
 @dataclass
 class ChildCalls(LocalCalls):
-    """The same; those to components with weights in a child, which the first of them starts.
+    """Local calls, those of components with weights in a child.
 
-    If it ends at work, so do the calls of that component. The next component starts another.
+    The first call starts it.
+
+    If the child ends at work, the calls of that component fail. The next component starts another.
     """
 
     _child: "subprocess.Popen[bytes] | None" = None
@@ -48,12 +50,11 @@ class ChildCalls(LocalCalls):
         return results
 
     def encode(self, encoder: Encoder, method: str, batch: Sequence[Any]) -> Any:
-        """Return what a method of an encoder gives; errors as of :meth:`make`."""
+        """Return the result of an encoder's method for a batch; errors as in :meth:`make`."""
         if _fits_child(encoder) and type(encoder).fitted is Encoder.fitted:
             return self._ask(encoder, "encode", encoder, method, batch)
-        return getattr(encoder, method)(
-            batch
-        )  # what it learnt is not in its fingerprint
+        # what a fitted encoder learnt is not in its fingerprint
+        return getattr(encoder, method)(batch)
 
     def release(self, component: Component) -> None:
         """Let a component free its memory; the next call loads it again."""
@@ -64,20 +65,23 @@ class ChildCalls(LocalCalls):
                 self._ask(component, "release", component)
 
     def close(self) -> None:
-        """End the child, even at work, and what it has started; then its memory is free."""
+        """Kill the child and the processes that it has started; then its memory is free."""
         if self._child and self._child.poll() is None:
             os.killpg(self._child.pid, signal.SIGKILL)
             self._child.wait()
 
-    def _ask(self, component: Component, method: str, *given: Any) -> Any:
-        """Return or raise what a method of :class:`LocalCalls` does in the child."""
+    def _ask(self, component: Component, method: str, *arguments: Any) -> Any:
+        """Call a method of :class:`LocalCalls` in the child.
+
+        Return or raise what it does there.
+        """
         own = component.fingerprint
         if own in self._failed:
             raise self._failed[own]
         if not self._child or self._child.poll() is not None:
             self._child = self._started()
         try:
-            self._pipe.send((method, given))
+            self._pipe.send((method, arguments))
             answer = self._pipe.recv()
         except (EOFError, OSError):
             code = self._child.wait()
@@ -99,7 +103,7 @@ class ChildCalls(LocalCalls):
         return answer
 
     def _started(self) -> "subprocess.Popen[bytes]":
-        """Start a child with this process's path of imports; what it prints goes to stderr."""
+        """Start a child with the import path of this process; its output goes to stderr."""
         # what comes through the pipe may be unpickled: nobody else can write to it
         self._pipe, other = Pipe()
         code = (
@@ -124,15 +128,15 @@ def _fits_child(component: Component) -> bool:
 
 
 def serve(descriptor: int) -> None:
-    """Call the methods of :class:`LocalCalls` that come through a pipe, in the child."""
+    """Be the child: call the methods of :class:`LocalCalls` that come through a pipe."""
     Thread(target=_end_with_parent, args=[descriptor], daemon=True).start()
     pipe = Connection(descriptor)
     local = LocalCalls()
     with suppress(EOFError, ConnectionError):  # the parent has ended
         while True:
-            method, given = pipe.recv()
+            method, arguments = pipe.recv()
             try:
-                answer = getattr(local, method)(*given)
+                answer = getattr(local, method)(*arguments)
             except BaseException as error:
                 error.add_note(traceback.format_exc())
                 answer = error
@@ -140,7 +144,7 @@ def serve(descriptor: int) -> None:
 
 
 def _end_with_parent(descriptor: int) -> None:
-    """End this process, even at work, and what it has started when the parent's end is closed."""
+    """Kill this process and its children once the parent has closed the pipe."""
     hangup = select.poll()
     hangup.register(descriptor, 0)
     hangup.poll()

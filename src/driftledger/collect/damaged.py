@@ -1,9 +1,9 @@
-"""What a damaged SQLite file still holds, read leaf by leaf.
+"""The rows that a damaged SQLite file still holds, read leaf by leaf.
 
 SQLite goes from the first page to the rows, and gives up where one on the way is damaged. Yet a
 row lies in a leaf, with its tail in pages that follow. So each leaf in turn becomes the only page
 of every table, in a copy with the first page of a new database. No text of a model is taken for a
-leaf: a page that holds the tail of a row begins with the number of a page, whose first byte is 0.
+leaf: a page that holds the tail of a row begins with the number of a page, and so with a byte 0.
 """
 
 import shutil
@@ -21,8 +21,8 @@ _PAGE = 4096
 """Bytes of a page: SQLite's default."""
 _LEAF = b"\x0d"
 """First byte of a leaf of a table."""
-_PLACE_OF_COUNT = 28
-"""In the first page: the number of pages. Where it is 0, SQLite goes by the size of the file."""
+_COUNT_POSITION = 28
+"""Position of the number of pages in the first page; if it is 0, SQLite uses the file's size."""
 _CHANGEABLE = "PRAGMA writable_schema = ON"
 _AS_LEAF = "UPDATE sqlite_master SET rootpage = ? WHERE type = 'table'"
 
@@ -32,7 +32,7 @@ def rows_left(
 ) -> Iterator[tuple[str, tuple[Any, ...]]]:
     """Yield the rows that queries find in each leaf, with the names of the queries.
 
-    Rows may be changed, removed, or of another table: queries and caller check them.
+    A row may be changed, removed or of another table: the queries and the caller check that.
 
     Args:
         tables: the script that creates the tables.
@@ -46,7 +46,7 @@ def rows_left(
             pages.write(new.serialize()[:_PAGE])
             numbered = enumerate(iter(partial(pages.read, _PAGE), b""), 2)
             leaves = [number for number, page in numbered if page.startswith(_LEAF)]
-            pages.seek(_PLACE_OF_COUNT)
+            pages.seek(_COUNT_POSITION)
             pages.write(bytes(4))
         with closing(connect(copy)) as db:
             db.executescript(f"{_CHANGEABLE}; PRAGMA journal_mode = OFF")

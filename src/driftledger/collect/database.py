@@ -62,7 +62,9 @@ def _is_damage(error: Exception) -> bool:
 
 
 def _refuse_strange_files(folder: Path) -> None:
-    """Refuse a pipe or a device in place of the database or its journal: SQLite would wait for it.
+    """Refuse a pipe or a device in place of the database or its journal.
+
+    SQLite would wait for it.
 
     Raises:
         StoreError: there is one.
@@ -91,7 +93,7 @@ class Database(AbstractContextManager["Database"]):
     """The database of the store in ``folder``; a context manager, which closes it."""
 
     def __init__(self, folder: Path, *, writes: bool, wait: bool) -> None:
-        """Open the database, or create it; arguments and errors are those of ``CallStore``."""
+        """Open the database, or create it, as ``CallStore`` does."""
         self.folder = folder
         self.writes = writes
         self.is_recovered = False
@@ -185,8 +187,11 @@ class Database(AbstractContextManager["Database"]):
         self._waiting.append(_Put(write, Future(), 0))
 
     def _write(self) -> None:
-        """Write what has come by now: together, or if that fails, each put alone, the smallest
-        first, so that none costs another."""
+        """Write all that waits, in one transaction.
+
+        If that fails, each put is written alone, the smallest first, so that one failure costs no
+        other.
+        """
         group = [self._waiting.popleft() for _ in range(len(self._waiting))]
         try:
             self._commit(group)
@@ -241,7 +246,7 @@ class Database(AbstractContextManager["Database"]):
         return db
 
     def unreadable(self, error: Exception) -> StoreError:
-        """Return the error to raise; a damaged database is replaced by one with its intact rows."""
+        """Return the error to raise; a damaged database is repaired before."""
         store = f"the call store {self.folder}"
         if is_locked(error):
             locked = f"{self.folder / DATABASE} is locked by another program"
@@ -268,7 +273,7 @@ class Database(AbstractContextManager["Database"]):
         )
 
     def _recover(self, error: Exception) -> None:
-        """Open a new database with the intact rows of the damaged one, and print their number.
+        """Copy the intact rows of a damaged database into a new one; print their number.
 
         It takes the place of the damaged one, which is kept. A reader leaves that where it is.
 
@@ -315,7 +320,7 @@ class Database(AbstractContextManager["Database"]):
 
 
 def _replace(damaged: Path, new: Path) -> str:
-    """Put a new database in place of a damaged one, and return the new name of the damaged one.
+    """Put a new database in place of a damaged one, and return the name of that one.
 
     After a kill in between, one of the two is there.
     """

@@ -1,4 +1,4 @@
-"""The loop that drives protocols: each missing call is made once, and stored at its end."""
+"""The loop that drives protocols: missing calls are made once, and stored."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -68,7 +68,7 @@ class Driver:
         progress: Progress,
         positions: Sequence[int] | None = None,
     ) -> list[R]:
-        """Do :meth:`run` inside the event loop."""
+        """Run every unit's protocol to its end, as ``Collector.run`` does from any thread."""
         started = list(protocols)
         positions = range(len(started)) if positions is None else positions
         units = Units(progress, positions)
@@ -145,6 +145,7 @@ class Driver:
             raise
 
     async def look_at(self, component: Component) -> list[str]:
+        """List what a component lacks, as ``Collector.lacking`` does."""
         name = component.fingerprint
         if name not in self._readiness:
             look = asyncio.to_thread(component.readiness)
@@ -161,7 +162,7 @@ class Driver:
         """Start the batches that this unit completes."""
         for batch in units.complete(position):
             if isinstance(batch[0][0].component, RemoteComponent):
-                for _, waiting in batch:  # is over
+                for _, waiting in batch:  # the wait is over
                     waiting.set_result(None)
             else:
                 self._start(units, batch)
@@ -211,7 +212,10 @@ class Driver:
     def _pass_on(
         self, units: Units, own: Waiting, done: asyncio.Future[Result]
     ) -> None:
-        """Give a unit the result of another unit's call; if that one's run has stopped, make it."""
+        """Give a unit the result of another unit's call.
+
+        If the run of that unit has stopped, make the call.
+        """
         if done.cancelled():
             own[1].cancel()
         elif done.exception() is not None:
@@ -273,7 +277,7 @@ class Driver:
         cost: float,
         at_once: bool,
     ) -> None:
-        """Add attempts and cost of a component, before this returns or with the next results."""
+        """Add attempts and cost of a component: at once, or with the next results."""
         before = self._spent.get(fingerprint, Spent())
         self._spent[fingerprint] = Spent(before.attempts + attempts, before.cost + cost)
         if at_once:

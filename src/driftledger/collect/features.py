@@ -1,4 +1,4 @@
-"""Images and texts through an encoder, one batch at a time, or from the feature store.
+"""Features of images and texts: computed in batches, or read from the store.
 
 The store keeps a file per batch: the features of an image may depend on the others of its batch,
 so only a whole batch is looked up. It only saves work, like the call store beside it; a damaged
@@ -33,18 +33,18 @@ Number = TypeVar("Number", np.float32, np.int64)
 Seen = Literal["images", "texts", "readings"]
 """What an array is of; readings are how much of each text was read."""
 _READ_AT_ONCE = 1_000
-"""Texts whose tokens are in memory together: 10,000 take 120 MB."""
+"""Texts that are tokenised together: the tokens of 10,000 take 120 MB of memory."""
 _AT_WORK = Lock()
 """Held while an encoder computes: several benchmarks may ask the same one at once."""
 _CALLS: "ChildCalls | None" = None
-"""Of encoders with weights, in a child that ends with this process or :func:`release_all`."""
+"""Calls of encoders with weights, in a child that ends with this process or :func:`release_all`."""
 
 
 @dataclass
 class FeatureStore:
     """Arrays in ``folder``, or in memory without one.
 
-    Each is written in one step, which is safe under kills and under several processes at once.
+    Each file is written in one step, so that kills and other processes leave no broken one.
     """
 
     folder: Path | None = None
@@ -85,8 +85,10 @@ class FeatureStore:
 
 
 def release_all(components: Iterable[Component]) -> None:
-    """Free the memory of components, and end the process of encoders with weights; the next call
-    loads or starts it again."""
+    """Free the memory of components, and end the child of encoders.
+
+    The next call loads them again.
+    """
     global _CALLS
     with _AT_WORK:
         if _CALLS:
@@ -96,7 +98,8 @@ def release_all(components: Iterable[Component]) -> None:
         component.release()
 
 
-def _alone(encoder: Encoder, method: str, batch: Sequence[Any]) -> Any:
+def _call(encoder: Encoder, method: str, batch: Sequence[Any]) -> Any:
+    """Call an encoder's method; one encoder computes at a time."""
     global _CALLS
     from driftledger.collect.child import ChildCalls  # with what loads weights
 
@@ -124,7 +127,7 @@ def encode_media(
                     batch = files[start : start + size]
                     decoding[start] = [pool.submit(file.open) for file in batch]
             contents = [decoded.result() for decoded in decoding.pop(first)]
-            features: Float32 = _alone(encoder, "encode_images", contents)
+            features: Float32 = _call(encoder, "encode_images", contents)
             return features
 
         for first in range(0, len(files), size):
@@ -145,7 +148,7 @@ def encode_texts(
     texts: Sequence[str],
     features: FeatureStore | None = None,
 ) -> Float32:
-    """Return features of texts, n×d; equal texts are encoded once, and so have the same bits.
+    """Return features of texts, n×d; equal texts are encoded once.
 
     Args:
         features: None for an encoder that is fitted to a corpus, which is not in its fingerprint.
@@ -155,7 +158,7 @@ def encode_texts(
     unique = iter(rows)
     arrays = []
     while batch := list(islice(unique, encoder.batch_size)):
-        make = partial(_alone, encoder, "encode_texts", batch)
+        make = partial(_call, encoder, "encode_texts", batch)
         array = store.get(encoder.fingerprint, "texts", batch=batch, make=make)
         arrays.append(_finite(encoder, batch, array))
     if not arrays:
@@ -184,7 +187,7 @@ def read_texts(
     texts: Sequence[str],
     features: FeatureStore | None = None,
 ) -> list[PromptUsage]:
-    """Return how much of each text the text tower reads; equal texts are read once."""
+    """Return how much of each text the encoder reads; equal texts are read once."""
     store = features or FeatureStore()
     unique = iter(dict.fromkeys(texts))
     by_text = {}
@@ -197,6 +200,6 @@ def read_texts(
 
 
 def _readings(encoder: Encoder, texts: Sequence[str]) -> NDArray[np.int64]:
-    readings = _alone(encoder, "read_texts", texts)
+    readings = _call(encoder, "read_texts", texts)
     usages = [(usage.tokens, usage.read) for usage in readings]
     return np.array(usages, np.int64)

@@ -45,7 +45,7 @@ class Pictures:
         return None
 
     def _is_intact(self, kept: Medium) -> bool:
-        """Return True if a file is there and has its hash; its size and time are noted then."""
+        """Return True if a file is there and has its hash."""
         if not kept.path.is_file():
             return False
         facts = _facts(kept.path)
@@ -91,7 +91,7 @@ class Pictures:
                     link_file(kept.path, path)
 
     def lost(self) -> set[str]:
-        """Return the keys of the calls whose images are gone, and print how many there are.
+        """Return the keys of calls without their images, and print how many there are.
 
         Files that killed processes have left half written are removed.
         """

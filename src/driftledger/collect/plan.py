@@ -1,4 +1,4 @@
-"""The remaining cost of collecting, computed from the call store without making a call."""
+"""The remaining cost of collecting, computed without making a call."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -35,15 +35,15 @@ class PlannedCalls:
     most_cost: float | None = None
     likely_cost: float | None = None
     steps: int = 0
-    """Calls of one unit at most, which follow each other."""
+    """The most calls of one unit, which are made one after the other."""
     spent: Spent = field(default_factory=Spent)
     mean: Usage = field(default_factory=Usage)
-    """Of a stored call; for a model that has none, of the replies of others."""
+    """Mean of its stored calls; for a model without any, of the texts of all models."""
     mean_size: float | None = None
-    """Bytes of an image that it has drawn; None if none is stored."""
+    """Mean bytes of its stored images; None if none is stored."""
 
     def add(self, content: Conversation | str) -> None:
-        """Count a call by a stand-in for its input."""
+        """Count a call that is to be made, by a stand-in for its input."""
         self.to_make += 1
         if not isinstance(self.component, RemoteComponent):
             return
@@ -82,13 +82,13 @@ class Plan:
 
     store: CallStore
     calls: dict[str, PlannedCalls] = field(default_factory=dict)
-    """Fingerprint of a component → its calls."""
+    """Fingerprint of a component → its counts."""
     checks: dict[str, PlannedCalls] = field(default_factory=dict)
-    """The same, of calls still to be made that check the component itself."""
+    """Fingerprint of a component → counts of the calls to make that check the component itself."""
     recorded: dict[str, Result] = field(default_factory=dict)
-    """The digest of a call's key → its result in records, where the store lacks it."""
+    """Key → result in records, of calls that the store lacks."""
     _seen: set[str] = field(default_factory=set)
-    """The digest of each call."""
+    """Keys of the counted calls."""
 
     def run(self, planned: Iterable[Planned[R]]) -> list[R]:
         """Count the calls of protocols, as :class:`~driftledger.collect.call.RunSteps`.
@@ -99,28 +99,28 @@ class Plan:
         returned: list[Any] = []
         after: list[Any] = []
         complete = True
-        for each in planned:
-            after += each.after
-            walked = walk(each.steps, self._stored)
+        for unit in planned:
+            after += unit.after
+            walked = walk(unit.steps, self._stored)
             returned.append(walked.returned)
             if walked.pending is not None:
                 complete = False
                 digest = walked.pending.key
                 skipped = digest in self._seen
                 self._seen.add(digest)
-                if skipped and each.is_check:
+                if skipped and unit.is_check:
                     continue
                 if not skipped:
                     calls = self.of(walked.pending.component)
                     if any(digest in batch.keys for batch in calls.batches):
                         calls.in_batches += 1
                         skipped = True
-                pending = each.calls[walked.answered + skipped :]
-                whole = (*pending, *each.after)
-                names = [component.fingerprint for component, _ in whole]
+                pending = unit.calls[walked.answered + skipped :]
+                following = (*pending, *unit.after)
+                names = [component.fingerprint for component, _ in following]
                 for component, content in pending:
                     calls = self.of(component)
-                    if each.is_check:
+                    if unit.is_check:
                         own = PlannedCalls(component, mean=calls.mean)
                         calls = self.checks.setdefault(component.fingerprint, own)
                     calls.add(content)
@@ -168,7 +168,7 @@ class Plan:
         return result
 
     def note_stored(self, digest: str, component: Component) -> None:
-        """Count a call with this digest of its key, which is stored or in records."""
+        """Count a call whose result is stored or in records, by its key."""
         if digest not in self._seen:
             self._seen.add(digest)
             self.of(component).stored += 1

@@ -25,16 +25,19 @@ _WRITING = Lock()
 
 
 def read_counts(file: Path) -> Counter[str]:
-    """Read counts by their names, such as ``calls/models.gpt``; none without a file."""
+    """Read counts by their names, such as ``calls/models.gpt``.
+
+    Without a file there are none.
+    """
     with suppress(OSError, ValueError):
         return Counter(load_json(read_regular(file)))
     return Counter()
 
 
 def _write_line(text: str) -> None:
-    """Write what tqdm would draw over the line before as a line of its own.
+    """Write a state of the bar as a line of its own.
 
-    A closed pipe ends nothing: tqdm would keep its lock, for which all other threads wait.
+    A closed pipe raises nothing: tqdm would keep its lock, and all other threads would wait.
     """
     if line := text.strip():
         with suppress(OSError):
@@ -42,10 +45,9 @@ def _write_line(text: str) -> None:
 
 
 class Progress(tqdm):  # type: ignore[type-arg]  # tqdm is generic in its stubs only
-    """tqdm over the calls that are made at most, and how many each entry has made; for no calls
-    nothing.
+    """A bar of the most calls that are made, with the calls of each entry so far.
 
-    In a file or a log it prints a whole line for each tenth.
+    In a file or a log it prints a line for each tenth; without calls it prints nothing.
     """
 
     def __init__(
@@ -80,7 +82,7 @@ class Progress(tqdm):  # type: ignore[type-arg]  # tqdm is generic in its stubs 
         )
 
     def count(self, component: Component, results: Iterable[Result]) -> None:
-        """Add to the calls that a component has made, and to the most that they have cost."""
+        """Count the calls that a component has made, and the most that they have cost."""
         entry = component.entry_name or component.provider
         new = Counter[str]()
         for result in results:
@@ -103,7 +105,7 @@ class Progress(tqdm):  # type: ignore[type-arg]  # tqdm is generic in its stubs 
             self._add_counts()
 
     def close(self) -> None:
-        """End the bar, with all counts in the file."""
+        """End the bar, and write all counts into the file."""
         super().close()
         self._add_counts()
 

@@ -26,7 +26,10 @@ class StoppedError(Exception):
 
 
 class Collector:
-    """Runs of protocols from any thread; they share a :class:`Driver` in a thread of its own."""
+    """Runs of protocols from any thread; they share a :class:`Driver`.
+
+    Its event loop has a thread of its own.
+    """
 
     def __init__(
         self,
@@ -67,7 +70,7 @@ class Collector:
             self._loop.close()
 
     def _run_loop(self) -> None:
-        """Run the event loop until it is stopped; then end what is left, so that nobody waits."""
+        """Run the event loop until it is stopped, and end all that still waits."""
         self._loop.run_forever()
         self._loop.run_until_complete(drop_all())
 
@@ -80,7 +83,9 @@ class Collector:
         progress: Progress,
         positions: Sequence[int] | None = None,
     ) -> list[R]:
-        """Run every unit's protocol to its end, and return their values in order; from any thread.
+        """Run every unit's protocol to its end, and return their values in order.
+
+        Any thread may call this.
 
         Args:
             protocols: a generator per unit that has not been started.
@@ -90,12 +95,12 @@ class Collector:
             BudgetError, ServiceError: a service cannot go on; calls under way were stored first.
             StoreError: a result cannot be stored.
         """
-        if self._driver.stopped is not None:  # for the sake of another run
+        if self._driver.stopped is not None:  # because of another run
             raise self._driver.stopped
         return self._wait_for(self._driver.drive(protocols, progress, positions))
 
     def side_by_side(self, jobs: Sequence[Callable[[], R]]) -> list[R]:
-        """Do each job, which calls :meth:`run`, in a thread of its own.
+        """Do each job in a thread of its own; jobs call :meth:`run`.
 
         Raises:
             Exception: the first job that failed raised it; the others have ended, too.
@@ -110,11 +115,13 @@ class Collector:
         return [future.result() for future in futures]
 
     def release(self, component: Component) -> None:
-        """Free a local component that no run asks any more; the next call loads it again."""
+        """Free a local component that no run needs; the next call loads it again."""
         if self._driver.stopped is None:  # the end frees all
             self._wait_for(self._driver.workers.release(component))
 
     def lacking(self, component: Component) -> list[str]:
-        """List what a component lacks on this machine, and print what to know before its first
-        call; it is looked at once."""
+        """List what a component lacks on this machine; it is looked at once.
+
+        What to know before its first call is printed.
+        """
         return self._wait_for(self._driver.look_at(component))

@@ -1,4 +1,4 @@
-"""The call store: every finished component call, kept so that none is made or paid for twice.
+"""The call store: finished calls, kept so that none is made or paid for twice.
 
 Its database holds a row per call, and images lie beside it. Answers of a service that no stage has
 written yet are in the store alone; finished records restore their calls, too. A row that has
@@ -101,8 +101,9 @@ class CallStore(AbstractContextManager["CallStore"]):
         return self.find(call.key)
 
     def spent(self, component: str) -> Spent:
-        """Return the attempts at the component with this fingerprint and the most that they may
-        have cost, over all merged stores, calls in batches included.
+        """Return the attempts at a component, by its fingerprint, and their largest cost.
+
+        Those of merged stores and calls in batches are included.
 
         Errors are as in :meth:`find`.
         """
@@ -185,7 +186,10 @@ class CallStore(AbstractContextManager["CallStore"]):
         return results
 
     def submit(self, component: str, batch: Batch) -> None:
-        """Note a batch before it is created, and again with its id; errors as of :meth:`put`."""
+        """Note a batch: before it is created, and again with its id.
+
+        Errors are as in :meth:`put`.
+        """
         known = (component, batch.file, batch.sent, batch.id)
         query = "INSERT OR REPLACE INTO submitted VALUES (?, ?, ?, ?, ?, ?)"
         rows = ((key, *known, most) for key, most in batch.keys.items())
@@ -209,7 +213,7 @@ class CallStore(AbstractContextManager["CallStore"]):
         return [*batches.values(), *others]
 
     def restore(self, recorded: Iterable[Recorded]) -> int:
-        """Store results from records, unless they are stored already; return how many were new.
+        """Store results from records unless they are stored, and return how many are new.
 
         Args:
             recorded: calls; those that failed are left out.

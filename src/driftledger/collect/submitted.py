@@ -1,4 +1,4 @@
-"""Calls that a service makes in batches: this run or a later one submits and collects them.
+"""Calls in batches of a service: this run or a later one collects them.
 
 The id of an uploaded file is stored with its calls before the batch is created. After a kill, the
 batch is looked for by that file; if the service does not list it, it is created again from the
@@ -96,7 +96,7 @@ class WaitingCalls:
         return [key for key in self.by_key if key not in held]
 
     async def answer(self, key: str, status: int, text: str) -> None:
-        """Give a call its answer; a useless answer only costs, and the call is asked again."""
+        """Give a call its answer; after a useless one it is asked again, and paid again."""
         call, expected, waiting = self.by_key[key]
         try:
             result = await self.component.heard(status, text, *call.arguments)
@@ -296,7 +296,7 @@ class Submitted:
             self._give_up(batch._replace(keys=lost), job)
 
     async def _create_again(self, batch: Batch) -> None:
-        """Create a batch again that the service does not know, unless it was confirmed before.
+        """Create a batch again that the service does not know and never confirmed.
 
         Raises:
             ServiceError: it was confirmed, or this key does not see its file.

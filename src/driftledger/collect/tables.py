@@ -89,7 +89,7 @@ def checksum(*columns: bytes | None) -> int:
 
 
 def component_id(fingerprint: str) -> int:
-    """Return the number that a row of calls has for the component with this fingerprint."""
+    """Return a component's number in the rows of calls, by its fingerprint."""
     return int.from_bytes(
         bytes.fromhex(sha256_bytes(fingerprint.encode()))[:8], "big", signed=True
     )

@@ -1,4 +1,4 @@
-"""``run --again``: ask services once more what they were asked, and say what changed since.
+"""``run --again``: ask services the same once more, and say what has changed.
 
 The day becomes part of a service's identity, so that no stored call is taken and none is lost.
 """
@@ -21,8 +21,9 @@ from driftledger.project.settings import PARAMS
 
 
 def ask_again(project: Project, names: Collection[str]) -> dict[str, str]:
-    """Write today as ``as_of`` of services into ``params.yaml``, and return their runs: name →
-    fingerprint.
+    """Write today as ``as_of`` of services to ``params.yaml``; return their old runs.
+
+    The result maps the name of a run to its fingerprint.
 
     Raises:
         ConfigError: the last commit lacks a run or ``params.yaml``, or as of :func:`dated`; nothing
@@ -51,8 +52,11 @@ def ask_again(project: Project, names: Collection[str]) -> dict[str, str]:
 
 
 def dated(project: Project, names: Collection[str]) -> tuple[Project, str]:
-    """Return the project in which services are asked again today, and its ``params.yaml``, which is
-    not written.
+    """Return the project in which services are asked again today.
+
+    Its ``params.yaml`` is the second value.
+
+    Nothing is written.
 
     Raises:
         ConfigError: a name is not a selected service, or its entry cannot be edited.

@@ -1,7 +1,7 @@
-"""DVC's books: what is pulled before the work, and what ``dvc.lock`` says after it.
+"""Let DVC pull outputs before a run, and write ``dvc.lock`` after it.
 
-Here DVC is a library. ``dvc.lock`` is written by groups of stages, since DVC writes the whole file
-for each name that it is given.
+DVC is used as a library. It writes the whole of ``dvc.lock`` for each name, so the names are those
+of groups of stages.
 """
 
 import logging
@@ -26,14 +26,14 @@ from driftledger.core.text import for_line, say
 from driftledger.project.project import LOCK, NOTED_SETTINGS, RESOLVED
 
 REPORTS = "reports"
-"""All that is below it but scores is of the stages ``report`` and ``track``."""
+"""Folder with the outputs of ``report`` and ``track``, and with the scores."""
 _NOTED = f"{STATE}/books.json"
 _BUSY = 30.0
-"""Seconds in which another command of DVC may end."""
+"""Seconds to wait for another command of DVC."""
 
 
 class Books(Record):
-    """The state of a checkout when ``dvc.lock`` was last written by ``driftledger run``."""
+    """The state of a checkout after ``driftledger run`` has written ``dvc.lock``."""
 
     lock: str = ""
     """SHA-256 of ``dvc.lock`` and of what ``resolve`` wrote."""
@@ -44,7 +44,7 @@ class Books(Record):
 
 
 def noted_books(root: Path) -> Books:
-    """Read what was noted last; nothing is noted in a new clone."""
+    """Read what the last run noted; a new clone has no note."""
     try:
         return read_json(root / _NOTED, Books)
     except StoreError:
@@ -77,7 +77,7 @@ def lock_digest(root: Path) -> str:
 def facts_of(root: Path, out: str) -> str:
     """Return a digest of the names, sizes and times of the files of an output.
 
-    What is below ``reports/scores`` is not of the report.
+    Files below ``reports/scores`` do not belong to the report.
     """
     facts = []
     apart = str(root / SCORES) if out == REPORTS else ""
@@ -100,7 +100,9 @@ def facts_of(root: Path, out: str) -> str:
 
 
 def setting_of_dvc(root: Path, name: str) -> str:
-    """Return a core setting of DVC's in the checkout, such as the default remote; or nothing.
+    """Return a core setting of DVC in the checkout, such as the default remote.
+
+    It is empty if there is none.
 
     Raises:
         ConfigError: DVC's configuration cannot be read.
@@ -152,7 +154,7 @@ def _address(root: Path, stage: str) -> str:
 
 
 def _with_dvc(root: Path, work: Callable[[Any], None], *, waits: bool) -> None:
-    """Let DVC do something, once no other command of it works in this checkout.
+    """Let DVC do ``work``, once no other command of DVC works in this checkout.
 
     Raises:
         ConfigError: it fails, or another command works for more than half a minute.

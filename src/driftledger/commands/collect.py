@@ -1,4 +1,4 @@
-"""Make the calls that the selection needs, and write their results as the records of each model.
+"""Make the calls that the selection needs, and write records for each model.
 
 One process makes the calls of all benchmarks of a model, so that a checkpoint is loaded once. A
 folder of records is left alone while its inputs are the same. Before it is made again, its calls
@@ -67,7 +67,7 @@ class Task:
 
     @property
     def asks(self) -> set[tuple[str, str]]:
-        """Section and name of each component that is asked."""
+        """Section and name of each component that its calls ask."""
         roles = self.project.asked(self.spec, self.keys)
         return {(SECTIONS[ROLES[role]], name) for role, name in roles.items()}
 
@@ -86,8 +86,10 @@ class Task:
         return inputs_of(self.project, collects, self.keys, (self.spec.data,))
 
     def made(self) -> Made | None:
-        """Return the manifest of its folder without a look into its files; None unless it was made
-        from today's inputs."""
+        """Return the manifest of its folder if it was made from today's inputs, else None.
+
+        The files of the folder are not read.
+        """
         manifest = made_from(self.folder)
         with suppress(StoreError):  # the data are not built
             if manifest is not None and manifest.inputs == self.inputs():
@@ -95,12 +97,12 @@ class Task:
         return None
 
     def is_made(self) -> bool:
-        """Return True if nothing is left to do: its records are made and no call failed."""
+        """Return True if its records are made and no call failed; files are not read."""
         manifest = self.made()
         return manifest is not None and not manifest.failed
 
     def is_whole(self) -> bool:
-        """Return True if nothing is left to do, and its files are as they were made."""
+        """Return True if its records are made, no call failed, and no file was changed."""
         manifest = self.made()
         if manifest is None or manifest.failed:
             return False
@@ -114,7 +116,7 @@ class Task:
 def ask(
     collecting: Collecting, collector: Collector, counts: Path | None = None
 ) -> list[CollectedRecord]:
-    """Make every call that is not stored yet, show the progress, and add to a file of counts."""
+    """Make every call that is not stored, show the progress, and count the calls."""
     with Progress(collecting.title, collecting.calls, counts=counts) as progress:
         return collecting.run(
             lambda planned: collector.run((each.steps for each in planned), progress)
@@ -124,11 +126,11 @@ def ask(
 def refuse_failures(
     failures: FailedCalls, benchmark_name: str, min_coverage: float
 ) -> None:
-    """Refuse to go on when too much was ended by a failed call, so that there is a next run, which
-    tries it again.
+    """Raise if failed calls have ended too many records.
 
-    A refusal is an answer and stays; whether enough is left to score is for the scoring half to
-    say.
+    The next run tries these calls again.
+
+    A refusal by the model is an answer. The score decides whether enough answers are left.
 
     Raises:
         CoverageError: naming the first few and what went wrong.
@@ -229,7 +231,7 @@ def collect(
             else:
                 local.append(model)
         collector.side_by_side([*lanes, partial(in_turn, local)])
-        _say_what_was_spent(project, store)
+        _print_spending(project, store)
         for model in models:
             if model not in failed:
                 top = project.root / RECORDS_OF.format(model=model)
@@ -243,11 +245,12 @@ def collect(
 
 
 def refuse_failed_calls(project: Project, model: str) -> None:
-    """Refuse to call the records of a model complete where a failed call ended some: else DVC would
-    note them, and not try again.
+    """Raise if a failed call has ended a record of a model.
+
+    Otherwise DVC would note the records as they are, and never try the call again.
 
     Raises:
-        CoverageError: there are some.
+        CoverageError: with their number.
     """
     failed = 0
     for task in tasks_of(project, [model]):
@@ -261,8 +264,9 @@ def refuse_failed_calls(project: Project, model: str) -> None:
 
 
 def _refuse_at_once(tasks: Sequence[Task], collector: Collector) -> None:
-    """Refuse to ask anything where what several models need is missing, or all models are not
-    ready.
+    """Raise before the first call if what several models need is missing.
+
+    Raise also if no model is ready.
 
     The first sample or question of each task shows who is asked. What only later ones ask is
     looked at before its first call.
@@ -274,12 +278,12 @@ def _refuse_at_once(tasks: Sequence[Task], collector: Collector) -> None:
 
     for task in tasks:
         if not task.is_made():
-            # of what cannot be begun, its own error tells
+            # a task that cannot begin raises its own error later
             with suppress(DriftledgerError):
-                for each in task.collecting().planned[:1]:
-                    walked = walk(each.steps, collector.store.answer)
+                for unit in task.collecting().planned[:1]:
+                    walked = walk(unit.steps, collector.store.answer)
                     if walked.pending is not None:
-                        following = (*each.calls[walked.answered :], *each.after)
+                        following = (*unit.calls[walked.answered :], *unit.after)
                         for component, _ in following:
                             asked[component.entry_name] = component
     missing = []
@@ -296,13 +300,13 @@ def _refuse_at_once(tasks: Sequence[Task], collector: Collector) -> None:
 
 def last_asked(task: Task, later: Sequence[Task]) -> set[tuple[str, str]]:
     """Return section and name of the components that a task asks and no later one."""
-    return task.asks.difference(*(each.asks for each in later))
+    return task.asks.difference(*(other.asks for other in later))
 
 
-def _say_what_was_spent(project: Project, store: CallStore) -> None:
-    """Print the attempts at each service that was asked, and the most that they may have cost, of
-    all runs so far."""
-    components = {each.fingerprint: each for each in project.components.values()}
+def _print_spending(project: Project, store: CallStore) -> None:
+    """Print the attempts at each service over all runs, and their largest cost."""
+    selected = project.components.values()
+    components = {component.fingerprint: component for component in selected}
     for fingerprint, component in components.items():
         if isinstance(component, RemoteComponent):
             spent = store.spent(fingerprint)
@@ -313,7 +317,7 @@ def _say_what_was_spent(project: Project, store: CallStore) -> None:
 
 
 def _make(task: Task, collector: Collector, lock: Lock, begins: Begins) -> None:
-    """Make a folder of records, unless it is made; the calls of an earlier one are kept.
+    """Make a folder of records, unless it is made already.
 
     Args:
         lock: held while a task begins and its calls are planned, so that no stage begins twice and
@@ -355,7 +359,7 @@ def _make(task: Task, collector: Collector, lock: Lock, begins: Begins) -> None:
 def _usage_of(
     collecting: Collecting, records: Records, store: CallStore
 ) -> list[CallUsage]:
-    """List the calls of services and checkpoints behind records, each once, as they are stored."""
+    """List the usage of the metered calls behind records, each call once."""
     calls = {}
     for result in results_of(records):
         named = collecting.components.get(result.role)
@@ -370,14 +374,15 @@ def _usage_of(
 
 
 def restore(task: Task, store: CallStore) -> None:
-    """Put the calls of a folder of records into the store, unless it has them."""
+    """Put calls into the store that a folder of records holds and the store lacks."""
     with suppress(StoreError):  # they cannot be read, as of another version
         store.restore(recorded_calls(task, store))
 
 
 def recorded_calls(task: Task, store: CallStore) -> list[Recorded]:
-    """List the calls in a folder of records that the store may lack; none if the folder was changed
-    since it was made, since it may be forged.
+    """List the calls in a folder of records that the store may lack.
+
+    A folder that was changed since it was made may be forged: no call of it is listed.
 
     Raises:
         StoreError: the records cannot be read.
@@ -406,10 +411,10 @@ def recorded_calls(task: Task, store: CallStore) -> list[Recorded]:
 
 
 def refuse(missing: Sequence[str]) -> None:
-    """Refuse to begin with the calls.
+    """Raise before the first call if something is missing.
 
     Raises:
-        ConfigError: something is missing.
+        ConfigError: with all that is missing.
     """
     if missing:
         everything = "; ".join(missing)

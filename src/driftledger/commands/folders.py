@@ -1,4 +1,4 @@
-"""Folders of data that DVC keeps beside the pipeline, such as ``photos`` by ``photos.dvc``.
+"""Folders of data that DVC keeps, such as ``photos`` by ``photos.dvc``.
 
 An old folder is refused before anything is paid, and new files are noted in its ``.dvc`` file. A
 folder that is what that file says needs neither.
@@ -42,7 +42,7 @@ from driftledger.project.project import Project
 Pairs: TypeAlias = Set[tuple[str, str]]
 """Name and MD5 of each file of a folder."""
 DIGESTS = "digests.dir"
-"""In the folder of the checkout's state: MD5s of the files of these folders, by their facts."""
+"""In the folder of the checkout's state: MD5s of the files, known by their sizes and times."""
 _HIDDEN = re.compile(r"(^|/)\.")
 
 
@@ -56,7 +56,9 @@ class _DvcFile(BaseModel):
 
 
 def note_new_files(project: Project) -> None:
-    """Bring ``.dvc`` files up to date with their folders, and say so; Git's index stays as it is.
+    """Bring ``.dvc`` files up to date with their folders, and print that.
+
+    Git's index stays as it is.
 
     Raises:
         ConfigError: as of :func:`new_files`, or DVC fails.
@@ -68,7 +70,7 @@ def note_new_files(project: Project) -> None:
 
 
 def new_files(project: Project) -> dict[str, list[str]]:
-    """List the files that are not noted yet in the ``.dvc`` file of their folder, by folder.
+    """List, by folder, the files that the folder's ``.dvc`` file does not name.
 
     Raises:
         ConfigError: a folder lacks files that were not pulled, or that were removed; or its
@@ -88,8 +90,7 @@ def new_files(project: Project) -> dict[str, list[str]]:
 
 
 def _listings(project: Project) -> dict[str, Listing]:
-    """List the folders of datasets that a ``.dvc`` file names, or those above them, as they are
-    now.
+    """List the folders of datasets, or folders above them, that have a ``.dvc`` file.
 
     Files that have not changed since are not read again.
     """
@@ -115,8 +116,10 @@ def _listings(project: Project) -> dict[str, Listing]:
 
 
 def _new_in(root: Path, path: str, listing: Listing) -> list[str]:
-    """List the files of a folder that its ``.dvc`` file does not name; errors as in
-    :func:`new_files`."""
+    """List the files of a folder that its ``.dvc`` file lacks.
+
+    Errors are as in :func:`new_files`.
+    """
     file = f"{path}.dvc"
     quoted = shlex.quote(file)
     pull = f"run 'dvc pull {quoted}'"
@@ -180,7 +183,7 @@ def _new_in(root: Path, path: str, listing: Listing) -> list[str]:
 
 
 def _versions(git: Git, path: str, *tips: str) -> dict[str, str]:
-    """Return a folder's MD5 in each version of its ``.dvc`` file, the newest first → a commit."""
+    """Map the MD5 of each version of a folder to a commit; the newest comes first."""
     versions = dict[str, str]()
     for blob, commit in git.ever_at(f"{path}.dvc", tips):
         with suppress(ValueError):
@@ -189,8 +192,9 @@ def _versions(git: Git, path: str, *tips: str) -> dict[str, str]:
 
 
 def _md5_in(data: bytes, path: str) -> str:
-    """Return the MD5 of a folder in the ``.dvc`` file beside it; empty if that names none in the
-    way of DVC 3.
+    """Return the MD5 of a folder in its ``.dvc`` file.
+
+    It is empty if the file has none in the form of DVC 3.
 
     Raises:
         ValueError: it is not YAML, or has a conflict.
@@ -204,13 +208,15 @@ def _md5_in(data: bytes, path: str) -> str:
 
 
 def _pairs(listing: Listing | None) -> Pairs:
-    """Leave out hidden files, which no dataset has: a system may write them."""
+    """Return name and MD5 of all files but hidden ones, which no dataset reads."""
     pairs = (listing or {}).items()
     return {(name, md5) for name, md5 in pairs if not _HIDDEN.search(name)}
 
 
 def _lost(wanted: Pairs, files: Pairs, earlier: Pairs) -> list[str]:
-    """List the files that a folder lacks and for which it has none of the same name or bytes that
-    is newer than ``earlier``."""
+    """List the files that a folder lacks without a newer one of that name or content.
+
+    A file is newer if it is not in ``earlier``.
+    """
     newer = {part for pair in files - earlier for part in pair}
     return sorted(name for name, md5 in wanted - files if not {name, md5} & newer)

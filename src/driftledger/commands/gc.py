@@ -15,11 +15,13 @@ from driftledger.project.settings import PARAMS
 
 
 def remove_unused(project: Project, *, yes: bool = False) -> str:
-    """Remove what no selected run of any checkout and no published run uses from the call store,
-    and say what that is.
+    """Remove stored calls, images and features that nothing uses any more.
+
+    Runs that a checkout selects or has published use their calls. Returns a sentence with the
+    numbers.
 
     Args:
-        yes: whether it is removed, and not only counted.
+        yes: whether to remove them; otherwise they are only counted.
 
     Raises:
         StoreError: the data of a checkout are not built, or another process uses the store and
@@ -66,9 +68,9 @@ def remove_unused(project: Project, *, yes: bool = False) -> str:
             return f"every call, image and file of features in {store.folder} is used"
         size = 0
         for file in files:
-            found = file.stat()
-            if found.st_nlink == 1:
-                size += found.st_size
+            status = file.stat()
+            if status.st_nlink == 1:
+                size += status.st_size
         what = f"{len(keys):,} calls and {len(files):,} images and files of features"
         what += f", {size / 1e6:,.1f} MB,"
         if not yes:

@@ -1,4 +1,4 @@
-"""The lock of a checkout: one process at a time writes what ``driftledger run`` writes.
+"""The lock of a checkout: one process at a time writes its results.
 
 The kernel releases it when its holder ends, whatever ended it.
 """
@@ -19,9 +19,9 @@ from driftledger.core.text import say
 RUN_LOCK = "run.lock"
 """In the folder of the checkout's state."""
 HOLDER = "run.holder"
-"""Beside it: who held the lock last."""
+"""File beside the lock: who held it last."""
 _LONGEST = 200
-"""Bytes of that."""
+"""Bytes of the holder's name that are read."""
 
 
 def hold(root: Path, what: str) -> AbstractContextManager[object]:
@@ -42,14 +42,14 @@ def hold(root: Path, what: str) -> AbstractContextManager[object]:
 
 
 def holder(root: Path) -> str:
-    """Return who holds the lock, for the beginning of a sentence."""
+    """Return who holds the lock, as the subject of a sentence."""
     with suppress(OSError, ValueError):
         return read_regular(root / STATE / HOLDER, _LONGEST).decode()
     return "another command of driftledger"
 
 
 def only_one(root: Path, what: str) -> AbstractContextManager[object]:
-    """Do the same for a command that cannot do without, whose calls are counted from 0.
+    """Hold the lock for a command that needs it; its calls are counted from 0.
 
     Raises:
         ConfigError: another process holds it; its calls so far are printed.

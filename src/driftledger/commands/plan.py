@@ -1,4 +1,4 @@
-"""Count the calls that are needed, what they cost and what they lack, without making any."""
+"""Count the calls that are needed, and their cost, without making any."""
 
 import math
 import sys
@@ -41,14 +41,14 @@ _COLUMNS = {
     "at most": "most_cost",
     "spent at most": "most_spent",
 }
-"""Heads of the columns of a plan, and what each shows."""
+"""Head of a column of a plan → the value that it shows."""
 _BYTES_PER_PIXEL = 1.5
-"""Of a PNG, for a guess."""
+"""Guessed bytes per pixel of a PNG."""
 
 
 @dataclass(frozen=True)
 class Preview:
-    """Calls to make by component, what they lack, and what to know before the first."""
+    """Calls to make by component, what is missing for them, and notes for the user."""
 
     calls: dict[str, PlannedCalls]
     missing: list[str]
@@ -56,8 +56,10 @@ class Preview:
 
 
 def selected_now(project: Project) -> Project:
-    """Resolve names in memory and build data as they are selected now, unless another command that
-    holds the lock has done so; errors as of both."""
+    """Resolve names in memory and build data as they are selected now.
+
+    While another command holds the lock, its data are used. Errors are those of both steps.
+    """
     what = "driftledger collect"
     with suppress(Timeout), hold(project.root, what), redirect_stdout(sys.stderr):
         project = replace(project, resolved=resolved(project))
@@ -66,11 +68,11 @@ def selected_now(project: Project) -> Project:
 
 
 def plan(project: Project, *, holds: bool = False) -> Preview:
-    """Count the calls that are still needed of each selected component, without making any.
+    """Count the calls that each selected component still has to make.
 
-    In one's own checkout, names are resolved into memory, and data that are not as they are
-    selected now are built. Of a checkout of others, what ``resolve`` noted is counted, and nothing
-    is asked. Of an entry that is not on this machine and was not noted, nothing counts as stored.
+    In the user's own checkout, names are resolved in memory, and data are built as they are
+    selected now. In a checkout of others, what ``resolve`` noted is counted, and no component is
+    looked at. An entry that is neither on this machine nor noted has no stored calls.
 
     Args:
         holds: whether the caller holds the lock of the checkout.
@@ -98,7 +100,7 @@ def plan(project: Project, *, holds: bool = False) -> Preview:
 
 
 def _preview(project: Project, missing: dict[str, str]) -> Preview:
-    """Count calls, and look at what those that are to be made need.
+    """Count calls, and look for what is missing to make them.
 
     Args:
         missing: entries that are known to be missing, and why.
@@ -144,8 +146,8 @@ def _preview(project: Project, missing: dict[str, str]) -> Preview:
             asked[f"encoders.{name}"] = project.component("encoders", name)
         for name in asked.keys() - missing.keys():
             lacks, knows = asked[name].readiness()
-            preview.missing.extend(f"{name}: {each}" for each in lacks)
-            preview.notes.extend(f"{name}: {each}" for each in knows)
+            preview.missing.extend(f"{name}: {lack}" for lack in lacks)
+            preview.notes.extend(f"{name}: {note}" for note in knows)
         _look_at_time_and_disk(preview, project.state)
     return Preview(counted, sorted(preview.missing), sorted(preview.notes))
 
@@ -185,7 +187,7 @@ def _by_component(project: Project, plan: Plan) -> dict[str, PlannedCalls]:
 
 
 def _results(task: Task, store: CallStore) -> dict[str, Result]:
-    """Return the results that a run restores from records, by the digests of their calls' keys."""
+    """Return the results that a run would restore from records, by key."""
     results = {}
     with suppress(StoreError):
         for key, _, _, result in recorded_calls(task, store):
@@ -195,7 +197,10 @@ def _results(task: Task, store: CallStore) -> dict[str, Result]:
 
 
 def _note_on_time(component: RemoteComponent, calls: PlannedCalls) -> str:
-    """Return how long the calls of a service take, and what batches save; empty for few calls."""
+    """Say how long the calls of a service take, and what batches save.
+
+    Few calls are not worth a note.
+    """
     if component.batch:
         if component.prices is None or not calls.most_cost:
             return ""
@@ -214,10 +219,10 @@ def _note_on_time(component: RemoteComponent, calls: PlannedCalls) -> str:
 
 
 def _look_at_time_and_disk(preview: Preview, folder: Path) -> None:
-    """Note how long services take, and that a folder lacks room for what is drawn.
+    """Note how long services take, and whether a folder has room for the drawings.
 
-    The sizes of stored images say what others will take. Without any, there is a guess, for which
-    nothing is refused. What embedded generators draw is small.
+    The sizes of stored images say how much others will take. Without any, the size is guessed, and
+    nothing is refused for it. The drawings of embedded generators are small.
     """
     size = guessed = 0.0
     models = sum(name.startswith("models.") for name in preview.calls)
@@ -249,7 +254,7 @@ def _look_at_time_and_disk(preview: Preview, folder: Path) -> None:
 
 
 def require_readiness(project: Project) -> dict[str, PlannedCalls]:
-    """Print what to know before the first call, and return the calls to make by component.
+    """Print notes for the user, and return the calls to make by component.
 
     Raises:
         ConfigError: something is missing that calls need.
@@ -262,7 +267,7 @@ def require_readiness(project: Project) -> dict[str, PlannedCalls]:
 
 
 def plan_table(plan: Mapping[str, Mapping[str, Any]]) -> Table:
-    """Lay out a line per component and the sum of what costs money, without empty columns."""
+    """Lay out a line per component, and a sum; empty columns are left out."""
     rows = dict(plan)
     columns = {}
     total = {}

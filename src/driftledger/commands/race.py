@@ -1,4 +1,4 @@
-"""``run --until ranked``: collect and score more and more images until models are told apart.
+"""``run --until ranked``: collect and score images until models are told apart.
 
 Each round is a project of its own in the state's folder, with ``first: n`` in memory. What is
 published, ``params.yaml`` included, is written once the race is over.
@@ -41,25 +41,26 @@ UNTIL = "--until ranked"
 
 
 def keys_of_race(settings: Settings) -> Keys:
-    """Return the dataset, the generator and the encoder that decide: the first of each.
+    """Return the dataset, generator and encoder that decide: the first of each.
 
     Raises:
         ConfigError: GenCeption goes over no dataset, or fewer than two models are selected.
     """
-    found = settings.keys_of(benchmark(BENCHMARK))
-    if len(settings.run.models) < 2 or not found:
+    selected = settings.keys_of(benchmark(BENCHMARK))
+    if len(settings.run.models) < 2 or not selected:
         raise ConfigError(
             f"{UNTIL} ranks two models or more by GenCeption; select them in run.models, and a "
             "dataset in run.genception"
         )
-    keys = dict(found[0])
+    keys = dict(selected[0])
     del keys["model"]
     return keys
 
 
 def race(project: Project) -> None:
-    """Ask about 32 images, 64, 128 and so on, until every two models are told apart or all images
-    are asked about.
+    """Ask about 32 images, then 64 and so on, until every two models are told apart.
+
+    At the latest, it ends when all images are asked about.
 
     A model whose calls fail is out of the race. Unless all images were needed, ``params.yaml`` gets
     their number as ``first`` of the dataset.
@@ -134,7 +135,9 @@ def prospect_of(sizes: Sequence[int], least: float) -> str:
 
 
 def sizes_of(categories: Mapping[str, str], seed: int) -> Iterator[int]:
-    """Yield after how many images to look: twice as many each time, and at the end all.
+    """Yield the numbers of images after which to look: each is twice the last.
+
+    The last number is that of all images.
 
     Rounds that lack a category are left out.
     """
@@ -150,8 +153,10 @@ def sizes_of(categories: Mapping[str, str], seed: int) -> Iterator[int]:
 def _with_first(
     project: Project, keys: Keys, models: Sequence[str], size: int
 ) -> tuple[str, Project]:
-    """Return ``params.yaml`` with the first images of a dataset alone, and a project in a folder of
-    its own that selects these, and nothing but the scores of a race."""
+    """Return ``params.yaml`` with the first images of a dataset, and their project.
+
+    The project lies in a folder of its own, and selects only the scores of a race.
+    """
     name = keys["dataset"]
     entry = project.settings.entry("datasets", name).model_dump(
         mode="json", exclude_unset=True, exclude={"about", "retired"}
@@ -170,7 +175,10 @@ def _with_first(
 
 
 def _last_ranked(spec: Benchmark, scores: Sequence[Score]) -> Place:
-    """Return the first metric at the last t that some score is ranked by, or else that one has."""
+    """Return the first metric at the last t by which a score is ranked.
+
+    If none is ranked, it is the last t with a value.
+    """
     known = []
     ranked = []
     for of_model in scores:
@@ -183,7 +191,7 @@ def _last_ranked(spec: Benchmark, scores: Sequence[Score]) -> Place:
 
 
 def _scores(project: Project) -> list[Score]:
-    """Collect and score, and return the scores of the models whose calls could be made.
+    """Collect and score, and return the scores of the models that could be called.
 
     Raises:
         DriftledgerError: fewer than two are left.

@@ -1,5 +1,6 @@
-"""``driftledger run``: bring everything that ``params.yaml`` selects up to date, and show the
-scores.
+"""``driftledger run``: bring all that ``params.yaml`` selects up to date.
+
+The scores are shown at the end.
 
 One process does all stages, and then lets DVC write ``dvc.lock``. What could not be made of a model
 has no score until a later run; all else has.
@@ -137,7 +138,7 @@ def run(
 
 
 class _Run:
-    """The stages, one after the other; what fails in one place stops nothing elsewhere."""
+    """The stages, one after the other; a failure of one model stops no other."""
 
     def __init__(
         self, project: Project, stages: Collection[str], *, plain: bool
@@ -158,7 +159,7 @@ class _Run:
         self.failed = list[str]()
         """The stages in which something failed."""
         self.is_hopeless = False
-        """Whether there is nothing to show."""
+        """True if there is nothing to show."""
 
     def _unchanged(self, outs: Collection[str]) -> list[str]:
         """List the outputs whose files have the sizes and times that were noted."""
@@ -192,8 +193,10 @@ class _Run:
         note_new_files(project)
 
     def _to_pull(self) -> list[str]:
-        """List the stages that others have run from what is selected now, and whose outputs are not
-        here."""
+        """List the stages that others ran and that lack outputs here.
+
+        They ran them with what is selected now.
+        """
         project = self._project
         lock = locked_now(project.root)
         noted = project.noted()
@@ -233,7 +236,7 @@ class _Run:
         self._show(self._complete_models())
 
     def _try(self, stage: str, work: Callable[[], object]) -> None:
-        """Do something, and say why it failed if it did."""
+        """Do a part of a stage; if it fails, print the reason and note the stage."""
         try:
             work()
         except Exception as error:
@@ -247,7 +250,7 @@ class _Run:
             say(sentence)
 
     def _complete_models(self) -> list[str]:
-        """List the models of which no call and no score is missing."""
+        """List the models that have all their calls and scores."""
         complete = []
         for model in self._project.settings.run.models:
             is_scored = f"score@{model}" not in self.failed
@@ -307,9 +310,9 @@ class _Run:
         is_shown = is_shown and facts_of(root, REPORTS) == before
         if is_locked and is_shown:
             return
-        shown = [each for each in ("report", "track") if each in self._stages]
-        shown = [each for each in shown if each not in self.failed]
-        self._try("dvc.lock", partial(self._lock, shown))
+        last = [stage for stage in ("report", "track") if stage in self._stages]
+        last = [stage for stage in last if stage not in self.failed]
+        self._try("dvc.lock", partial(self._lock, last))
         books = Books(
             lock="" if "dvc.lock" in self.failed else lock_digest(root),
             outs={out: facts_of(root, out) for out in (*outs, REPORTS)},
@@ -319,8 +322,7 @@ class _Run:
 
 
 class _Log(io.TextIOBase):
-    """What stages print, in a file and on a terminal; a full disk or a closed terminal ends
-    nothing."""
+    """A stream that writes to several others; one that is broken raises nothing."""
 
     def __init__(self, *places: TextIO) -> None:
         self._places = places
@@ -376,7 +378,7 @@ def _say_what_was_done(project: Project, made: Sequence[str], seconds: float) ->
 
 
 def _forget_what_was_made(root: Path, models: Sequence[str]) -> None:
-    """Remove the marks of records, scores, report and MLflow, so that each is made again."""
+    """Remove all manifests, so that everything is made again."""
     from driftledger.tracking.track import TRACKED
 
     records = [RECORDS_OF.format(model=model) for model in models]
@@ -388,14 +390,13 @@ def _forget_what_was_made(root: Path, models: Sequence[str]) -> None:
 
 
 def _failed_records(project: Project) -> int:
-    """Count the records that a score calls failed: of a failed call, or graded by a judge that gave
-    nothing."""
+    """Count the records that a failed call ended or that the judge did not grade."""
     from driftledger.reports.scores import selected_score
 
     failed = {}
     for task in tasks_of(project):
-        mark = made_from(task.folder)
-        failed[task.folder] = mark.failed if mark else 0
+        made = made_from(task.folder)
+        failed[task.folder] = made.failed if made else 0
     for spec, keys in project.selected:
         folder = project.root / spec.collects.at(keys)
         with suppress(DriftledgerError):
@@ -405,7 +406,9 @@ def _failed_records(project: Project) -> int:
 
 
 def _set_cut_files_aside(root: Path) -> None:
-    """Rename DVC's list of locks and ``dvc.lock`` if they cannot be read and no one holds them.
+    """Rename ``dvc.lock`` and DVC's list of locks if they cannot be read.
+
+    Files that another process holds are left alone.
 
     DVC empties them before it writes them, so that a kill in between leaves a file that every later
     ``dvc repro`` refuses to read (treeverse/dvc#7615). Without ``dvc.lock``, all stages run again,
@@ -438,7 +441,7 @@ def _set_cut_files_aside(root: Path) -> None:
 
 
 def outcome(project: Project, code: int) -> Json:
-    """Return how a run ended, for JSON: the headlines that are there, and why models failed."""
+    """Return for JSON how a run ended: the headline numbers, and why models failed."""
     from driftledger.notebook import OpenedProject
     from driftledger.reports.report import SITE
 

@@ -1,6 +1,6 @@
-"""Make a part of the calls on one of several machines, and bring the parts together.
+"""Make a part of the calls on each of several machines, and merge the parts.
 
-A shard is one of several processes that each make a part of the calls, into a store of its own.
+A shard is a process that makes a part of the calls, into a store of its own.
 """
 
 import math
@@ -25,12 +25,12 @@ R = TypeVar("R")
 
 
 class Shard(NamedTuple):
-    """Part ``number`` of ``of`` parts, from 0, that one of several machines collects.
+    """Part ``number``, from 0, of ``of`` parts of the calls.
 
     Units are dealt out by their positions alone, in blocks that no batch of a local component
-    crosses: every call is in the batch that it has in a run of one process, and equal positions of
-    the same data belong to one shard, whichever stage asks, so that a question of several stages
-    about a sample is asked once.
+    crosses: every call is in the same batch as in a run of one process. Equal positions of the same
+    data belong to one shard, so that a question that several stages ask about a sample is asked
+    once.
     """
 
     number: int
@@ -94,7 +94,7 @@ def part_of(
 def collect_shard(
     project: Project, shard: str, into: Path, models: Sequence[str] = ()
 ) -> str:
-    """Make a shard's part of the calls that the project's store lacks, and say what to do next.
+    """Make a shard's part of the missing calls, and say what to do next.
 
     They go into a store below ``into``; no other file is written, and encoders are not asked. A
     stage that needs calls which other shards make is left out.
@@ -169,8 +169,9 @@ def _block_of(project: Project, tasks: Sequence[Task]) -> int:
 
 
 def merge(project: Project, paths: Sequence[Path]) -> str:
-    """Bring the stores of shards, or all stores in a folder, into the call store, and say what was
-    new.
+    """Merge the stores of shards into the call store, and say how many calls are new.
+
+    A folder stands for all stores in it.
 
     Raises:
         StoreError: a store is missing or cannot be read; those before it are merged.

@@ -11,9 +11,11 @@ _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def stops_as_exits() -> Iterator[None]:
-    """Let signals that stop a process raise SystemExit, so that calls and children are ended first.
+    """Let the signals that stop a process raise SystemExit.
 
-    An ignored signal, as of ``nohup``, stays ignored.
+    So calls and children are ended first.
+
+    A signal that is ignored, as under ``nohup``, stays ignored.
     """
 
     def stop(number: int, _: Any) -> None:

@@ -31,7 +31,7 @@ Begins: TypeAlias = Callable[[str], object]
 
 
 def unsaid(_: str) -> None:
-    """Say of no stage that it begins: ``dvc repro`` does."""
+    """Print nothing when a stage begins: ``dvc repro`` does."""
 
 
 def data(
@@ -42,8 +42,8 @@ def data(
     """Read, check and store the selected datasets and question sets.
 
     Args:
-        missing: names what is left out, and takes what cannot be built; without it, the first such
-            thing is an error.
+        missing: entries to leave out, with the reason; entries that cannot be built are added.
+            Without it, the first of these raises.
         begins: called before anything is made.
     """
     from driftledger.data.build import build, build_questions
@@ -104,13 +104,14 @@ def score(
     without: Collection[Path] = (),
     begins: Begins = unsaid,
 ) -> list[CoverageError]:
-    """Compute the scores of a model from its records; print and return why some have nothing to
-    score.
+    """Compute the scores of a model from its records.
+
+    Print and return the errors of those with nothing to score.
 
     A score that fails stops none of the others.
 
     Args:
-        without: folders of records that are not complete, and get no score.
+        without: folders of incomplete records, which get no score.
         begins: called before anything is made.
 
     Raises:
@@ -169,7 +170,8 @@ def raise_all(failed: Mapping[str, Exception]) -> None:
 
     A bug is raised as it is, with its traceback, after the tracebacks of others are printed.
     """
-    bugs = [each for each in failed.values() if not isinstance(each, DriftledgerError)]
+    errors = failed.values()
+    bugs = [error for error in errors if not isinstance(error, DriftledgerError)]
     for bug in bugs[1:]:
         say("".join(traceback.format_exception(bug)))
     if bugs:
@@ -192,7 +194,7 @@ def report(project: Project) -> None:
 
 
 def track(project: Project, *, again: bool = True) -> None:
-    """Show what is selected in MLflow, publish it, and say in a line each what that took.
+    """Show the selected runs in MLflow, publish them, and print a line about each.
 
     Models with calls or scores still to be made are left out.
 

@@ -1,4 +1,4 @@
-"""A database that another program keeps locked: it is waited for, and that is said."""
+"""Open SQLite databases, and wait while another program keeps one locked."""
 
 import sqlite3
 from pathlib import Path
@@ -10,7 +10,7 @@ WAIT = 60
 
 
 def connect(file: Path | str) -> sqlite3.Connection:
-    """Open a database, for any thread; without a name, one that ends with the connection."""
+    """Open a database for any thread; an empty name opens one in memory."""
     db = sqlite3.connect(
         file, timeout=WAIT, isolation_level=None, check_same_thread=False
     )
@@ -20,12 +20,12 @@ def connect(file: Path | str) -> sqlite3.Connection:
 
 
 def is_locked(error: Exception) -> bool:
-    """Return whether SQLite has given up waiting for another program."""
+    """Return True if another program has kept the database locked for too long."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
 
 
 def wait_until_free(db: sqlite3.Connection, file: Path, *, writes: bool) -> None:
-    """Wait while another program keeps a database locked, and say so.
+    """Wait while another program keeps a database locked, and print that.
 
     Raises:
         sqlite3.OperationalError: it is still locked after :data:`WAIT` seconds, or cannot be used.
