@@ -1,5 +1,6 @@
-"""Arguments → commands. A user's mistake becomes one sentence and exit code 2; a bug keeps its
-traceback.
+"""Define the commands and their arguments.
+
+A user's mistake becomes one sentence and exit code 2; a bug keeps its traceback.
 
 Each command imports what it needs when it is called, since each stage of a run is a process of its
 own.
@@ -82,16 +83,21 @@ _GIVEN = (
 )
 BaseUrlOption = Annotated[
     str | None,
-    typer.Option(metavar="URL", help="Where these services are: up to and with /v1."),
+    typer.Option(
+        metavar="URL", help="The address of these services, up to and including /v1."
+    ),
 ]
 KeyOption = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="With --base-url: the variable with its key."),
+    typer.Option(
+        metavar="NAME",
+        help="With --base-url: the environment variable that holds the key.",
+    ),
 ]
 
 
 _came_from = Path()
-"""Where the command was given; it is done in the top folder of the project."""
+"""The folder in which the command was typed; it runs in the project's top folder."""
 
 
 def _versions() -> dict[str, str]:
@@ -192,31 +198,37 @@ def reads(command: Callable[..., None]) -> Callable[..., None]:
 def init(
     folder: Annotated[Path, typer.Argument(help="Created if it is missing.")] = Path(),
     images: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Images, which become a dataset.")
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="A folder of images, which becomes a dataset."
+        ),
     ] = None,
     questions: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Questions.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Questions, which become a question set."),
     ] = None,
     benchmark: Annotated[
         str | None,
         typer.Option(
-            metavar="B", help="It asks them: mme (the default), mm_sap or mm_vet."
+            metavar="B",
+            help="The benchmark of the questions: mme (default), mm_sap or mm_vet.",
         ),
     ] = None,
     model: Annotated[
         list[str] | None, typer.Option(metavar="M", help=f"{_GIVEN} May be repeated.")
     ] = None,
     generator: Annotated[
-        list[str] | None, typer.Option(metavar="G", help="A generator, likewise.")
+        list[str] | None,
+        typer.Option(metavar="G", help="A generator; as with --model."),
     ] = None,
     encoder: Annotated[
-        list[str] | None, typer.Option(metavar="E", help="An encoder, likewise.")
+        list[str] | None, typer.Option(metavar="E", help="An encoder; as with --model.")
     ] = None,
     base_url: BaseUrlOption = None,
     key_env: KeyOption = None,
     preset: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="What 'driftledger preset' lists."),
+        typer.Option(metavar="NAME", help="A preset that 'driftledger preset' lists."),
     ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Overwrite existing files.")
@@ -254,7 +266,7 @@ def add(
         str, typer.Argument(metavar="NAME", parser=name_or_path, help=_GIVEN)
     ],
     only: Annotated[
-        bool, typer.Option("--only", help="Select it in place of the others.")
+        bool, typer.Option("--only", help="Select it alone, in place of the others.")
     ] = False,
     base_url: BaseUrlOption = None,
     key_env: KeyOption = None,
@@ -283,13 +295,13 @@ def run(
     ] = False,
     plain: Annotated[
         bool,
-        typer.Option("--plain", help="Show the text of the stages."),
+        typer.Option("--plain", help="Show the output of the stages."),
     ] = False,
     again: AgainOption = None,
     until: Annotated[
         Literal["ranked"] | None,
         typer.Option(
-            help="Ask about more and more samples until models are told apart.",
+            help="Ask about more samples in rounds, until all models are ranked.",
         ),
     ] = None,
     no_wait: NoWaitOption = False,
@@ -323,7 +335,7 @@ def plan(
     local: Annotated[
         bool,
         typer.Option(
-            "--local", help="For a checkout of others: only read; ask no host."
+            "--local", help="For a checkout of others: only read, and ask no host."
         ),
     ] = False,
     again: AgainOption = None,
@@ -505,7 +517,7 @@ def remove_unused(
     yes: Annotated[
         bool,
         typer.Option(
-            "--yes", "-y", help="Remove it; without this, it is only counted."
+            "--yes", "-y", help="Remove them; without --yes they are only counted."
         ),
     ] = False,
     no_wait: NoWaitOption = False,
@@ -555,7 +567,7 @@ def audit(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say where a score comes from, and what a version touched.
+    """Say where a score comes from, or which scores a version shaped.
 
     The answer goes back to images, versions, dataset and commit.
 
@@ -582,13 +594,13 @@ def compare(
     a: Annotated[
         str, typer.Argument(help="A run, its fingerprint, or REF:RUN of a commit.")
     ],
-    b: Annotated[str, typer.Argument(help="Another.")],
+    b: Annotated[str, typer.Argument(help="The run to compare with A.")],
     anyway: Annotated[
-        bool, typer.Option("--anyway", help="Rank also what is not comparable.")
+        bool, typer.Option("--anyway", help="Also rank what is not comparable.")
     ] = False,
     fail_if: Annotated[
         Literal["worse", "not-as-good", "changed"] | None,
-        typer.Option(help="Exit with 1 if B is so, with 3 if it cannot be told."),
+        typer.Option(help="Exit with 1 if B is that, with 3 if it cannot be decided."),
     ] = None,
     margin: Annotated[
         float | None,
@@ -599,7 +611,9 @@ def compare(
     ] = None,
     show_changes: Annotated[
         int,
-        typer.Option("--show", min=0, help="Print so many changes, with both texts."),
+        typer.Option(
+            "--show", min=0, help="The number of changes to print, with both texts."
+        ),
     ] = 0,
     markdown: Annotated[
         bool, typer.Option("--markdown", help="Print a table for a pull request.")
@@ -636,17 +650,21 @@ def verify(
     ] = None,
     regenerate: Annotated[
         int,
-        typer.Option(min=0, help="How many random calls of each run are made again."),
+        typer.Option(
+            min=0, help="The number of random calls of each run to make again."
+        ),
     ] = 0,
     seed: Annotated[
         int | None,
-        typer.Option(min=0, help="Draw the calls of an earlier verification."),
+        typer.Option(
+            min=0, help="The seed of an earlier verification, to check the same calls."
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Check every byte and every number behind a run.
 
-    The exit code is 1 if something does not.
+    The exit code is 1 if something does not hold.
 
     Example: driftledger verify --regenerate 5
     """
@@ -712,7 +730,7 @@ def ui(
         typer.Option(
             min=1,
             max=65535,
-            help="Of 127.0.0.1. Without it: 5000, or the next free one.",
+            help="Port on 127.0.0.1 (default: 5000, or the next free one).",
         ),
     ] = None,
 ) -> None:
@@ -748,7 +766,7 @@ def bundle(
             "-o",
             metavar="FILE",
             parser=from_here,
-            help="An existing bundle is replaced.",
+            help="The file to write; an existing bundle is replaced.",
         ),
     ],
     images: Annotated[
@@ -792,8 +810,8 @@ def check(
 ) -> None:
     """Check a bundle without its repository.
 
-    Exit codes: 0 every headline is reproduced, 1 something differs, 2 not a bundle, 3 something is
-    not checked or a headline is from the bundle's own features.
+    Exit codes: 0 every headline is reproduced, 1 something differs, 2 not a bundle,
+    3 something is not checked or a headline is from the bundle's own features.
 
     Example: driftledger check score.zip
     """
@@ -820,7 +838,7 @@ def export(
             "--out",
             metavar="FOLDER",
             parser=from_here,
-            help="Files of the same names are replaced.",
+            help="The folder to write to; files of the same names are replaced.",
         ),
     ],
 ) -> None:

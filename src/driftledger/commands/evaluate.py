@@ -59,7 +59,7 @@ thing itself."""
 
 
 class _GivenImages(ImageFolder):
-    """Images that Python gave, as a folder holds them, and what was done to read them."""
+    """A folder of images that Python passed, with notes on how each was read."""
 
     provider = ImageFolder.provider
 
@@ -71,7 +71,7 @@ class _GivenImages(ImageFolder):
 
 
 class FirstLook(OpenedProject):
-    """The results for a few images or questions, as of a project in a temporary folder.
+    """Results for a few images or questions, from a project in a temporary folder.
 
     The folder is removed with this object.
 
@@ -258,7 +258,7 @@ def evaluate(
 
 
 def _say_the_price(planned: Iterable[PlannedCalls]) -> None:
-    """Say how many calls of services are still to be made, and what they cost, if there are any."""
+    """Print how many calls of services are to be made, and what they cost."""
     to_make = 0
     likely_cost = most_cost = 0.0
     for calls in planned:
@@ -278,8 +278,10 @@ def _select(
     given: Any,
     called: str = "",
 ) -> str:
-    """Write the entry of what Python gave, the thing itself into ``own``, and return its name,
-    ``called`` or its own.
+    """Write the entry of an argument into ``raw``, and return its name.
+
+    A component or provider itself is kept in ``own``. Without ``called``, the name is the entry's
+    own.
 
     Raises:
         ConfigError: it is unknown or of another kind.
@@ -318,7 +320,7 @@ def _select(
 
 
 def _source(images: GivenImages, folder: Path) -> DatasetProvider:
-    """Return the source of these images as a dataset; single ones are put into ``folder``.
+    """Return the provider of these images; single ones are written into ``folder``.
 
     Raises:
         ConfigError: a file is missing, or nothing is given.

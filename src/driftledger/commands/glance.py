@@ -1,4 +1,4 @@
-"""What a run ends with: the models at a glance, and where to look further."""
+"""The closing lines of a run: the models at a glance, and where to look further."""
 
 import shlex
 from collections.abc import Sequence
@@ -18,12 +18,13 @@ from driftledger.scoring.score import ALARM, Score
 from driftledger.scoring.table import CONTROLS, MODELS, Cell, Table
 
 _COLUMNS = 5
-"""Of the closing table; more follow in a second one below it."""
+"""Columns of the closing table; more follow in a second table below it."""
 
 
 def show_scores(project: Project) -> list[str]:
-    """Print the models at a glance, where to look further, and a command that audits the first
-    number.
+    """Print the models at a glance, where to look further, and a command to go on.
+
+    The command audits the first number.
 
     Return a sentence about each model that lacks scores or a rank.
     """
@@ -67,7 +68,7 @@ def show_scores(project: Project) -> list[str]:
 
 
 def _target(project: Project, cell: Cell, scores: Sequence[Score]) -> str:
-    """Return the run and the number of a cell, as ``audit`` reads them."""
+    """Return the run and the number of a cell in the form that ``audit`` reads."""
     score = cell.score
     place = cell.place
     assert score is not None
@@ -81,8 +82,7 @@ def _target(project: Project, cell: Cell, scores: Sequence[Score]) -> str:
 
 
 def glance(shown: Table, data: Sequence[str]) -> RenderableType:
-    """Lay the overview of the leaderboard out for a terminal: controls and unranked models below
-    the others.
+    """Lay out the leaderboard's overview; controls and unranked models come last.
 
     Args:
         data: the names of what it is over.
@@ -122,8 +122,10 @@ def _cells(shown: Table) -> list[Cell]:
 
 
 def _in_terminal(cell: Cell | str) -> Text:
-    """Show a name; or a number over half its interval, the interval if it is lopsided, and a
-    coverage below 1."""
+    """Return a name, or a number with its interval and coverage below it.
+
+    The interval is ± half its width, or both ends if it is lopsided. A coverage of 1 is left out.
+    """
     if isinstance(cell, str) or cell.score is None or cell.place is None:
         return line(cell if isinstance(cell, str) else cell.text)
     score = cell.score

@@ -37,15 +37,15 @@ from driftledger.project.settings import PARAMS
 
 PIPELINE = "dvc.yaml"
 RULES = (".gitignore", ".dvcignore", ".gitattributes")
-"""Files that are the user's, and must hold some lines of ours."""
+"""Files of the user that need some lines of ours."""
 _HEADER = "# Written by driftledger"
 _TEMPLATES = OWN / "templates"
 _DVC = {
     ".dvc/config": "[cache]\n    type = hardlink,copy\n",
     ".dvc/.gitignore": "/config.local\n/tmp\n/cache\n",
 }
-"""What makes a folder a DVC project, also below another one, as 'dvc init --subdir' does. An image
-has one copy: only where hard links come first, DVC takes the call store's file into its cache."""
+"""Files that make a folder a DVC project, also below another one, as 'dvc init --subdir' does. Hard
+links come first, so that an image has one copy: DVC links the call store's file into its cache."""
 
 
 def init(
@@ -259,7 +259,7 @@ def is_ours(text: str) -> bool:
 
 
 def _with_our_rules(root: Path, checkpoints: Sequence[str] = ()) -> dict[str, str]:
-    """Return the files of rules for Git and DVC that lack some of ours, with these at the end.
+    """Return the files of rules for Git and DVC, with those of ours that they lack.
 
     Args:
         checkpoints: further rules for Git.
@@ -283,7 +283,7 @@ def _with_our_rules(root: Path, checkpoints: Sequence[str] = ()) -> dict[str, st
 
 
 def _shown(root: Path) -> str:
-    """Name a folder as seen from the current one; in full where that is not above it."""
+    """Return a folder's path from the current folder; in full if it is not below it."""
     near = Path(os.path.relpath(root))
     if near == Path():
         return "this folder"
@@ -291,7 +291,7 @@ def _shown(root: Path) -> str:
 
 
 def _in_settings(root: Path, top: Path, given: Path) -> str:
-    """Return the path of data as settings have it.
+    """Return the path to write into the settings for a file or folder of data.
 
     Raises:
         ConfigError: settings cannot hold it.
@@ -368,8 +368,9 @@ def _question_notes(entries: Json, questions: Path | None) -> list[str]:
 
 
 def upgrade(project: Project, *, check: bool = False) -> list[str]:
-    """Write the package's files again where they differ, and say which these are, or would be with
-    ``check``.
+    """Write generated files again where they differ, and list them.
+
+    With ``check``, they are only listed.
 
     Raises:
         ConfigError: this is not a project, or a file has changes that are not committed; nothing
@@ -404,7 +405,7 @@ def upgrade(project: Project, *, check: bool = False) -> list[str]:
 
 
 def run_program(*command: str, cwd: Path) -> str:
-    """Run a program, and return what it prints; ConfigError says why it failed."""
+    """Run a program and return its output; ConfigError says why it failed."""
     try:
         done = subprocess.run(command, cwd=cwd, capture_output=True, check=False)
     except FileNotFoundError:

@@ -63,8 +63,9 @@ def needs(project: Project, section: str, names: Sequence[str]) -> list[str]:
 
 
 def catalogue_rows(words: str = "") -> list[Json]:
-    """List the catalogue: what each entry needs and costs, and when that was checked; what is
-    retired is last.
+    """List catalogue entries: what each needs and costs, and when that was checked.
+
+    Retired entries are last.
 
     Args:
         words: a section of ``params.yaml``, or a part of a name, a provider or a model; without it,
@@ -106,8 +107,10 @@ def catalogue_rows(words: str = "") -> list[Json]:
 
 
 def catalogue_table(rows: Sequence[Json]) -> Table:
-    """Lay the catalogue out: a line for each entry where there is room, else with the name alone on
-    the first one."""
+    """Lay the catalogue out as a table.
+
+    In a narrow terminal, the first line of an entry has its name alone.
+    """
     shown = table("", "needs", "$ per M tokens", "checked", "retired")
     longest = max(len(row["name"]) for row in rows)
     for section, entries in grouped(rows, lambda row: str(row["section"])).items():

@@ -1,4 +1,4 @@
-"""``new``: write a component or data of one's own, with its test."""
+"""Write a component or a source of data for the user to fill in, and its test."""
 
 import keyword
 import os

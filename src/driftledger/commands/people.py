@@ -11,10 +11,11 @@ if TYPE_CHECKING:
     from driftledger.project.project import Project
 
 FEWEST = 10
-"""Samples that ``--choose`` takes."""
+"""The fewest samples that ``--choose`` accepts."""
 
 app = typer.Typer(
-    help="Write sheets in which people describe and rate.", no_args_is_help=True
+    help="Write sheets in which people describe images and rate descriptions.",
+    no_args_is_help=True,
 )
 
 
@@ -27,8 +28,9 @@ def descriptions(
         str | None, typer.Argument(help="Generator of the images described at t ≥ 2.")
     ] = None,
 ) -> None:
-    """Write the sheet in which people describe images, as a row in every table; what they wrote
-    stays.
+    """Write the sheet in which a person describes images, as a model does.
+
+    What is written in it stays.
 
     Example: driftledger people descriptions photos ann gpt_image_2
     """
@@ -56,19 +58,25 @@ def ratings(
     context: typer.Context,
     dataset: Annotated[str, typer.Argument(help="A dataset of params.yaml.")],
     samples: Annotated[
-        int, typer.Option(min=1, help="How many; the same ones for every model.")
+        int,
+        typer.Option(
+            min=1, help="The number of samples; the same ones for every model."
+        ),
     ] = 20,
     choose: Annotated[
         int | None,
         typer.Option(
-            help="How many instead, by chance, more of them where models differ most.",
+            help="Rate so many samples, drawn at random, more where models differ.",
         ),
     ] = None,
     rater: Annotated[
-        str | None, typer.Option(help="A person's name; several can fill in one file.")
+        str | None,
+        typer.Option(help="The rater's name; several people can fill in one file."),
     ] = None,
 ) -> None:
-    """Write the sheet in which descriptions are rated from 1 to 5; what people wrote stays.
+    """Write the sheet in which people rate descriptions from 1 to 5.
+
+    What is written in it stays.
 
     Example: driftledger people ratings photos --samples 30 --rater ann
     """
@@ -135,7 +143,7 @@ def ratings(
 def _choice(
     project: "Project", dataset: str, samples: Collection[str], total: int
 ) -> dict[str, str]:
-    """Choose samples where models differ.
+    """Choose samples, more of them where models differ.
 
     Raises:
         ConfigError: fewer than two models have scores.

@@ -1,4 +1,4 @@
-"""The console that commands print on, and the looks that tables and sentences share.
+"""Print tables and sentences on a terminal, in one style.
 
 Never wider than the terminal; plain and never wrapped in pipes and files. Text from files, models
 and users goes through :func:`line`, which lets no markup and no control character through.
@@ -18,14 +18,17 @@ HEAD = "bold"
 QUIET = "dim"
 GOOD = "green"
 BAD = "red"
-"""Styles."""
+"""Styles of text."""
 _WIDEST = 10_000
-"""Columns of what is no terminal."""
+"""Columns of output that is not a terminal."""
 
 
 def show(shown: RenderableType) -> None:
-    """Print it in ``COLUMNS`` or the terminal's width, without blanks at the ends of lines; a plain
-    text, such as JSON, unchanged. In a pipe or a file, nothing wraps."""
+    """Print something, as wide as ``COLUMNS`` or the terminal allows.
+
+    Lines end without blanks. Plain text, such as JSON, is printed unchanged. In a pipe or a file,
+    nothing wraps.
+    """
     width = shutil.get_terminal_size((_WIDEST, 24)).columns
     out = Console(width=width, highlight=False, markup=False, emoji=False)
     with out.capture() as drawn:
@@ -43,7 +46,7 @@ def show(shown: RenderableType) -> None:
 
 
 def line(text: str, style: str = "") -> Text:
-    """Return one line, in which no markup and no control character does anything.
+    """Return one line of text in which markup and control characters have no effect.
 
     Half a character becomes its code.
     """
@@ -51,7 +54,7 @@ def line(text: str, style: str = "") -> Text:
 
 
 def lines(texts: Iterable[str]) -> Group:
-    """Return several lines, each indented as it begins, where it wraps too."""
+    """Return several lines; a line that wraps keeps its indentation."""
     return Group(
         *(
             Padding(line(text), (0, 0, 0, len(text) - len(text.lstrip(" "))))
@@ -77,7 +80,7 @@ def table(*columns: str, numbers: Sequence[str] = ()) -> Table:
 
 
 def facts(pairs: Iterable[tuple[str, str]]) -> Table:
-    """Return names with their values, a line each."""
+    """Return a table of names and their values."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(style=QUIET, no_wrap=True)
     grid.add_column(overflow="fold")

@@ -1,5 +1,7 @@
-"""One way to write JSON and to hash it, so that equal things have equal bytes everywhere; and seeds
-made of it."""
+"""Canonical JSON, hashes of it, and seeds made of these.
+
+Equal values have equal bytes everywhere.
+"""
 
 import errno
 import hashlib
@@ -53,7 +55,7 @@ def md5_bytes(data: bytes) -> str:
 
 
 def open_regular(path: Path) -> BufferedReader:
-    """Open a file that somebody else may have made, to read its bytes.
+    """Open an untrusted file; refuse folders, pipes and devices.
 
     Raises:
         OSError: it is missing, cannot be read, or is a folder, a pipe or a device.

@@ -1,4 +1,4 @@
-"""The version of a user's code for a component or a dataset: a digest of its module.
+"""The digest of a user's code, which is the version of a component or dataset.
 
 It is over the module and over what that imports of the same author, inside functions too: the
 modules of its top-level package or, where it is not installed, those beside it. Code that comes
@@ -24,7 +24,7 @@ _INSTALLED = ("site-packages", "dist-packages")
 
 
 def is_ours(module: str) -> bool:
-    """Return whether a module is driftledger's own, which has a version instead of a digest."""
+    """Return True if a module is driftledger's own, which has a version instead."""
     return module.partition(".")[0] == "driftledger"
 
 
@@ -135,7 +135,7 @@ def _written(value: object) -> str:
 
 
 def _counts(node: object) -> bool:
-    """Return whether a node can change what a module does: docstrings and a version cannot."""
+    """Return True if a node can change what a module does; docstrings cannot."""
     if isinstance(node, ast.Expr):
         return not (
             isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
@@ -170,7 +170,7 @@ def _imports(nodes: Iterable[ast.AST], package: str) -> Iterator[str]:
 
 
 def _data_files(nodes: Iterable[ast.AST], module: Path) -> Iterator[Path]:
-    """Yield the files beside a module, or below its folder, that a text of its code names."""
+    """Yield the data files that strings of a module name, in its folder or below."""
     siblings = {path.name for path in module.parent.iterdir()}
     for node in nodes:
         text = node.value if isinstance(node, ast.Constant) else None

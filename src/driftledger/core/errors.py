@@ -77,7 +77,7 @@ class LedgerError(DriftledgerError):
 
 
 def unknown_name(what: str, name: str, valid: Iterable[str]) -> str:
-    """Say that ``name`` is not a valid ``what``, and which are; of many, the nearest."""
+    """Say that a name is unknown, and list valid ones; of many, the nearest."""
     names = sorted(valid)
     nearest = get_close_matches(name, names, n=1)
     hint = f"did you mean {nearest[0]!r}? " if nearest else ""
@@ -98,13 +98,12 @@ def first_few(things: Sequence[str], most: int = 5) -> str:
 
 
 def is_of_disk(error: BaseException) -> bool:
-    """Return True if the disk cannot be used, or something else lies where a file or a folder
-    should."""
+    """Return True if the disk cannot be used, or a file or folder is in the way."""
     return isinstance(error, OSError) and error.errno in _OF_DISK
 
 
 def explain_disk(error: OSError) -> str:
-    """Return one sentence about such an error: where, what, and what to do."""
+    """Explain an error of the disk in one sentence: where, what, and what to do."""
     place = str(error.filename2 or error.filename or "a file")
     home = os.environ.get("HOME", "")
     advice = "correct that"

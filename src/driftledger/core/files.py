@@ -1,5 +1,6 @@
-"""Files: records as JSON and JSON lines, read strictly and written whole or not at all; YAML;
-folders made once.
+"""Read and write files: JSON, JSON lines and YAML.
+
+They are read strictly, and written whole or not at all.
 
 What others made is bounded here, since a file of a few kilobytes must not take gigabytes.
 """
@@ -55,10 +56,10 @@ LARGEST_YAML = 2**22
 DEEPEST = 64
 """Levels of YAML or JSON. Ours has eight; parsers give up, or crash, at some thousand."""
 MOST_VALUES = 2**20
-"""Values in one YAML file or JSON value. In YAML, each counts for every 64 characters once more,
-and an alias as all that stands before it."""
+"""Values in one YAML file or JSON value. In YAML, a text counts once more for every 64 characters,
+and an alias counts as everything before it."""
 MANY_VALUES = 2**24
-"""Of a file of :data:`LARGEST_TEXT`: DVC's list of four million files has as many."""
+"""Values in a file of :data:`LARGEST_TEXT`, such as DVC's list of four million files."""
 LONGEST_NUMBER = 100
 """Characters of a number: Python computes with any number of digits, and fails to write more than
 4,300."""
@@ -79,12 +80,12 @@ class Record(BaseModel):
     schema_: int = Field(default=2, alias="schema", ge=2, le=2)
 
     def to_dict(self) -> Json:
-        """Return it JSON-ready, with file names for field names."""
+        """Return the record as JSON, with the names of fields in the file."""
         return self.model_dump(mode="json", by_alias=True)
 
 
 class SparseRecord(Record):
-    """A record that is written without what has its default."""
+    """A record that leaves out fields with their default values."""
 
     def to_dict(self) -> Json:
         """Return it JSON-ready, with file names for field names."""
@@ -94,7 +95,7 @@ class SparseRecord(Record):
 
 R = TypeVar("R", bound=Record)
 Files: TypeAlias = Mapping[str, bytes | None]
-"""Path below a folder → its bytes; None: those that are there."""
+"""Path below a folder → its bytes; None keeps the file that is there."""
 
 
 def write_json(path: Path, value: Record | Json) -> None:
@@ -104,7 +105,7 @@ def write_json(path: Path, value: Record | Json) -> None:
 
 
 def write_jsonl(path: Path, rows: Iterable[Record]) -> None:
-    """Write one canonical JSON object per line, in one step, with one of them in memory."""
+    """Write one canonical JSON object per line, in one step and with one in memory."""
     with _written(path) as file:
         for row in rows:
             file.write(f"{canonical_json(row.to_dict())}\n".encode())
@@ -156,7 +157,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def write_folder(folder: Path, files: Files, within: Iterable[str] = ("",)) -> None:
-    """Write those of these files that have other bytes, and remove all others.
+    """Write the files with other bytes, and remove all that are not named.
 
     Args:
         within: where others are removed, and links to folders.
@@ -184,8 +185,7 @@ def unlink_folders(top: Path) -> None:
 
 
 def link_file(source: Path, target: Path) -> None:
-    """Give a file a second name, in one step: a read-only hard link, or a copy where there can be
-    none."""
+    """Give a file a second name: a read-only hard link, or else a copy."""
     with _replacing(target, shared=True) as partial:
         try:
             if source.is_symlink():  # to what is not ours
@@ -197,7 +197,7 @@ def link_file(source: Path, target: Path) -> None:
 
 
 def free_space(folder: Path) -> int:
-    """Return the free bytes of the disk on which a folder is, or would be made."""
+    """Return the free bytes of the disk that a folder is on, or would be."""
     while not folder.is_dir():
         folder = folder.parent
     return shutil.disk_usage(folder).free
@@ -205,8 +205,7 @@ def free_space(folder: Path) -> int:
 
 @contextmanager
 def new_folder(target: Path) -> Iterator[Path]:
-    """Make a folder that appears at ``target`` when the block ends well, and not at all
-    otherwise."""
+    """Make a folder that appears at ``target`` only if the block ends well."""
     with _replacing(target) as partial:
         partial.mkdir()
         yield partial
@@ -215,8 +214,10 @@ def new_folder(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def _replacing(target: Path, *, shared: bool = False) -> Iterator[Path]:
-    """Give the name under which a file or folder is made; ``shared`` if others may make it at the
-    same time."""
+    """Yield a temporary path, which becomes ``target`` if the block ends well.
+
+    It is ``shared`` if others may make the same file at the same time.
+    """
     own = f".{os.getpid()}.{get_ident()}" if shared else ""
     partial = target.with_name(f"{target.name}{own}.partial")
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -229,7 +230,7 @@ def _replacing(target: Path, *, shared: bool = False) -> Iterator[Path]:
 
 
 def _remove(path: Path) -> None:
-    """Remove a file or folder if there is one: of a link only the link."""
+    """Remove a file or folder, if there is one; of a link, only the link."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -246,8 +247,10 @@ def read_json(path: Path, kind: type[R]) -> R:
 
 
 def read_jsonl(path: Path, kind: type[R], name: str | None = None) -> list[R]:
-    """Read a file that :func:`write_jsonl` wrote; errors as in :func:`read_json`, and by its
-    ``name`` if it has one."""
+    """Read a file that :func:`write_jsonl` wrote.
+
+    Errors are those of :func:`read_json`; they use ``name`` for the file if there is one.
+    """
     return [*stream_jsonl(path, kind, name)]
 
 
@@ -286,7 +289,9 @@ def reading(
     missing: str = "run 'dvc pull' to fetch it, or 'dvc repro' to make it",
     unread: str = " ({}); run 'dvc repro' to make it again",
 ) -> Iterator[None]:
-    """Say what to do about a file that cannot be read; errors as in :func:`read_bytes`.
+    """Turn errors of reading a file into a sentence that says what to do.
+
+    Errors are those of :func:`read_bytes`.
 
     Args:
         kind: of the error.
@@ -305,7 +310,7 @@ def reading(
 def read_regular(
     path: Path, most: int = LARGEST_FILE, *, within: Path | None = None
 ) -> bytes:
-    """Read a file that somebody else may have made, in bounded time and memory.
+    """Read an untrusted file in bounded time and memory.
 
     Args:
         most: bytes that are read.
@@ -329,7 +334,7 @@ _leaves_out_unknown = ContextVar("leaves_out_unknown", default=False)
 
 @contextmanager
 def known_fields_alone() -> Iterator[None]:
-    """Read records that a later version wrote by the fields that this version knows."""
+    """Leave out fields of records that only a later version knows."""
     before = _leaves_out_unknown.set(True)
     try:
         yield
@@ -362,7 +367,7 @@ def load_json(
     finite: bool = True,
     strict: bool = True,
 ) -> Any:
-    """Read JSON that may come from others.
+    """Read untrusted JSON.
 
     Args:
         most: bytes that are read.
@@ -405,7 +410,7 @@ def load_json(
 
 
 def _levels(text: str) -> int:
-    """Count the levels of a JSON text: how many brackets are open at most, outside of texts."""
+    """Count how deep the brackets of a JSON text are nested, outside of strings."""
     deepest = 0
     level = 0
     for token in _BRACKET.finditer(text):
@@ -418,7 +423,7 @@ def _levels(text: str) -> int:
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> Json:
-    """Make an object, in time that grows with its length."""
+    """Make an object of pairs, and refuse a key that comes twice."""
     value = dict(pairs)
     if len(value) < len(pairs):
         names = Counter(name for name, _ in pairs)
@@ -443,7 +448,7 @@ def _finite(text: str) -> float:
 
 
 _BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{}]', re.DOTALL)
-"""A text, which may hold brackets, or a bracket."""
+"""A string, which may hold brackets, or a bracket."""
 _HALF_A_PAIR = re.compile("[\ud800-\udfff]")
 _LENIENT = json.JSONDecoder(strict=False, parse_int=_whole)
 _ANY_NUMBER = json.JSONDecoder(object_pairs_hook=_each_once, parse_int=_whole)
@@ -468,11 +473,11 @@ _REMEDIES = {
     ),
     "did not find expected": "close what is opened, and indent what belongs together alike",
 }
-"""What a parser's problem holds → what to do."""
+"""Part of a parser's message → what to do about it."""
 
 
 def load_yaml(text: str | bytes) -> Any:
-    """Read YAML safely, by the parser that DVC reads it with.
+    """Read YAML safely, by the parser that DVC uses.
 
     That is YAML 1.2, in which ``yes`` is a text and ``010`` is 10.
 

@@ -14,20 +14,18 @@ INPUTS = "inputs.json"
 
 
 class Made(Record):
-    """``inputs.json`` of a folder: one stage writes many, and makes again only those with changed
-    inputs."""
+    """``inputs.json`` of a folder, by which a stage makes only changed folders again."""
 
     inputs: str
     """SHA-256 of everything that shaped the folder."""
     files: str
     """SHA-256 of the names and hashes of its other files."""
     failed: int = Field(default=0, ge=0, exclude_if=not_)
-    """How much in it was ended by a failed call, which the next run tries again."""
+    """How many of its units ended with a failed call, which the next run tries again."""
 
 
 def files_digest(folder: Path, known: Mapping[str, str] | None = None) -> str:
-    """Hex SHA-256 of the names and contents of all files below ``folder``, without its
-    ``inputs.json``.
+    """Hash names and contents of all files below a folder, except ``inputs.json``.
 
     Args:
         known: name of a file → its SHA-256, for files that need not be read.
@@ -57,8 +55,7 @@ def make(
     is_unchanged: bool = False,
     known: Mapping[str, str] | None = None,
 ) -> None:
-    """Call ``write`` to make ``folder``, unless it was made from these inputs and its files are
-    unchanged.
+    """Make a folder by ``write``, unless its inputs and its files are unchanged.
 
     Args:
         write: returns how much was ended by a failed call; such a folder is made again each time.

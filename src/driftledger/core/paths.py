@@ -1,4 +1,4 @@
-"""Links that lead out of a folder, and the main checkout, which keeps what all checkouts share."""
+"""Paths: links out of a folder, and the main checkout of a repository."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -16,11 +16,11 @@ _LONGEST_PATH = 2**14
 _COPIES = (".dvc", "tmp", "exps")
 
 Keys: TypeAlias = Mapping[str, str]
-"""What names a folder of a stage: ``dataset``, ``model`` and the like → a name."""
+"""Names that make up a folder of a stage, by kind: ``dataset``, ``model`` and the like."""
 
 
 def leads_out(path: Path, folder: Path) -> bool:
-    """Return whether links lead from ``path``, below ``folder``, to a place outside of it.
+    """Return True if links lead from ``path`` to a place outside of ``folder``.
 
     An object in a cache of DVC (``cache.type symlink``), which is named by its MD5, counts as
     inside.
@@ -46,8 +46,9 @@ def walk(
     onerror: Callable[[OSError], object] | None = None,
     twice: bool = False,
 ) -> Iterator[tuple[Path, list[str], list[str]]]:
-    """Yield each folder at and below ``top``, the names of its folders, which the caller may thin
-    out, and those of its files, without hidden ones. Links are followed.
+    """Yield each folder at and below ``top``, with its folders and files, unhidden.
+
+    The caller may take names out of the list of folders. Links are followed.
 
     Args:
         error: what is raised.
@@ -75,8 +76,9 @@ def walk(
 
 
 def main_checkout(root: Path) -> Path:
-    """Return the folder of the main checkout that ``root`` belongs to; of a bare repository, that
-    repository.
+    """Return the folder that ``root`` is in the main checkout of its repository.
+
+    Of a bare repository, it is that repository.
 
     ``git worktree add`` makes further checkouts, and ``dvc exp run --temp`` runs in copies below
     ``.dvc/tmp``; each would begin with an empty store and pay for every call again. Files alone are
@@ -101,7 +103,7 @@ def main_checkout(root: Path) -> Path:
 
 
 def checkouts(root: Path) -> list[Path]:
-    """Return the same folder as ``root`` in each checkout of its repository, the main one first."""
+    """Return ``root`` in each checkout of its repository, the main one first."""
     main = main_checkout(root).resolve()
     top = top_of(main)
     if top is None:
@@ -115,8 +117,9 @@ def checkouts(root: Path) -> list[Path]:
 
 
 def project_above(folder: Path) -> Path:
-    """Return the nearest folder with ``params.yaml``, up to the top of the repository; else the
-    folder itself.
+    """Return the nearest folder above with ``params.yaml``; else the folder itself.
+
+    The search ends at the top of the repository.
 
     Like Git, pass by what belongs to somebody else: settings name code that is run.
     """

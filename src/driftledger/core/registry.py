@@ -1,5 +1,4 @@
-"""Provider name → class, imported only when it is used; and the optional libraries that classes
-need.
+"""Providers by name, imported when used, and the optional libraries they need.
 
 A new provider is one file and one line here; nothing else names it. Installed distributions name
 theirs by entry points. A project names its own by their places, ``package.module:Class``, in
@@ -86,10 +85,10 @@ EXTRAS = {
 
 
 class Provided(Strict):
-    """A provider's class: it has a name in the registry, or is known by its place."""
+    """A provider's class, known by a name in the registry or by its place."""
 
     provider: ClassVar[str]
-    """Its name in the registry; where it has none and sets none, ``package.module:Class``."""
+    """Its name in the registry; without one, ``package.module:Class``."""
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         super().__init_subclass__(**arguments)
@@ -101,8 +100,7 @@ class Provided(Strict):
 
     @classmethod
     def is_named(cls, name: str) -> None:
-        """Learn the name that it has in its module: a class knows its own; one made of functions
-        learns it here."""
+        """Take the name that its module gives it, which a class made of functions needs."""
 
 
 def place_of(kind: type) -> str:
@@ -167,7 +165,7 @@ def import_place(place: str, folder: Path | None = None) -> Any:
 
 @cache
 def installed() -> Mapping[str, metadata.EntryPoints]:
-    """Return what installed distributions name, by group.
+    """Return the entry points of installed distributions, by group.
 
     It is read once, since that opens a file of each; what is installed later is not seen.
     """
@@ -176,8 +174,10 @@ def installed() -> Mapping[str, metadata.EntryPoints]:
 
 
 def providers(section: str) -> Mapping[str, str]:
-    """Every provider of a section by its name, with the place of its class; ours win over those of
-    distributions."""
+    """Return the place of every provider of a section, by name.
+
+    Ours win over those of other distributions.
+    """
     points = installed().get(f"driftledger.{section}", ())
     return {point.name: point.value for point in points} | OURS[section]
 
@@ -231,7 +231,7 @@ def provider_class(
 
 
 def import_extra(module: str) -> Any:
-    """Import an optional library, or say in one sentence what pip installs for it.
+    """Import an optional library, or name the packages to install.
 
     Raises:
         MissingExtraError: the library is not installed.
@@ -246,7 +246,7 @@ def import_extra(module: str) -> Any:
 
 
 def not_installed(library: str, extra: str | None = None) -> MissingExtraError:
-    """Return the error about an optional library, with the packages that pip finds by their names.
+    """Return the error about a missing library, with the packages that pip installs.
 
     Args:
         extra: of this package, which says what goes with the library; without it, the one of

@@ -24,25 +24,22 @@ from driftledger.core.text import for_line
 ID_RULE = "use up to 100 of A-Z a-z 0-9 _ - . and no leading dot"
 _ID = r"^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}$"
 _UNFIT = re.compile(r"[\x00-\x1f\x7f-\x9f\\\u2028\u2029\ud800-\udfff]|\A[A-Za-z]:")
-"""Control characters, other systems' separators, line separators, halves of characters; and a
-drive."""
+"""Control characters, backslashes, line separators, halves of characters; and a drive."""
 
 
 class _Unknown(str):
-    """The sentence about an unknown key, in the place of its value."""
+    """The sentence about an unknown key, in place of the key's value."""
 
 
 class Strict(BaseModel):
-    """A frozen model that answers an unknown key with the nearest known one, and checks the
-    others."""
+    """A frozen model that answers an unknown key with the nearest known one."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     @model_validator(mode="before")
     @classmethod
     def _known_keys(cls, data: Any) -> Any:
-        """Put the sentence about an unknown key in the place of its value, which pydantic then
-        forbids."""
+        """Replace the value of an unknown key by a sentence, which pydantic then reports."""
         if isinstance(data, dict):
             for key in data.keys() - cls.model_fields.keys():
                 data = data | {
@@ -69,22 +66,22 @@ def mistakes(error: ValidationError) -> list[str]:
 
 
 def explain(error: ValidationError, where: str) -> str:
-    """Put the first thing wrong as ``where: a.b: what``, and say how many more there are."""
+    """Name the first mistake as ``where: a.b: what``, and count the others."""
     return f"{where}: {first_few(mistakes(error), 1)}"
 
 
 def is_none(value: object) -> bool:
-    """Return whether a field has no value, and so is left out of what is written."""
+    """Return True if a field has no value, so that it is left out of the file."""
     return value is None
 
 
 def is_id(text: str) -> bool:
-    """Return whether a sample or question may be called so: it is a file name on every disk."""
+    """Return True if a text may be an id, which is a file name on every disk."""
     return re.fullmatch(_ID, text) is not None
 
 
 def is_relative_path(text: str) -> bool:
-    """Return whether it names something below a folder, parted by ``/``, and nothing else.
+    """Return True if a text is a path below a folder, with ``/`` between names.
 
     >>> is_relative_path("images/a b.png")
     True
@@ -115,8 +112,8 @@ Version = Annotated[
     str,
     StringConstraints(pattern=r"^([0-9]{1,6}(\.[0-9]{1,6}){1,3}[a-z0-9.+]{0,20})?$"),
 ]
-"""Of driftledger, as ``driftledger.__version__``; empty where none is named."""
+"""The version of driftledger, as ``driftledger.__version__``; empty if unknown."""
 Md5 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}(\.dir)?$")]
 """DVC's name for a file in its cache, or a folder."""
 Words = Annotated[str, StringConstraints(max_length=1_000_000)]
-"""Shown to people, and never joined to a path."""
+"""Text that is shown to people, and never joined to a path."""

@@ -1,4 +1,4 @@
-"""Text of others made inert for each place where it is shown; and values put into a few words.
+"""Escape untrusted text for the place where it is shown; and shorten values.
 
 Text from models, files and users is escaped once, where it is written: :func:`for_line` for a
 terminal or an error, :func:`for_html`, :func:`for_cell` (Markdown), :func:`for_csv`.
@@ -20,11 +20,12 @@ _CONTROL = re.compile(
     r"\u200e\u200f\u2028-\u202e"
     r"\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
-"""What is obeyed or not seen; the joiners U+200C and U+200D are part of words and pictures."""
+"""Characters that a terminal obeys or that are invisible. The joiners U+200C and U+200D are part of
+words and pictures."""
 _MARKDOWN = re.compile(
     r"(?<=[^\W\d_])[.:](?= |$)|(?<=[^\W_])[_-](?=[^\W_])|(?<= )\+(?= )|([\\`*_{}\[\]()#+!|~:.-])"
 )
-"""What is written as it is behind a word or between words; and, as a group, what needs a backslash.
+"""Punctuation that stays as it is behind or between words; and, as a group, what needs a backslash.
 """
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 _INERT = re.compile(
@@ -34,19 +35,22 @@ _INERT = re.compile(
 )
 """Text in which nothing is Markdown: words and numbers with what joins and ends them."""
 _ADDRESS = re.compile(r"(?<![A-Za-z0-9_])@(?=\S)|@(?=[^\s@]*\.)")
-"""The @ of what is sent to somebody: ``@name``, which mentions them, or a mail address."""
+"""The @ of ``@name``, which mentions somebody, or of a mail address."""
 _QUOTED = re.compile(r'[",;\t\r\n]')
 MOST_SHOWN = 120
 """Characters of a value in :func:`shown_apart`; a longer one is cut."""
 
 
 def for_terminal(text: str) -> str:
-    """Write out what is obeyed or not seen, such as ``\\x1b``; tabs and newlines stay."""
+    """Escape characters that a terminal obeys or that are invisible.
+
+    They become ``\\x1b`` and the like; tabs and newlines stay.
+    """
     return _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
 
 
 def say(text: str) -> None:
-    """Print to stderr at once, with :func:`for_terminal`; a closed terminal ends nothing."""
+    """Print escaped text to stderr at once; a closed terminal raises no error."""
     with suppress(OSError):
         print(f"{for_terminal(text)}\n", end="", file=sys.stderr, flush=True)
 
@@ -57,7 +61,9 @@ def for_line(text: str) -> str:
 
 
 def for_cell(text: str) -> str:
-    """Write one line of plain text inside Markdown, or a table's cell: no markup, links, mentions.
+    """Escape one line of plain text for Markdown or a table's cell.
+
+    It makes no markup, no link and no mention.
 
     Text in which nothing is Markdown stays as it is, so that a table's source can be read. GitHub
     and GitLab look for names and addresses in what is shown, where a backslash is gone, so a space
@@ -75,7 +81,7 @@ def for_cell(text: str) -> str:
 
 
 def for_html(text: str) -> str:
-    """Write plain text inside HTML, or an attribute's value in double quotes; lines stay.
+    """Escape plain text for HTML or an attribute in double quotes; lines stay.
 
     >>> for_html('<b onclick="x">\\x1b')
     '&lt;b onclick=&quot;x&quot;&gt;\\\\x1b'
@@ -84,7 +90,7 @@ def for_html(text: str) -> str:
 
 
 def for_csv(text: str) -> str:
-    """Write a cell that no spreadsheet takes for a formula."""
+    """Escape a cell, so that no spreadsheet takes it for a formula."""
     inert = for_terminal(text)
     return f"'{inert}" if inert.startswith(_FORMULA) else inert
 
@@ -122,7 +128,7 @@ def shortened(text: str, most: int = 300) -> str:
 
 
 def figure(value: float, digits: int, ends: tuple[float, float] | None = None) -> str:
-    """Write a value with as many decimals, and its interval in brackets.
+    """Write a value with so many decimals, and its interval in brackets.
 
     >>> figure(0.7432, 3, (0.7198, 0.7661)), figure(-0.01, 1)
     ('0.743 [0.720, 0.766]', '0.0')
@@ -148,8 +154,9 @@ class Change(NamedTuple):
 
 
 def changes(old: Any, new: Any, key: str = "") -> Iterator[Change]:
-    """Yield every value that differs, in the order of the keys; mappings are entered, all else is
-    compared whole.
+    """Yield every value that differs, in the order of the keys.
+
+    Mappings are entered; anything else is compared as a whole.
 
     >>> old, new = {"T": 5, "seeds": {"run": 1}}, {"T": 3, "seeds": {"run": 1}, "new": "x"}
     >>> [str(change) for change in changes(old, new)]
@@ -173,7 +180,7 @@ def same_start(one: str, two: str) -> int:
 
 
 def shown_apart(one: Any, two: Any) -> tuple[str, str]:
-    """Put two values that differ on a line each; long ones are cut to the part where they do.
+    """Write two differing values on a line each; cut long ones to where they differ.
 
     >>> shown_apart("red " * 100 + "disc", "red " * 100 + "ring")
     ('"…d red red red red red red red disc"', '"…d red red red red red red red ring"')
@@ -192,7 +199,7 @@ def _one_line(value: Any) -> str:
 
 
 def _begun(text: str) -> str:
-    """Return the beginning of a text, and its length where it is cut."""
+    """Cut a long text, and add its length."""
     if len(text) <= MOST_SHOWN:
         return text
     return f"{text[:MOST_SHOWN]}… ({len(text)} characters)"

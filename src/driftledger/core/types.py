@@ -1,4 +1,4 @@
-"""Shared value types."""
+"""Value types that several rooms share."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
@@ -45,7 +45,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One unlabelled item of a dataset, with the category it is averaged in, where it has one."""
+    """One unlabelled item of a dataset, with its category if it has one."""
 
     id: str
     medium: Medium
@@ -80,18 +80,20 @@ class Subject(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """The input of a model.
+    """The input of a model: the turns of a conversation.
+
+    The last turn is the user's, or the assistant's if the model is to continue it.
 
     The last turn is the user's, or the assistant's where the reply goes on from it.
     """
 
     turns: tuple[Turn, ...]
     subject: Subject | None = field(default=None, compare=False)
-    """For models that look their answers up, in a sheet or a file of predictions. It is not asked:
-    a model must not know it."""
+    """For models that look their answers up, in a sheet or a file of predictions. It is no part of
+    the prompt: a model must not know it."""
     max_tokens: int | None = None
-    """The most tokens of a reply, in the model's own count; a model's own limit, where lower, holds
-    too."""
+    """The most tokens of a reply, as the model counts them; a lower limit of the model also holds.
+    """
     options: tuple[str, ...] = field(default=(), compare=False)
     """The options of a question in the order shown, for models that look answers up; others read
     them in the text."""
@@ -106,8 +108,7 @@ class Conversation:
         options: Sequence[str] = (),
         prefix: str | None = None,
     ) -> "Conversation":
-        """One user turn with ``medium`` and ``text``, and the beginning of the reply where there is
-        one."""
+        """Make one user turn with ``medium`` and ``text``, and the reply's beginning."""
         begun = (Turn("assistant", (prefix,)),) if prefix else ()
         return cls(
             (Turn("user", (medium, text)), *begun), subject, max_tokens, tuple(options)
@@ -115,14 +116,13 @@ class Conversation:
 
     @property
     def prefix(self) -> str:
-        """The beginning of the reply, which the model goes on from; empty where it begins by
-        itself."""
+        """The beginning of the reply, which the model continues; empty if there is none."""
         if not self.turns or self.turns[-1].role != "assistant":
             return ""
         return self.turns[-1].text
 
     def whole(self, text: str) -> str:
-        """Return the reply of a model that went on from :attr:`prefix`, with it.
+        """Return a reply together with the :attr:`prefix` that it continues.
 
         >>> Conversation((Turn("assistant", ("It has",)),)).whole("long ears.")
         'It has long ears.'
@@ -131,7 +131,7 @@ class Conversation:
         return self.prefix + blank + text
 
     def most_tokens(self, own: Limit) -> Limit:
-        """Return the most tokens of a reply by a model with its ``own`` limit, if it has one."""
+        """Return the lower of a model's ``own`` limit of tokens and this one, if any."""
         return min(
             (limit for limit in (own, self.max_tokens) if limit is not None),
             default=own,
@@ -175,15 +175,15 @@ class Usage:
     seconds: float = 0.0
     """Duration of the attempt that succeeded; a batch's time is shared evenly."""
     cost: float | None = None
-    """Price of the answers, as far as the service has counted it: None where it has not, and for a
-    component without prices."""
+    """Price of the answers that the service has counted; None if it counted none, or without
+    prices."""
     most_cost: float | None = None
     """The most that all attempts may have cost, failed ones included; None without prices."""
 
 
 @dataclass(frozen=True, slots=True)
 class PromptUsage:
-    """The number of tokens of a text, and of those read before the limit cut it off."""
+    """The tokens of a text, and how many were read before a limit cut it off."""
 
     tokens: int
     read: int
@@ -238,7 +238,7 @@ class Result:
         cost: float | None = None,
         most_cost: float | None = None,
     ) -> "Result":
-        """Return the same result with the duration and costs of its call."""
+        """Return the result with the duration and costs of its call."""
         usage = replace(
             self.usage or Usage(), seconds=seconds, cost=cost, most_cost=most_cost
         )

@@ -34,7 +34,7 @@ from driftledger.data.question_sets.base import QuestionProvider
 
 DESCRIPTIONS = "descriptions"
 SECTIONS = (*PROVIDED_SECTIONS, DESCRIPTIONS)
-"""Of ``params.yaml``, and the names of the catalogue's files."""
+"""Sections of ``params.yaml`` with entries; the catalogue has a file for each."""
 
 BASES: Mapping[str, type[Provided]] = {
     "datasets": DatasetProvider,
@@ -50,11 +50,11 @@ class About(Strict):
     """Facts about an entry that are not settings. They change no result."""
 
     checked: date
-    """When somebody last looked."""
+    """The day on which somebody last checked these facts."""
     source: str = Field(max_length=300)
-    """Of its price, or of its size."""
+    """Where its price or its size is published."""
     memory: PositiveFloat | None = None
-    """What the weights take as the entry loads them, in GB of 10⁹ bytes."""
+    """Memory that the weights take as the entry loads them, in GB of 10⁹ bytes."""
     replaces: tuple[Name, ...] = ()
     """Older entries for the same purpose."""
 
@@ -67,7 +67,7 @@ class CatalogueEntry(BaseModel):
     provider: str = Field(max_length=LONGEST)
     about: About | None = None
     retired: date | None = None
-    """Since when its service refuses it; like ``about``, not a setting."""
+    """The day from which its service refuses it; like ``about``, not a setting."""
 
 
 @cache
@@ -105,8 +105,9 @@ class CorrelationSettings(Strict):
 def selectable(
     section: str, given: str, base_url: str | None = None, key: str | None = None
 ) -> tuple[str, Any]:
-    """Return the name of what a user selects, and the entry to write; None for an entry of the
-    catalogue.
+    """Return the name and the entry of something that a user selects.
+
+    The entry is None if the catalogue has it.
 
     Args:
         given: a name of the catalogue, ``provider/model``, a folder with a checkpoint, or
@@ -173,7 +174,7 @@ def _provider_of(section: str, folder: Path) -> str:
 
 
 def name_of(text: str) -> str:
-    """Name the dataset that a folder of this name becomes, or the entry of a model.
+    """Turn the name of a folder or a model into a name for ``params.yaml``.
 
     >>> [*map(name_of, ("My Photos (2024)", "2024", "Fotos für Anna", "...", "Qwen3-VL-8B"))]
     ['my_photos_2024', 'images_2024', 'fotos_fur_anna', 'my_images', 'qwen3_vl_8b']
@@ -193,7 +194,7 @@ def name_of(text: str) -> str:
 def checked_class(
     section: str, provider: str, own: Path | None = None
 ) -> type[Provided]:
-    """Return the class behind a provider, which has all that its section needs.
+    """Return the class behind a provider, after checking that it lacks nothing.
 
     Args:
         own: as in :func:`~driftledger.core.registry.provider_class`.

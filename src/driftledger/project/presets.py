@@ -1,5 +1,6 @@
-"""``params.yaml`` written by us: the first one, and published protocols laid over it. Comments of
-the user's stay.
+"""Write a project's first ``params.yaml``, and lay presets over it.
+
+Comments of the user stay.
 
 Presets come with the package; a project may have its own in ``presets/``, which win over those of
 the same name. A preset with a section ``run`` selects what stands there and nothing else; of other
@@ -81,8 +82,9 @@ def control() -> str:
 
 
 def with_preset(root: Path, name: str) -> tuple[str, Settings]:
-    """Return the text of ``params.yaml`` with the preset laid over it, and its settings; nothing is
-    written.
+    """Return ``params.yaml`` with a preset laid over it, and its settings.
+
+    Nothing is written.
 
     Raises:
         ConfigError: the preset is unknown, or the settings would not be valid.
@@ -108,8 +110,10 @@ def with_preset(root: Path, name: str) -> tuple[str, Settings]:
 
 
 def apply_preset(root: Path, name: str) -> list[str]:
-    """Lay the preset over ``params.yaml`` and say what it changed, one line each; errors as in
-    :func:`with_preset`."""
+    """Lay a preset over ``params.yaml``, and list what it changed, one line each.
+
+    Errors are those of :func:`with_preset`.
+    """
     before = read_params(root)
     (text, _) = with_preset(root, name)
     after = load_yaml(text)
@@ -126,7 +130,7 @@ def apply_preset(root: Path, name: str) -> list[str]:
 def first_params(
     root: Path, preset: str, data: Mapping[str, Any], chosen: Chosen = NOTHING
 ) -> str:
-    """Write the text of a project's first ``params.yaml``: a preset, over other data if given.
+    """Return the text of a project's first ``params.yaml``: a preset over its data.
 
     Args:
         data: entries of ``datasets`` in place of the preset's, and of ``question_sets``; with
@@ -165,7 +169,7 @@ def first_params(
 def with_entry(
     root: Path, section: str, name: str, entry: Json | None, *, only: bool
 ) -> str:
-    """Return the text of ``params.yaml`` with one more entry, selected with the others or alone.
+    """Return ``params.yaml`` with one more entry, selected with the others or alone.
 
     Raises:
         ConfigError: another entry has that name, or the selection would not be valid.
@@ -203,8 +207,9 @@ def laid_over(
     entries: Chosen = NOTHING,
     template: Path | None = None,
 ) -> tuple[str, Settings]:
-    """Return ``params.yaml``, or a template of it, with what a preset sets, and its settings;
-    nothing is written.
+    """Return ``params.yaml`` or a template with a preset's values, and its settings.
+
+    Nothing is written.
 
     Entries are added in block style, in which an address needs no quotes; comments stay. Of an
     entry that is there, ``as_of`` and ``first`` alone are set.

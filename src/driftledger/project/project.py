@@ -1,5 +1,4 @@
-"""A checkout: its settings, its folders, its components as DVC has seen them, and what benchmarks
-get of it."""
+"""A checkout: its settings, folders and components, and what benchmarks get of it."""
 
 import os
 from collections.abc import Collection
@@ -34,14 +33,14 @@ LOCK = "dvc.lock"
 RESOLVED = "data/resolved.json"
 """The current version of each selected name, and a digest of what each stage depends on."""
 NOTED_SETTINGS = "data/settings.json"
-"""Digest of what a stage depends on → the settings and versions themselves, which no stage reads
-as a whole: DVC would copy them into ``dvc.lock``."""
+"""The settings and versions behind each digest of ``data/resolved.json``. No stage depends on the
+whole file, which DVC would copy into ``dvc.lock``."""
 STORE = "DRIFTLEDGER_STORE"
-"""Where the user names a folder for finished calls, whatever a project says."""
+"""The environment variable with the folder for finished calls; it overrides ``store:``."""
 
 
 class Combination(NamedTuple):
-    """A model with the generator and the encoder of its run; an empty name if no score has one."""
+    """The model, generator and encoder of a run; a name is empty if no score has one."""
 
     model: str
     generator: str
@@ -68,24 +67,23 @@ class Project:
 
     root: Path
     asks: bool = True
-    """Whether components are called. Where calls are only counted, one that is not on this machine
-    will do."""
+    """Whether components are called. If calls are only counted, a component may be missing on this
+    machine."""
     waits: bool = True
     """Whether to wait while another process uses the call store."""
     own_code: bool = False
-    """Whether ``params.yaml`` may name classes of the checkout's own: importing them runs code that
-    a stranger may have written, which commands that only read do not allow."""
+    """Whether classes of the checkout may be imported. That runs code which a stranger may have
+    written, so commands that only read do not allow it."""
     given: Settings | None = None
-    """What Python gave in the place of ``params.yaml``."""
+    """Settings passed from Python, in place of ``params.yaml``."""
     resolved: Json | None = None
-    """What ``resolve`` would write now, where it has not been run; None: what it wrote holds."""
+    """What ``resolve`` would write now; None to read what it wrote last."""
     unchanged: Collection[str] = ()
-    """Outputs of stages whose files are known to be as they were made, so that they need not be
-    read."""
+    """Outputs of stages that are known to be unchanged, so that they need not be read."""
     components: dict[tuple[str, str], Component] = field(
         default_factory=dict, init=False, compare=False, repr=False
     )
-    """Section and name → each component that something has needed so far."""
+    """Components that were needed so far, by section and name."""
 
     @cached_property
     def settings(self) -> Settings:
@@ -93,7 +91,7 @@ class Project:
 
     @property
     def combinations(self) -> list[Combination]:
-        """Every selected combination of what the scores use, in the order of ``run:``."""
+        """Every selected combination that scores use, in the order of ``run:``."""
         run = self.settings.run
         used = set[str]()
         for _, keys in self.selected:
@@ -146,7 +144,7 @@ class Project:
         return self.components[section, name]
 
     def asked(self, spec: Benchmark, keys: Keys) -> dict[str, str]:
-        """Return role → name of each component that a folder of records asks for replies.
+        """Return the components that a folder of records asks for replies, by role.
 
         A model that describes examples is not among them.
         """
@@ -197,7 +195,7 @@ class Project:
         return replace(given, protocol=spec.protocol(given))
 
     def noted_of(self, stage: Stage, keys: Keys) -> Json:
-        """Return what ``resolve`` noted of a folder that collects or scores; empty if nothing."""
+        """Return what ``resolve`` noted of a folder of a stage; empty if nothing."""
         kind = stage.lock(keys).partition("@")[0]
         digest = self.noted().get(kind, {}).get(keys["model"], "")
         noted: Json = self.noted_settings(digest).get(folder_in(stage, keys), {})
@@ -223,8 +221,7 @@ class Project:
         )
 
     def files_beside(self, spec: Benchmark) -> dict[str, Path]:
-        """Return the files that settings of a benchmark name and that go into its scores, by
-        setting.
+        """Return the files that a benchmark's settings name for its scores, by setting.
 
         Raises:
             MissingSourceError: one is missing.
@@ -244,7 +241,7 @@ class Project:
         return files
 
     def folders(self, spec: Benchmark, keys: Keys) -> dict[str, Path]:
-        """Return stage → the folder that it writes: the data's and the records'."""
+        """Return the folders that stages before the score write, by stage."""
         folders = {}
         for stage in spec.stages[:-1]:
             if keys.keys() >= {*stage.keys}:
@@ -253,7 +250,7 @@ class Project:
 
     @cached_property
     def state(self) -> Path:
-        """The folder of finished calls and features, shared by every checkout of the repository.
+        """The folder of finished calls and features, which all checkouts share.
 
         It is the one that the user names, or ``store`` in ``params.yaml``, relative to the main
         checkout.
@@ -274,13 +271,14 @@ class Project:
         return folder
 
     def noted(self) -> Json:
-        """Read ``data/resolved.json``; empty if it is missing, damaged or not a file of the
-        checkout."""
+        """Read ``data/resolved.json``; empty if the checkout has no such file to read."""
         return self._read(RESOLVED) if self.resolved is None else self.resolved
 
     def noted_settings(self, digest: str | Json) -> Json:
-        """Return the settings and versions that ``resolve`` noted under a digest; empty without
-        them. In memory they are noted themselves."""
+        """Return the settings and versions noted under a digest; empty without them.
+
+        In memory they are noted themselves.
+        """
         if isinstance(digest, str):
             settings = self._read(NOTED_SETTINGS).get(digest)
             return settings if isinstance(settings, dict) else {}
@@ -306,8 +304,10 @@ def folder_in(stage: Stage, keys: Keys) -> str:
 
 
 def calls_folder(store: str | Path | None = None) -> str:
-    """Return the folder for finished calls without a project: the one that is given, that of the
-    environment, or one in the user's cache folder."""
+    """Return the folder for finished calls outside of a project.
+
+    It is the given one, that of the environment, or one in the user's cache folder.
+    """
     cached = user_cache_path("driftledger") / "calls"
     folder = Path(store or os.environ.get(STORE) or cached)
     return str(folder.expanduser().absolute())

@@ -1,5 +1,4 @@
-"""The current version of each selected name, and what each folder of a stage depends on:
-``data/resolved.json``.
+"""Note the version of each selected name, and what each folder depends on.
 
 DVC compares the parts of that file that a stage names as its parameters. So a changed image, a
 replaced weight file or a new version of a component runs what depends on it, and nothing else.
@@ -34,13 +33,15 @@ NOTHING = "none"
 DATA_VERSION = 7
 REPORT_VERSION = 23
 TRACK_VERSION = 1
-"""To be raised when what these stages write changes; those of benchmarks have theirs in their
-tables."""
+"""Versions of stages, to be raised when what they write changes. Stages of benchmarks have theirs
+in their tables."""
 
 
 def resolve(project: Project) -> None:
-    """Write ``data/resolved.json`` and ``data/settings.json``, and remove the scores of models that
-    are no longer selected."""
+    """Write ``data/resolved.json`` and ``data/settings.json``.
+
+    Scores of models that are no longer selected are removed.
+    """
     models = project.settings.run.models
     noted = resolved(project)
     behind = Json()
@@ -56,7 +57,7 @@ def resolve(project: Project) -> None:
 
 
 def _digest(noted: Json, behind: Json) -> str:
-    """Return the digest of what a stage depends on, and file it there."""
+    """Return the digest of a stage's dependencies, and file them under it."""
     digest = sha256_of(noted)
     behind[digest] = noted
     return digest
@@ -122,8 +123,7 @@ def resolved(project: Project, missing: dict[str, str] | None = None) -> Json:
 
 
 def _versions(project: Project, missing: dict[str, str] | None) -> Json:
-    """Return the digest of each component, and what each entry of data is made from, by section and
-    name."""
+    """Return the versions of components and of data, by section and name."""
     settings = project.settings
     before = project.noted().get("entries", {})
     noted: Json = {section: {} for section in PROVIDED_SECTIONS}
@@ -175,8 +175,7 @@ def _versions(project: Project, missing: dict[str, str] | None) -> Json:
 def inputs_of(
     project: Project, stage: Stage, keys: Keys, before: Sequence[Stage]
 ) -> str:
-    """Return the digest of what shapes a folder: what ``resolve`` noted, and the folders that it is
-    made from.
+    """Return the digest of what ``resolve`` noted of a folder, and of earlier folders.
 
     Raises:
         StoreError: one of these is missing.
@@ -202,7 +201,7 @@ def inputs_of(
 def _shaped_by(
     settings: Settings, noted: Json, spec: Benchmark, stage: Stage, keys: Keys
 ) -> Json:
-    """Return what shapes a folder except earlier folders: settings, versions of components."""
+    """Return the settings and versions that shape a folder, without earlier folders."""
     section = settings.section(spec.name)
     inputs: Json = {"version": stage.version, "seed": settings.run.seed}
     inputs |= section.model_dump(mode="json", include=set(stage.settings))

@@ -65,23 +65,26 @@ class RunSettings(Strict):
     """
 
     datasets: AnySelection = ()
-    """All that are built; each benchmark goes over its own of these, or of the question sets."""
+    """All datasets to build; each benchmark goes over its own list of them."""
     question_sets: AnySelection = ()
     models: Annotated[AnySelection, Field(min_length=1)]
     generators: AnySelection = ()
     encoders: AnySelection = ()
-    """They see images."""
+    """Encoders of images."""
     text_encoders: AnySelection = ()
-    """They read descriptions. Headline figures are of the first."""
+    """Encoders of descriptions; headline figures use the first."""
     descriptions: AnySelection = ()
-    """How descriptions are asked for. Headline figures are of the first."""
+    """Ways to ask for a description; headline figures use the first."""
     judge: Name | None = None
-    """The model that grades open answers, where some are graded."""
+    """The model that grades open answers."""
     seed: int = Field(ge=0, lt=2**32)
 
     def names(self, benchmark_name: str, key: str) -> tuple[str, ...]:
-        """Return what a benchmark goes over, by a key of its stages: ``dataset`` or
-        ``question_set`` is its own list, ``model``, ``generator``, … what is selected for all."""
+        """Return the selected names for a key of a benchmark's stages.
+
+        For ``dataset`` or ``question_set`` they are the benchmark's own list; for ``model``,
+        ``generator`` and the like, what is selected for all.
+        """
         setting = f"{key}s"
         if key in benchmark(benchmark_name).data.keys:
             setting = benchmark_name
@@ -94,29 +97,28 @@ class Tracking(Strict):
 
     uri: str = Field(min_length=1)
     artifacts: str | None = Field(default=None, min_length=1)
-    """Where the files of a new experiment go, where ``uri`` is a database that all clones address
-    themselves: a server knows, and a SQLite file has them beside it.
+    """The folder for files of a new experiment, if ``uri`` is a database that all clones address
+    themselves: a server knows its own, and a SQLite file has them beside it.
     ``MLFLOW_DEFAULT_ARTIFACT_ROOT`` overrides it."""
     experiment: str = Field(min_length=1, max_length=200)
     traces: Literal["all", "none"] | Annotated[int, Field(ge=1)]
-    """Of each score, how many units a run shows step by step."""
+    """How many units of each score a run shows step by step."""
 
 
 class Settings(Strict):
-    """All of ``params.yaml``. A name that none of its sections of entries defines is looked up in
-    the catalogue."""
+    """All of ``params.yaml``; names without an entry are looked up in the catalogue."""
 
     run: RunSettings
     tracking: Tracking
     store: str | None = Field(default=None, min_length=1)
-    """The folder for finished calls, where it is not ``.driftledger``; ``DRIFTLEDGER_STORE``
-    overrides it."""
+    """The folder for finished calls in place of ``.driftledger``; ``DRIFTLEDGER_STORE`` overrides
+    it."""
     correlation: CorrelationSettings = Field(
         default_factory=lambda: CorrelationSettings.model_validate(
             shipped("correlation")
         )
     )
-    """Without this section, the catalogue's models on the leaderboards that come with it."""
+    """By default, the catalogue's models on the leaderboards that come with it."""
     descriptions: dict[Name, Description] = Field(default_factory=dict)
     datasets: Entries = Field(default_factory=dict)
     models: Entries = Field(default_factory=dict)
@@ -128,13 +130,15 @@ class Settings(Strict):
 
     @property
     def own_code(self) -> Path | None:
-        """The top folder of the project, where classes of its own may be imported; None where they
-        may not, and entries that name some are not checked."""
+        """The project's top folder, if its own classes may be imported.
+
+        If it is None, entries that name such classes are not checked.
+        """
         return self._own_code
 
     @property
     def given(self) -> Given:
-        """Entries that Python gave as they are, such as functions of a notebook."""
+        """Components and providers passed from Python, such as functions of a notebook."""
         return self._given
 
     @property
@@ -145,7 +149,7 @@ class Settings(Strict):
 
     @property
     def judge(self) -> str | None:
-        """The name of the judge; None where nothing that is selected needs one.
+        """The name of the judge; None if no selected benchmark needs one.
 
         Raises:
             ConfigError: one is needed, and ``run.judge`` is not set.
@@ -181,8 +185,7 @@ class Settings(Strict):
         return _shipped_section(benchmark_name) if section is None else section
 
     def entries(self, section: str) -> dict[str, Any]:
-        """Return all that can be selected, by name: an entry in ``params.yaml`` wins over the
-        catalogue's."""
+        """Return a section's entries by name; ``params.yaml`` wins over the catalogue."""
         return {**catalogue(section), **getattr(self, section)}
 
     def entry(self, section: str, name: str) -> Any:
@@ -196,7 +199,7 @@ class Settings(Strict):
         return entries[name]
 
     def named(self, section: str) -> tuple[str, ...]:
-        """Return the entries of a section that take part in what is selected, each once."""
+        """Return the names of a section's entries that take part, each once."""
         names: list[str | None] = [*getattr(self.run, section)]
         if section == "encoders":
             names += self.run.text_encoders
@@ -214,20 +217,19 @@ class Settings(Strict):
         return tuple(dict.fromkeys(name for name in names if name is not None))
 
     def references(self) -> Iterator[tuple[str, EntryOf, str]]:
-        """Yield the settings of benchmarks that name entries of a catalogue: the setting, what it
-        names, the name."""
+        """Yield each setting of a benchmark that names an entry, its mark, and the name."""
         for spec in self.benchmarks:
             for key, entry, names in self.section(spec.name).marks(EntryOf):
                 for name in names:
                     yield f"{spec.name}.{key}", entry, name
 
     def description(self, name: str) -> Description:
-        """Return how a catalogue name asks for a description; errors as in :meth:`entry`."""
+        """Return the description of that name; errors as in :meth:`entry`."""
         description: Description = self.entry(DESCRIPTIONS, name)
         return description
 
     def build(self, section: str, name: str) -> Any:
-        """Make what an entry of a section says: a dataset's provider, a model, …
+        """Make the component or the source of data that an entry describes.
 
         Raises:
             ConfigError: the name is unknown, its class lacks something, or its settings are wrong.
@@ -256,8 +258,7 @@ def _shipped_section(name: str) -> Section:
 
 @cache
 def _settings_class(names: tuple[str, ...]) -> type[Settings]:
-    """Return :class:`Settings` with what these benchmarks add: a list of each in ``run``, and its
-    section."""
+    """Return :class:`Settings` with a list in ``run`` and a section per benchmark."""
     known = {
         *dir(Settings),
         *Settings.model_fields,
@@ -278,7 +279,7 @@ def _settings_class(names: tuple[str, ...]) -> type[Settings]:
 
 
 def load_settings(path: Path = Path(PARAMS), *, own_code: bool = False) -> Settings:
-    """Read and check ``params.yaml``, the selected entries' own settings included.
+    """Read and check ``params.yaml`` and the settings of selected entries.
 
     Args:
         own_code: whether classes in the file's folder may be imported.
@@ -344,8 +345,9 @@ def parse_settings(
     given: Given | None = None,
     text: Callable[[], bytes] = bytes,
 ) -> Settings:
-    """Check the content of ``params.yaml``, the selected entries' own settings included; errors
-    name it ``where``.
+    """Check the content of ``params.yaml`` and the settings of selected entries.
+
+    Errors name it ``where``.
 
     Args:
         given: what stands in the place of entries.
@@ -374,8 +376,10 @@ def parse_settings(
 
 
 def _placed(where: str, content: Any, sentence: str) -> str:
-    """Put the file in front, and the line of the setting that a sentence begins with: ``x, line 3:
-    run.seed: …``."""
+    """Put the file and the line in front of a sentence that begins with a setting.
+
+    The result is ``x, line 3: run.seed: …``.
+    """
     sentence = sentence.removeprefix(f"{PARAMS}: ")
     line = ""
     with suppress(AttributeError, KeyError, TypeError):  # it goes on with another word
@@ -433,10 +437,10 @@ _ANY_MODEL = {
     "encoders": "vit or dinov2",
     "models": "gpt_4_1_judge",
 }
-"""Section → entries of the catalogue that work for every model."""
+"""Entries of the catalogue that work for every model, by section."""
 
 Build = Callable[[str, str], Any]
-"""Returns what an entry of a section says; None if that is wrong, or code that may not be run."""
+"""Makes a component or source of data; None if it is wrong or may not be run."""
 
 
 def _components(settings: Settings) -> Iterator[str]:
@@ -453,7 +457,7 @@ def _components(settings: Settings) -> Iterator[str]:
 
 
 def _missing_towers(settings: Settings, built: Build) -> Iterator[str]:
-    """Report encoders of images or texts that encode only the other."""
+    """Report encoders that cannot encode what they are selected for."""
     run = settings.run
     towers = []
     datasets = [built("datasets", name) for name in run.datasets]
@@ -503,7 +507,7 @@ def _other_media(settings: Settings, built: Build) -> Iterator[str]:
 
 
 def _asked(settings: Settings, spec: Benchmark) -> dict[str, tuple[str, ...]]:
-    """Return the selected components that a benchmark's stages depend on, by section."""
+    """Return the selected components that a benchmark uses, by section."""
     sections = {}
     for stage in spec.stages[1:]:
         for key in stage.keys:
@@ -544,8 +548,10 @@ def _not_understood(settings: Settings, built: Build) -> Iterator[str]:
 
 
 def _built(settings: Settings, wrong: list[str], section: str, name: str) -> Any:
-    """Make what an entry says; None where it is ``wrong``, or the project's own code, which may not
-    be run."""
+    """Make what an entry describes; None if it is wrong or may not be run.
+
+    What is wrong is added to ``wrong``.
+    """
     try:
         return settings.build(section, name)
     except UntrustedCodeError:
