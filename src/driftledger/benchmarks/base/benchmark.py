@@ -102,8 +102,42 @@ UNREAD_COUNTS = Rule(
 """The rule that holds of every benchmark."""
 
 
+class OnData:
+    """The data that records or a score are about, read once."""
+
+    keys: Mapping[str, str]
+    """The words that name the folder: dataset or question set, model, generator, …"""
+    data: Path
+    """The folder of the dataset or question set."""
+
+    @cached_property
+    def dataset(self) -> DatasetCard:
+        """The card of the dataset."""
+        return read_json(self.data / DATASET_CARD, DatasetCard)
+
+    @cached_property
+    def samples(self) -> Sequence[Sample]:
+        """The samples of the dataset."""
+        return read_samples(self.data)
+
+    @cached_property
+    def question_set(self) -> QuestionSetCard:
+        """The card of the question set."""
+        return read_json(self.data / QUESTION_SET_CARD, QuestionSetCard)
+
+    @cached_property
+    def questions(self) -> Sequence[QuestionEntry]:
+        """The questions of the question set."""
+        return read_questions(self.data)
+
+    @property
+    def data_card(self) -> DatasetCard | QuestionSetCard:
+        """The card of the one or the other."""
+        return self.dataset if "dataset" in self.keys else self.question_set
+
+
 @dataclass(frozen=True, kw_only=True)
-class Collecting:
+class Collecting(OnData):
     """A folder of records to make: the data, who is asked, and how.
 
     It is made from a project, or from the card of a folder that was made before.
@@ -111,9 +145,7 @@ class Collecting:
 
     spec: "Benchmark"
     keys: Mapping[str, str]
-    """The words that name the folder: dataset or question set, model, generator, …"""
     data: Path
-    """The folder of the dataset or question set."""
     components: Mapping[str, tuple[str, Component]]
     """Role → catalogue name and component."""
     section: Any = None
@@ -133,21 +165,6 @@ class Collecting:
     def generator(self) -> Generator:
         """Return who draws."""
         return cast(Generator, self.components["generator"][1])
-
-    @cached_property
-    def dataset(self) -> DatasetCard:
-        """The dataset's card."""
-        return read_json(self.data / DATASET_CARD, DatasetCard)
-
-    @cached_property
-    def samples(self) -> Sequence[Sample]:
-        """The samples of the dataset."""
-        return read_samples(self.data)
-
-    @cached_property
-    def questions(self) -> Sequence[QuestionEntry]:
-        """The questions of the question set."""
-        return read_questions(self.data)
 
     @property
     def on(self) -> str:
@@ -183,10 +200,6 @@ class Collecting:
 
     def card(self) -> CollectedCard:
         """Return the card that stands beside the records."""
-        if "dataset" in self.keys:
-            digest = self.dataset.digest
-        else:
-            digest = read_json(self.data / QUESTION_SET_CARD, QuestionSetCard).digest
         cards = {}
         for role, named in self.components.items():
             cards[role] = ComponentCard.of(*named)
@@ -194,7 +207,7 @@ class Collecting:
             benchmark=self.spec.name,
             stage=self.spec.collects.name,
             keys=dict(self.keys),
-            data_digest=digest,
+            data_digest=self.data_card.digest,
             components=cards,
             protocol=dict(self.protocol),
         )
@@ -208,7 +221,7 @@ class Scored(NamedTuple):
 
 
 @dataclass
-class Scoring:
+class Scoring(OnData):
     """A folder of records that is scored, and all that the score is computed with."""
 
     spec: "Benchmark"
@@ -227,12 +240,11 @@ class Scoring:
     features: "FeatureStore | None" = None
     facts: CallFacts = field(default_factory=CallFacts)
     """What :meth:`read` has noted of the calls."""
+    data: Path = field(init=False)
     _places: set[tuple[str, int, int]] = field(default_factory=set)
 
-    @property
-    def data(self) -> Path:
-        """The folder of the dataset or question set."""
-        return self.folders[self.spec.data.name]
+    def __post_init__(self) -> None:
+        self.data = self.folders[self.spec.data.name]
 
     @property
     def folder(self) -> Path:
@@ -243,26 +255,6 @@ class Scoring:
     def card(self) -> CollectedCard:
         """The card beside the records."""
         return read_json(self.folder / CARD, CollectedCard)
-
-    @cached_property
-    def dataset(self) -> DatasetCard:
-        """The card of the dataset."""
-        return read_json(self.data / DATASET_CARD, DatasetCard)
-
-    @cached_property
-    def samples(self) -> Sequence[Sample]:
-        """The samples of the dataset."""
-        return read_samples(self.data)
-
-    @cached_property
-    def question_set(self) -> QuestionSetCard:
-        """The card of the question set."""
-        return read_json(self.data / QUESTION_SET_CARD, QuestionSetCard)
-
-    @cached_property
-    def questions(self) -> Sequence[QuestionEntry]:
-        """The questions of the question set."""
-        return read_questions(self.data)
 
     @property
     def kind(self) -> Kind:
@@ -361,10 +353,9 @@ class Scoring:
         )
 
     def _inputs(self, parser: Json) -> Inputs:
-        card = self.dataset if "dataset" in self.keys else self.question_set
         beside = {setting: sha256_file(file) for setting, file in self.beside.items()}
         return Inputs(
-            data_digest=card.digest,
+            data_digest=self.data_card.digest,
             records={self.spec.collects.name: sha256_file(self.folder / RECORDS)},
             protocol=self.card.protocol | parser,
             settings=self.spec.scored_with(self.section, self.seed),
