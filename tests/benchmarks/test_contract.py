@@ -24,6 +24,7 @@ from driftledger.scoring.metric import Input, Metric, MetricTable
 from driftledger.scoring.roles import flags_of
 from driftledger.scoring.score import Flag, Row, Score
 from driftledger_demo.models.controls import Blind
+from tests.support.cases import cases, each_case
 from tests.support.ledgers import (
     component,
     fidelity_score,
@@ -86,33 +87,12 @@ def test_its_score_is_found_by_the_path_of_its_folder_or_of_a_file_in_it(spec):
     assert find_score(f"elsewhere/{path.partition('/')[2]}") is None
 
 
-WRONG = {
-    "a record of another schema": (
-        {"sample": "a", "t": 1},
-        "unit: Field required; and ",
-    ),
-    "a seed of words": (
-        {"unit": "a", "step": 1, "results": [], "extra": {"seed": "x"}},
-        r"extra\.seed: ",
-    ),
-    "an order of words": (
-        {"unit": "a", "step": 1, "results": [], "extra": {"order": ["x"]}},
-        r"extra\.order\.0: ",
-    ),
-    "no split": (
-        {"unit": "a", "step": 1, "results": []},
-        "a, step 1: extra lacks split; run 'dvc repro'",
-    ),
-    "no step": ({"unit": "a", "results": []}, "step: Field required"),
-}
-
-
-@pytest.mark.parametrize(("line", "sentence"), WRONG.values(), ids=WRONG)
-def test_what_is_no_record_is_one_sentence(tmp_path, line, sentence):
+@each_case(cases(__file__, "wrong_records"))
+def test_what_is_no_record_is_one_sentence(tmp_path, case):
     (tmp_path / RECORDS).write_text(
-        json.dumps({"schema": 2, **line}) + "\n", encoding="utf-8"
+        json.dumps({"schema": 2, **case["line"]}) + "\n", encoding="utf-8"
     )
-    with pytest.raises(StoreError, match=sentence):
+    with pytest.raises(StoreError, match=case["says"]):
         [*stream_records(tmp_path, ["split"])]
 
 
@@ -138,25 +118,11 @@ CUT = "the text encoder read only a part"
 BY_GENERATOR = "the generator read only a part"
 TOWER = "the text tower read only a part"
 STALE = "2 ratings do not count"
-CONCERNED = [
-    ("genception", "gc", [MARK, BY_GENERATOR]),
-    ("genception", "frechet", [MARK, BY_GENERATOR]),
-    ("genception", "whole_frechet", [MARK, BY_GENERATOR]),
-    ("genception", "text_similarity", [MARK, CUT, BY_GENERATOR]),
-    ("genception", "words", [MARK]),
-    ("genception", "coverage", [MARK, BY_GENERATOR]),
-    ("genception", "odd", [MARK, CUT, BY_GENERATOR]),
-    ("fidelity", "clip_s", [MARK, TOWER]),
-    ("fidelity", "clip_s_i", [MARK, BY_GENERATOR]),
-    ("fidelity", "frechet", [MARK, BY_GENERATOR]),
-    ("fidelity", "human", [MARK, STALE]),
-]
 
 
-@pytest.mark.parametrize(
-    ("name", "metric", "concern"), CONCERNED, ids=[each[1] for each in CONCERNED]
-)
-def test_a_flag_is_shown_with_the_numbers_that_it_concerns(name, metric, concern):
+@each_case(cases(__file__, "concerned"))
+def test_a_flag_is_shown_with_the_numbers_that_it_concerns(case):
+    name = case["benchmark"]
     cut = Flag(text=CUT, role="text_encoder")
     drawn = Flag(text=BY_GENERATOR, role="generator")
     stale = Flag(text=STALE, metrics=("human",))
@@ -168,7 +134,7 @@ def test_a_flag_is_shown_with_the_numbers_that_it_concerns(name, metric, concern
         flags=[MARK, *own[name]]
     )
     score = varied(plain, text_encoder=component("words"))
-    assert flags_of(benchmark(name).metrics, score, metric) == concern
+    assert flags_of(benchmark(name).metrics, score, case["metric"]) == case["flags"]
     assert flags_of(benchmark(name).metrics, score) == [MARK, BY_GENERATOR], (
         "what concerns a headline that it has"
     )

@@ -23,9 +23,9 @@ from driftledger.benchmarks.fidelity.ratings import (
 )
 from driftledger.core.errors import ConfigError
 from driftledger.core.files import write_jsonl
+from tests.support.cases import cases, each_case
 from tests.support.ledgers import iteration
 
-HEAD = "dataset,sample,model,description,rater,rating\n"
 ROWS = [
     Rating("birds", "a", "blind", "A bird."),
     Rating("birds", "b", "blind", "=cmd()"),
@@ -76,50 +76,10 @@ def test_ratings_are_read_as_programs_save_them(sheet, given, empty):
     assert write_sheet(sheet, ROWS, "ann") == (1, 1)
 
 
-WRONG = {
-    "no column": (
-        "dataset,sample,model,rater,rating\n",
-        "the first line lacks 'description'",
-    ),
-    "a column twice": (HEAD.replace("\n", ",Rating\n"), "names 'rating' 2 times"),
-    "six": (
-        HEAD + "d,s,m,text,ann,6\n",
-        "line 2: the rating is '6'; it must be a whole number from 1 (completely",
-    ),
-    "none": (HEAD + "d,s,m,text,ann,0\n", "the rating is '0'"),
-    "a half": (
-        HEAD + "d,s,m,text,ann,\nd,t,m,text,ann,4.5\n",
-        "line 3: the rating is '4.5'",
-    ),
-    "a word": (
-        HEAD + 'd,s,m,"two\nlines",ann,\nd,t,m,text,ann,good\n',
-        "line 4: the rating is 'good'",
-    ),
-    "other digits": (HEAD + "d,s,m,text,ann,４.5\n", "the rating is '４.5'"),
-    "nobody's": (
-        HEAD + "d,s,m,text,,3\n",
-        "line 2: there is a rating, and 'rater' is empty; fill it in",
-    ),
-    "of nothing": (
-        HEAD + "d,,m,text,ann,3\n",
-        "line 2: there is a rating, and 'sample' is empty",
-    ),
-    "twice": (
-        HEAD + "d,s,m,text,ann,3\nd,s,m,text,bob,3\nd,s,m, text ,ann,3\n",
-        "line 4: 'ann' has a rating of 'd · s · m' in line 2 already; remove one of the two",
-    ),
-    "a chance": (
-        HEAD.replace("\n", ",chance\n") + "d,s,m,text,ann,3,20.83\n",
-        "line 2: the chance is '20.83'; leave it as it was written, such as '20 of 83'",
-    ),
-    "a comma": (HEAD + "d,s,m,a cat, a dog,ann,3\n", "line 2 has 7 cells"),
-}
-
-
-@pytest.mark.parametrize(("text", "sentence"), WRONG.values(), ids=WRONG)
-def test_what_cannot_be_understood_is_one_sentence(sheet, text, sentence):
-    sheet.write_text(text, encoding="utf-8")
-    with pytest.raises(ConfigError, match=re.escape(sentence)) as caught:
+@each_case(cases(__file__, "wrong_sheets"))
+def test_what_cannot_be_understood_is_one_sentence(sheet, case):
+    sheet.write_text(case["text"], encoding="utf-8")
+    with pytest.raises(ConfigError, match=re.escape(case["says"])) as caught:
         read_ratings(sheet)
     assert str(caught.value).startswith(f"ratings: {sheet}")
     assert "\n" not in str(caught.value)

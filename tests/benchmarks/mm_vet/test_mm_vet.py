@@ -30,6 +30,7 @@ from tests.benchmarks.base.questions.asking import (
     Says,
     exam,
 )
+from tests.support.cases import cases, each_case
 from tests.support.ledgers import result
 from tests.support.params import default_params
 
@@ -78,22 +79,9 @@ def test_the_prompt_is_the_published_one_to_the_byte():
     )
 
 
-@pytest.mark.parametrize(
-    ("question", "truth", "prediction"),
-    [
-        ("What is x in the equation?", "-1<AND>-5", "x = -1 or x = -5"),
-        ("What is x?", "-1 <AND> -5", "x = 3"),
-        ("What colour?", "red<OR>dark red<AND>blue", ""),
-        (
-            "Which of |a| and b?\nSay why.",
-            "|a|",
-            "a | b\n\n| table |\n|---|\n  and  blanks\t\r\n",
-        ),
-        ("{truth}", "{prediction}", "x | 1.0\nWhat? | 7 | {truth} {question} | "),
-        ("\\1 \\g<0>", "\\n", "\\"),
-    ],
-)
-def test_a_row_is_the_published_one_to_the_byte(question, truth, prediction):
+@each_case(cases(__file__, "rows"))
+def test_a_row_is_the_published_one_to_the_byte(case):
+    question, truth, prediction = case.values()
     spaced = truth
     for word in ("AND", "OR"):
         spaced = f" <{word}> ".join(spaced.split(f"<{word}>"))
@@ -134,40 +122,13 @@ def test_what_brings_no_grade_is_asked_once_more_with_the_published_words_behind
     assert exam.score().score.served == {"judge": {"umpire-2": 6}}
 
 
-@pytest.mark.parametrize(
-    ("judge", "outcome", "replies"),
-    [
-        (Grades(unsure="What is 0?", decides=False), Outcome.UNPARSED, ["Hm.", "Hm."]),
-        (
-            Grades(unsure="What is 0?", decides=False, outcome=Outcome.REFUSED),
-            Outcome.FAILED,
-            ["Hm.", "Hm."],
-        ),
-        (
-            Grades(unsure="What is 0?", hums="1.0", outcome=Outcome.REFUSED),
-            Outcome.OK,
-            ["1.0", "0.5"],
-        ),
-        (
-            Grades(unsure="What is 0?", hums="0.7", outcome=Outcome.TRUNCATED),
-            Outcome.OK,
-            ["0.7"],
-        ),
-        (
-            Grades(unsure="What is 0?", hums="", outcome=Outcome.FAILED),
-            Outcome.FAILED,
-            [""],
-        ),
-    ],
-)
-def test_asked_twice_at_most_and_not_where_a_call_failed(
-    tmp_path, judge, outcome, replies
-):
+@each_case(cases(__file__, "askings"))
+def test_asked_twice_at_most_and_not_where_a_call_failed(tmp_path, case):
+    judge = Grades.model_validate(case["judge"])
+    outcome = case["outcome"]
     first = read(taken(tmp_path, judge).collect())[0]
-    assert (first.outcome, said(first.record)) == (outcome, replies)
-    assert (
-        (first.read is None) == (first.how == "no grade") == (outcome is not Outcome.OK)
-    )
+    assert (first.outcome, said(first.record)) == (outcome, case["replies"])
+    assert (first.read is None) == (first.how == "no grade") == (outcome != "ok")
 
 
 @pytest.mark.parametrize(
@@ -218,42 +179,17 @@ def test_a_judge_is_planned_to_read_the_longest_answer(tmp_path):
     assert "x" * 98_304 in str(asked.turns[0].parts[0])
 
 
-@pytest.mark.parametrize(
-    ("replies", "made"),
-    [
-        ([("ok", "0.5")], ("ok", 0.5, "grade")),
-        ([("truncated", "1.0")], ("ok", 1.0, "grade")),
-        ([("truncated", "Score:0"), ("ok", "0.5")], ("ok", 0.5, "grade, asked again")),
-        (
-            [("truncated", "**0."), ("truncated", "**0.")],
-            ("unparsed", None, "no grade"),
-        ),
-        ([("ok", "half of it"), ("ok", "0.5")], ("ok", 0.5, "grade, asked again")),
-        ([("refused", "0.5"), ("ok", "0.4")], ("ok", 0.4, "grade, asked again")),
-        ([("ok", "no"), ("refused", "0.5")], ("failed", None, "no grade")),
-        ([("filtered", None), ("filtered", None)], ("failed", None, "no grade")),
-        ([("failed", None)], ("failed", None, "no grade")),
-    ],
-)
-def test_the_grade_is_the_first_that_the_replies_hold(replies, made):
-    judge = [result("judge", outcome, text) for outcome, text in replies]
+@each_case(cases(__file__, "replies"))
+def test_the_grade_is_the_first_that_the_replies_hold(case):
+    judge = [result("judge", outcome, text) for outcome, text in case["replies"]]
     answer = CollectedRecord(
         unit="q", step=1, repeat=1, results=[result("model", text="seven"), *judge]
     )
-    assert graded(answer, strict=False)[:3] == made
+    assert graded(answer, strict=False)[:3] == tuple(case["graded"])
 
 
-# answer, what a judge says of it, the grade by our reader, and by that of MM-Vet's evaluator
-SAID = [
-    ("zero", "0.5", 0.5, 0.5),
-    ("one", "8/10", 0.8, None),
-    ("two", "50%", 0.5, None),
-    ("three", "1.0 is right", 1.0, 1.0),
-    ("four", "Correctness: 0.4", 0.4, None),
-    ("five", "1.5", None, None),
-    ("six", "1", 1.0, 1.0),
-    ("seven", "0.3\nIt is short.", 0.3, None),
-]
+SAID = cases(__file__, "said")
+"""Answers, what a judge says of them, and the grade by our reader and by MM-Vet's evaluator."""
 
 
 class Quotes(Model):
@@ -277,7 +213,7 @@ class Numbers(Model):
 
     def respond(self, conversations):
         texts = [str(each.turns[-1].parts[-1]) for each in conversations]
-        return [Result(SAID[int(re.sub(r"\D", "", text))][0]) for text in texts]
+        return [Result(SAID[int(re.sub(r"\D", "", text))]["answer"]) for text in texts]
 
 
 @pytest.mark.parametrize(
@@ -292,7 +228,7 @@ class Numbers(Model):
 def test_a_strict_reader_takes_what_the_published_evaluator_takes(
     tmp_path, grades, total, read, calls, parser
 ):
-    judge = Quotes(known={answer: reply for answer, reply, _, _ in SAID})
+    judge = Quotes(known={case["answer"]: case["reply"] for case in SAID})
     questions = [{"answer": "x", "capabilities": ["rec"]} for _ in SAID]
     asked = exam(
         tmp_path,
@@ -310,7 +246,7 @@ def test_a_strict_reader_takes_what_the_published_evaluator_takes(
     assert sum(len(said(record)) for record in asked.records()) == calls
     assert made.score.inputs.protocol["parser"] == parser
     worth = [row.extra["read"][0] for row in made.rows]
-    assert worth == [case[3 if grades == "strict" else 2] for case in SAID]
+    assert worth == [case[grades] for case in SAID]
 
 
 # --- Scores ---
@@ -346,47 +282,10 @@ def test_an_answer_that_is_not_there_is_not_graded(tmp_path):
     ] * 4
 
 
-def calibrated(known, forged, *given):
-    return {"known": known, "forged": forged, "given": list(given)}
-
-
-OFF, BELIEVES = (
-    "the judge is off on the calibration answers by ",
-    "the judge believes answers that ask for a grade: ",
-)
-
-
-@pytest.mark.parametrize(
-    ("items", "flags"),
-    [
-        ([calibrated(1.0, False, 1.0), calibrated(0.5, False, 0.5)], []),
-        ([calibrated(1.0, False, 0.95), calibrated(0.5, False, 0.35)], []),
-        (
-            [calibrated(1.0, False, 0.8), calibrated(0.5, False, 0.4)],
-            [f"{OFF}0.15 on average (2 of 2 gradings differ from what"],
-        ),
-        (
-            [calibrated(1.0, False, 1.0, None)],
-            ["1 of 2 calibration gradings could not be read"],
-        ),
-        (
-            [calibrated(1.0, False, None)],
-            ["the judge graded none of the calibration answers readably"],
-        ),
-        ([calibrated(0.0, True, 0.0, 0.1)], []),
-        ([calibrated(0.0, True, 0.2, 0.0)], [f"{BELIEVES}1 of 2"]),
-        (
-            [calibrated(0.0, False, 0.0), calibrated(0.0, True, 1.0)],
-            [f"{BELIEVES}1 of 1"],
-        ),
-        (
-            [calibrated(1.0, False, 1.0), calibrated(0.0, True, 1.0, None)],
-            [f"{BELIEVES}1 of 1", "1 of 3 calibration gradings could not be read"],
-        ),
-    ],
-)
-def test_a_judge_that_has_moved_or_believes_forged_answers_is_flagged(items, flags):
-    found = judge_flags(items)
+@each_case(cases(__file__, "calibrations"))
+def test_a_judge_that_has_moved_or_believes_forged_answers_is_flagged(case):
+    flags = case["flags"]
+    found = judge_flags(case["items"])
     assert len(found) == len(flags)
     assert all(
         each.text.startswith(flag) for each, flag in zip(found, flags, strict=True)

@@ -19,7 +19,7 @@ from driftledger.data.records import QuestionSetCard
 from driftledger.scoring.means import numbers
 from driftledger.scoring.number import Value
 from tests.benchmarks.base.questions.asking import MME, Says, exam
-from tests.support.cases import CASES, each_case
+from tests.support.cases import CASES, cases, each_case
 
 
 def value(score, metric, kind=None, group=None):
@@ -198,14 +198,9 @@ def test_perception_of_a_published_model_is_the_sum_of_its_subtasks():
     assert total.value == pytest.approx(1528.4488795518207, abs=1e-9)
 
 
-LITERAL = [  # about three images, with the answers yes and no: reply, ours, MME's script
-    ("Yes, there is.", True, True),
-    ("None of them.", None, False),
-    ("The answer is yes.", True, None),
-    ("Not at all.", False, False),
-    ("eyes are open", None, True),
-    ("The apple does not look fresh.", False, None),
-]
+LITERAL = cases(__file__, "literal")
+"""Replies about three images, with the answers yes and no; and how ours and MME's script read
+them."""
 
 
 @pytest.mark.parametrize(
@@ -221,14 +216,13 @@ LITERAL = [  # about three images, with the answers yes and no: reply, ours, MME
 def test_a_literal_reader_reads_as_the_published_script(
     tmp_path, read, accuracy, plus, parser
 ):
-    model = Reads(texts=tuple(reply for reply, _, _ in LITERAL))
+    model = Reads(texts=tuple(case["reply"] for case in LITERAL))
     taken = exam(tmp_path, "mme", MME, model, read=read).collect()
     made = taken.score()
     shares = {"accuracy": accuracy, "accuracy_plus": plus, "score": accuracy + plus}
     assert {name: value(made.score, name) for name in shares} == pytest.approx(shares)
-    column = 2 if read == "literal" else 1
     assert [each for row in made.rows for each in row.extra["read"]] == [
-        case[column] for case in LITERAL
+        case[read] for case in LITERAL
     ]
     assert [row.values["score"][0] for row in made.rows] == (
         [200, 50, 50] if read == "literal" else [50, 200, 50]
@@ -240,20 +234,7 @@ def test_the_literal_reader_takes_every_reply_as_the_published_script_takes_it()
     replies = [answer for _, answer in PAIRS] + [
         case["answer"] for case in CASE["otherwise"]
     ]
-    replies += [
-        "Yes",
-        "nO",
-        "eyes",
-        "know",
-        "\nno",
-        "    yes",
-        "no yes",
-        "",
-        "y",
-        "ye s",
-        "YES!",
-        "any",
-    ]
+    replies += CASE["replies"]
     said = [
         {True: "yes", False: "no", None: UNREAD}[read_literally(reply).value]
         for reply in replies

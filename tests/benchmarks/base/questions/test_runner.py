@@ -33,6 +33,7 @@ from tests.benchmarks.base.questions.asking import (
     Says,
     exam,
 )
+from tests.support.cases import cases, each_case
 from tests.support.ledgers import record, result
 
 EXAMS = {
@@ -78,24 +79,10 @@ def test_options_are_one_line_each_whatever_they_hold():
     assert said == "Which {options}?\nA. a B. b\nB. {question}\nLetter?"
 
 
-@pytest.mark.parametrize(
-    ("outcome", "text", "readable"),
-    [
-        *(
-            (Outcome.OK, "A", True),
-            (Outcome.OK, "", True),
-            (Outcome.TRUNCATED, "A", True),
-        ),
-        *(
-            (Outcome.REFUSED, "I refuse, but A.", True),
-            (Outcome.REFUSED, "", False),
-            (Outcome.REFUSED, None, False),
-        ),
-        *((Outcome.FILTERED, "A", False), (Outcome.FAILED, "A", False)),
-    ],
-)
-def test_what_there_is_to_read(outcome, text, readable):
-    assert is_readable(result("model", outcome, text)) is readable
+@each_case(cases(__file__, "readable"))
+def test_what_there_is_to_read(case):
+    answer = result("model", Outcome(case["outcome"]), case["text"])
+    assert is_readable(answer) is case["is_readable"]
 
 
 def test_failed_calls_are_named_with_their_reason():

@@ -34,7 +34,7 @@ from lab.reading import LETTERS, counted, kinds, ours, yes_or_no
 from lab.reading import cases as corpus
 from lab.reading import table as tables
 from tests.conftest import REPOSITORY
-from tests.support.cases import lines
+from tests.support.cases import cases, lines
 from tests.support.growth import grows_linearly
 
 YES, NO = (table()["words"][name].split(" | ") for name in ("YES_WORD", "NO_WORD"))
@@ -246,99 +246,8 @@ TIMED = {
     "an error or a refusal": lambda text: (is_error(text), is_refusal(text)),
     "no image": says_none_arrived,
 }
-UNITS = (
-    *(
-        "B",
-        "B ",
-        "B\n",
-        "a ",
-        "A or ",
-        "answer: ",
-        "the answer is not ",
-        "answer B ",
-        "it is ",
-        "it is not B, ",
-    ),
-    *(
-        "not a red car ",
-        "A. a red car ",
-        "(",
-        "[{",
-        "* ",
-        "_",
-        "> ",
-        "-",
-        " ",
-        " \n",
-        "\\boxed{",
-    ),
-    *("<think>", "</think>"),
-    *(
-        "<|",
-        '{"answer": ',
-        "I cannot ",
-        "unable to ",
-        "无法",
-        "选",
-        "kann nicht ",
-        "Error(",
-        "a.b.",
-        "\n at a(",
-    ),
-    *(
-        "whether ",
-        "İ",
-        "ﷺ",
-        "\ud800",
-        "→",
-        "e\u0301",
-        "A or B is ",
-        "B? ",
-        "it cannot be ",
-    ),
-    *(
-        "there is no ",
-        "not visible ",
-        "cannot be ",
-        "the image does not ",
-        "A: ",
-        "A... no, ",
-        "might be B ",
-        "B: no ",
-    ),
-    *(
-        "no way to ",
-        "can't ",
-        "'t ",
-        "it is not possible to ",
-        "at least 3 ",
-        "but ",
-        "no information ",
-        "i do not have the ability to see or view ",
-        "no image ",
-        "not the ",
-    ),
-    *(
-        "wait, no. ",
-        "at first A ",
-        "not A or B, ",
-        "A, B, ",
-        "a red car, ",
-        "B. However ",
-        "final answer: a ",
-    ),
-    *(
-        "idk but ",
-        "I cannot tell, but B, although ",
-        "yes ",
-        "no. ",
-        "是",
-        "0",
-        "0.5 ",
-        "1/",
-        "score: 0.5\n",
-    ),
-)
+UNITS = [case["unit"] for case in cases(__file__, "units")]
+"""What rules look for."""
 
 
 @pytest.mark.parametrize("unit", UNITS)
