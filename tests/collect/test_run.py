@@ -106,12 +106,12 @@ def test_a_unit_goes_on_while_others_wait_for_a_service(images, tmp_path):
     last_step, all_others = Counter[int](), asyncio.Event()
 
     class Uneven(FarModel):
-        async def _reply(self, conversation):  # type: ignore[no-untyped-def]
+        async def attempt(self, conversation):  # type: ignore[no-untyped-def]
             width = conversation.last_medium.open().size[0]
             asked.append(width)
             if width == 20:
                 await asyncio.wait_for(all_others.wait(), PATIENCE)
-            reply = await super()._reply(conversation)
+            reply = await super().attempt(conversation)
             last_step[width % 10] += 1
             if last_step[2] == 7:
                 all_others.set()
@@ -293,12 +293,12 @@ def test_a_broken_service_ends_the_run_and_keeps_what_was_under_way(images, tmp_
     class Breaking(FarModel):
         provider = FarModel.provider
 
-        async def _reply(self, conversation):  # type: ignore[no-untyped-def]
+        async def attempt(self, conversation):  # type: ignore[no-untyped-def]
             under_way["calls"] += 1
             if under_way["calls"] == 8:
                 broken.set()
             await asyncio.wait_for(broken.wait(), PATIENCE)
-            return await super()._reply(conversation)
+            return await super().attempt(conversation)
 
     model = Breaking(breaks_at=90, limits=Limits(concurrency=8))
     with pytest.raises(ServiceError, match="set FAR_KEY"):
@@ -344,10 +344,10 @@ def test_an_attempt_is_in_the_budget_before_it_is_made(images, tmp_path):
     class Watching(FarModel):
         provider = FarModel.provider
 
-        async def _reply(self, conversation):  # type: ignore[no-untyped-def]
+        async def attempt(self, conversation):  # type: ignore[no-untyped-def]
             with CallStore(tmp_path / "store", writes=False) as store:
                 costs.append(store.spent(self.fingerprint))
-            return await super()._reply(conversation)
+            return await super().attempt(conversation)
 
     model = Watching(
         prices=Prices(input=1e6), limits=Limits(max_cost=1e9, concurrency=1)
@@ -442,12 +442,12 @@ def test_an_interrupt_lets_calls_under_way_arrive(images, tmp_path, capsys):
     under_way = Counter[str]()
 
     class Slow(FarModel):
-        async def _reply(self, conversation):  # type: ignore[no-untyped-def]
+        async def attempt(self, conversation):  # type: ignore[no-untyped-def]
             under_way["calls"] += 1
             if under_way["calls"] == 3:
                 os.kill(os.getpid(), signal.SIGINT)
             await asyncio.sleep(0.3)
-            return await super()._reply(conversation)
+            return await super().attempt(conversation)
 
     model = Slow(limits=Limits(concurrency=3))
     with pytest.raises(KeyboardInterrupt):

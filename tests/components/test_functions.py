@@ -27,6 +27,7 @@ from driftledger.core.types import (
     Turn,
 )
 from tests.conftest import draw
+from tests.support.cases import cases, each_case
 
 
 @driftledger.model
@@ -96,23 +97,14 @@ def test_a_generator_gives_rgb(tmp_path):
     assert "wholly black" in str(result.note)
 
 
-@pytest.mark.parametrize(
-    ("mode", "colour", "outcome", "note"),
-    [
-        ("RGBA", (9, 9, 9, 0), Outcome.OK, "wholly transparent"),
-        ("LA", (9, 0), Outcome.OK, "wholly transparent"),
-        ("RGBA", (200, 9, 9, 128), Outcome.OK, None),
-        ("CMYK", (0, 99, 0, 0), Outcome.OK, None),
-        ("F", 3.0, Outcome.FAILED, None),
-    ],
-)
-def test_a_drawing_of_any_mode(mode, colour, outcome, note):
-    image = Image.new(mode, (8, 4), colour)
+@each_case(cases(__file__, "drawings"))
+def test_a_drawing_of_any_mode(case):
+    image = Image.new(case["mode"], (8, 4), tuple(case["colour"]))
     result = finished(Draw(squares(), "four", 7, Subject("a", 1)), Result(image=image))
-    assert result.outcome is outcome
-    assert (note or "") in (result.note or "")
-    assert bool(note) == bool(result.note)
-    assert (result.data is None) == (outcome is Outcome.FAILED)
+    assert result.outcome == case["outcome"]
+    assert case.get("note", "") in (result.note or "")
+    assert bool(result.note) == ("note" in case)
+    assert (result.data is None) == (case["outcome"] == "failed")
 
 
 def test_an_encoder_has_the_tower_that_it_is_given():

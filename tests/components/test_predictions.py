@@ -3,7 +3,6 @@ its reason."""
 
 import csv
 import shutil
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -119,7 +118,6 @@ def test_the_fingerprint_of_predictions_is_the_file_as_it_was_read(tmp_path):
 # People
 
 HEAD = "sample,t,image,text,annotator\n"
-TWO = "x,1,By Ann.,ann\nx,1,By Bob.,bob\ny,1,Ann again.,ann\n"
 PROMPT = (
     'Please write a <b>clear</b> & precise description.\n  {braces}, 100 % "quoted"; = + - @\nür '
     "alle 写真."
@@ -155,32 +153,20 @@ def fill_in(sheet, number, text):
     sheet.write_text("\n".join(lines), encoding="utf-8")
 
 
-def test_people_answer_from_a_sheet(tmp_path):
-    model = human(
-        tmp_path, "cat,1,A cat.,\ncat,2,A grey blob.,\ndog,1, A dog. ,\nmouse,1,,\n"
-    )
+@each_case(cases(__file__, "sheets"))
+def test_people_answer_from_a_sheet(case, tmp_path):
+    model = human(tmp_path, case["rows"], case.get("annotator"))
     sheet = tmp_path / "sheet.csv"
-    sheet.write_bytes(
-        sheet.read_bytes().replace(b"\n", b"\r")
-    )  # as spreadsheets of old wrote it
-    about = partial(ask, shown=image(tmp_path, 1))
-    assert texts(model, about("dog"), about("cat", t=2), about("cat")) == [
-        "A dog.",
-        "A grey blob.",
-        "A cat.",
-    ]
-    for name in ("mouse", "Cat"):
-        assert failure(model, about(name)) == (
-            f"nothing is written about {name_of(Subject(name, 1, 'd'), image(tmp_path, 1))!r} in "
+    ends = case.get("ends", "\n").encode()
+    sheet.write_bytes(sheet.read_bytes().replace(b"\n", ends))
+    shown = image(tmp_path, 1)
+    for name, t, text in case.get("says", []):
+        assert texts(model, ask(name, t=t, shown=shown)) == [text]
+    for name, by in case.get("fails", []):
+        assert failure(model, ask(name, shown=shown)) == (
+            f"nothing is written about {name_of(Subject(name, 1, 'd'), shown)!r}{by} in "
             "sheet.csv; fill it in (driftledger people descriptions)"
         )
-    assert texts(human(tmp_path, TWO, " ann "), about("x"), about("y")) == [
-        "By Ann.",
-        "Ann again.",
-    ]
-    assert ".png' by 'bob' in sheet.csv" in failure(
-        human(tmp_path, TWO, "bob"), about("y")
-    )
 
 
 @each_case(cases(__file__, "refused_sheets"))

@@ -399,23 +399,17 @@ def test_what_a_chat_model_may_be_asked(image):
         model.body_of(Conversation((Turn("assistant", (image,)),)))
 
 
-@pytest.mark.parametrize(
-    ("payload", "media", "size"),
-    [
-        ({"format": "jpeg", "quality": 92, "longest_side": 24}, "image/jpeg", (24, 12)),
-        ({"format": "webp", "longest_side": 1024}, "image/webp", (48, 24)),
-        ({"longest_side": 24}, "image/png", (24, 12)),
-    ],
-)
-def test_an_image_is_sent_as_the_settings_say(payload, media, size, tmp_path):
+@each_case(cases(__file__, "payloads"))
+def test_an_image_is_sent_as_the_settings_say(case, tmp_path):
     path = draw(tmp_path / "one.png", 1, (48, 24))
     shown = Conversation((Turn("user", (Medium(path, sha256_file(path)),)),))
-    model = OpenAIChat.model_validate({"model": "m", "image": payload})
+    model = OpenAIChat.model_validate({"model": "m", "image": case["image"]})
     [part] = model.body_of(shown)["messages"][0]["content"]
     head, _, data = part["image_url"]["url"].partition(",")
-    assert head == f"data:{media};base64"
+    assert head == f"data:{case['type']};base64"
     with Image.open(BytesIO(base64.b64decode(data))) as sent:
-        assert (sent.get_format_mimetype(), sent.size) == (media, size)
+        assert sent.get_format_mimetype() == case["type"]
+        assert [*sent.size] == case["size"]
     assert model.fingerprint != OpenAIChat(model="m").fingerprint
 
 

@@ -2,8 +2,6 @@
 
 from types import SimpleNamespace
 
-import pytest
-
 from driftledger.components.thinking import decoded, separated
 from driftledger.core.types import Conversation, Outcome, Result, Turn
 from tests.support.cases import cases, each_case
@@ -54,24 +52,10 @@ class Tokenizer:
         )
 
 
-@pytest.mark.parametrize(
-    ("prompt", "tokens", "text"),
-    [
-        ("", "A car </s>", "A car"),
-        ("", "<think> A </think> car <|image|> </s>", "<think> A </think> car"),
-        (
-            "",
-            "<|channel> thought A <channel|> car </s>",
-            "<|channel> thought A <channel|> car",
-        ),
-        ("A <|image|> <think>", "A </think> car </s>", "<think>A </think> car"),
-        ("A <|image|> [THINK]", "A car", "[THINK]A car"),
-        ("<think> A </think>", "car </s>", "car"),
-    ],
-)
-def test_marks_that_are_special_tokens_stay(prompt, tokens, text):
-    numbers = [
-        [Tokenizer.words.index(word) for word in each.split()]
-        for each in (tokens, prompt)
-    ]
-    assert decoded(Tokenizer(), *numbers) == text
+@each_case(cases(__file__, "tokenized"))
+def test_marks_that_are_special_tokens_stay(case):
+    tokens, prompt = (
+        [Tokenizer.words.index(word) for word in case[name].split()]
+        for name in ("reply", "prompt")
+    )
+    assert decoded(Tokenizer(), tokens, prompt) == case["reads"]

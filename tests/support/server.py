@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from http.server import BaseHTTPRequestHandler
-from types import TracebackType
 from typing import Any, NamedTuple
 
 from tests.acceptance.service import describe, draw
@@ -111,14 +110,9 @@ class Server(OnLoopback):
 
         super().__init__(Handler)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._stopped.set()
-        super().__exit__(kind, error, trace)
+        super().__exit__(*error)
 
     def asked(self, pattern: str) -> int:
         """Count the requests that a rule ``to`` this pattern is for."""
