@@ -1,4 +1,4 @@
-"""Scorers for ``mlflow.genai.evaluate``: how much of an image is in what your own app says of it.
+"""Scorers for ``mlflow.genai.evaluate``: how well your app describes an image.
 
 Names are those of ``params.yaml`` in the working folder, or else of the catalogue. Calls go through
 the store and the budgets of that project or, without one, through the store of
@@ -41,7 +41,7 @@ from driftledger.tracking.assessments import metadata_of
 
 
 class _ImageScorer(Scorer):
-    """Compares an image with what an app says of it, by what a generator draws from that.
+    """Compares an image with what a generator draws from an app's description.
 
     An app that says nothing gets 0, as a model does. Where the app failed, or the generator drew
     nothing, the assessment has an error in the place of a value.
@@ -74,7 +74,7 @@ class _ImageScorer(Scorer):
             ConfigError: a name is unknown, or a component cannot do this.
         """
         name = fields.get("metric", type(self).__name__.lower())
-        # a service may take longer than MLflow waits
+        # a call of a service may take longer than MLflow would wait
         super().__init__(**{"name": name, "timeout": 0} | fields)
         self._project = _project(Path.cwd())
         self._generator = self._project.component("generators", generator)
@@ -98,8 +98,8 @@ class _ImageScorer(Scorer):
     ) -> Feedback:
         """Return the assessment of a row."""
         text = _text(outputs, self.text)
-        given = _under(inputs, self.image, "inputs", "image")
-        image = _medium(given, f"inputs[{self.image!r}]")
+        entry = _under(inputs, self.image, "inputs", "image")
+        image = _medium(entry, f"inputs[{self.image!r}]")
         metadata = dict(self._metadata)
         value: float | None = 0.0
         error = None
@@ -132,7 +132,7 @@ class _ImageScorer(Scorer):
 
 
 class Redrawn(_ImageScorer):
-    """The cosine between an image and what was drawn from its description: GenCeption's s(1)."""
+    """The cosine between an image and its redrawing: GenCeption's s(1)."""
 
     def value(self, image: Medium, text: str, drawn: Medium) -> float:
         return self._cosine(image, self._seen(drawn))
@@ -157,7 +157,7 @@ class Fidelity(_ImageScorer):
 
 
 class Distinctive(_ImageScorer):
-    """Whether a drawing leads back to its own image, among others.
+    """The accuracy with which a drawing leads back to its own image.
 
     It is 1 if no other image is as near to the drawing by cosine, 1/n if n images are equally near,
     else 0. The mean is the accuracy of retrieval.
@@ -169,8 +169,8 @@ class Distinctive(_ImageScorer):
     @cached_property
     def _known(self) -> dict[str, Float32]:
         known = {}
-        for number, given in enumerate(self.among):
-            medium = _medium(given, f"among[{number}]")
+        for number, entry in enumerate(self.among):
+            medium = _medium(entry, f"among[{number}]")
             known[medium.sha256] = self._seen(medium)
         return known
 
@@ -181,38 +181,40 @@ class Distinctive(_ImageScorer):
         return float(found.votes[0, 0])
 
 
-def _medium(given: Any, where: str) -> Medium:
+def _medium(entry: Any, where: str) -> Medium:
     """Return an image as a dataset holds it: upright RGB.
 
     Raises:
         DriftledgerError: it cannot be read or decoded, or has more than 50 million pixels.
     """
     setting = "image= to the key of a path, or of an image itself"
-    image, _ = read_given(given, where, setting)
+    image, _ = read_given(entry, where, setting)
     return Medium(Path("image.png"), sha256_bytes(png_bytes(image)), image)
 
 
-def _under(given: Any, key: str, role: str, setting: str) -> Any:
+def _under(row: Any, key: str, role: str, setting: str) -> Any:
     """Return what a row has under a key.
 
     Raises:
         DataError: it has no such key.
     """
-    if isinstance(given, Mapping) and key in given:
-        return given[key]
+    if isinstance(row, Mapping) and key in row:
+        return row[key]
     raise DataError(
-        f"{role} have no {key!r}, and are of the type {type(given).__name__}{keys_in(given)}; set "
+        f"{role} have no {key!r}, and are of the type {type(row).__name__}{keys_in(row)}; set "
         f"{setting}= to the key of the {setting}"
     )
 
 
 def _text(outputs: Any, key: str) -> str:
-    """Return what an app says: a text, the one under a key, or that of a completion of OpenAI's.
+    """Return the text of an app's output.
+
+    It is the output itself, the value under a key, or the content of a completion of OpenAI's.
 
     Raises:
         DataError: there is none.
     """
-    if hasattr(outputs, "model_dump"):  # of pydantic, as OpenAI's client returns it
+    if hasattr(outputs, "model_dump"):  # OpenAI's client returns a model of pydantic
         outputs = outputs.model_dump()
     if isinstance(outputs, str):
         return outputs
@@ -236,21 +238,25 @@ def _project(folder: Path) -> Project:
     """
     params = folder / PARAMS
     digest = "unread" if params.is_file() else ""
-    with suppress(OSError):  # which the settings' own reader says
+    with suppress(OSError):  # the reader of settings reports it
         digest = sha256_file(params)
     return _loaded(folder, digest)
 
 
 @lru_cache(maxsize=4)
 def _loaded(folder: Path, params: str) -> Project:
-    """Return the project for settings with this SHA-256; without one, there are none."""
+    """Return the project.
+
+    Args:
+        params: the SHA-256 of its ``params.yaml``; empty without one.
+    """
     if params:
         return Project(folder, own_code=True, resolved={})
     raw = read_yaml(OWN / "templates" / PARAMS)
     raw["store"] = calls_folder()
     raw["run"]["models"] = [control()]  # settings name a model
-    given = parse_settings(raw, "driftledger.mlflow")
-    return Project(folder, own_code=True, given=given, resolved={})
+    settings = parse_settings(raw, "driftledger.mlflow")
+    return Project(folder, own_code=True, given=settings, resolved={})
 
 
 class _Shared(ExitStack):
@@ -269,9 +275,9 @@ _OPENING = Lock()
 
 
 def _made(project: Project, call: Draw) -> Result:
-    """Make a call, unless it is stored; one that another scorer is making is waited for.
+    """Make a call unless it is stored, or wait for the scorer that is making it.
 
-    The last at work closes the store, for other processes.
+    The last scorer at work closes the store, so that other processes can use it.
     """
 
     def steps() -> Steps[Result]:

@@ -54,8 +54,8 @@ class Chains:
     to the original, the ``description``, the ``outcome``, and the path of the ``image``."""
 
     def __repr__(self) -> str:
-        shown = self.table.drop(columns="image").to_string(index=False, max_colwidth=60)
-        return f"{for_line(self.sample)}\n{shown}"
+        table = self.table.drop(columns="image").to_string(index=False, max_colwidth=60)
+        return f"{for_line(self.sample)}\n{table}"
 
     def _repr_html_(self) -> str:
         import pandas as pd
@@ -73,17 +73,16 @@ class Chains:
                 parts.append(for_html(shortened(row.outcome, _LONGEST)))
             return "<br>".join(parts)
 
-        shown = self.table.assign(shown=self.table.apply(cell, axis=1))
+        table = self.table.assign(shown=self.table.apply(cell, axis=1))
         names = ["model", "generator", "encoder"]
-        wide = shown.pivot_table("shown", names, "step", aggfunc="first", sort=False)
+        wide = table.pivot_table("shown", names, "step", aggfunc="first", sort=False)
         with pd.option_context("display.max_colwidth", None):
             html = wide.to_html(escape=False, na_rep="")
         return f"<b>{for_html(for_line(self.sample))}</b>{html}"
 
 
 def chain_steps(score: Score, trace: Trace) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a chain in the table of :class:`Chains`: the original, then each iteration
-    of each repeat."""
+    """Yield the rows of a chain: the original, then each iteration of each repeat."""
     names = {key: score.keys[key] for key in ("model", "generator", "encoder")}
     empty = {
         "similarity": float("nan"),
@@ -115,8 +114,10 @@ def chain_steps(score: Score, trace: Trace) -> Iterator[dict[str, Any]]:
 
 
 class OpenedProject:
-    """The project with a ``params.yaml`` in a folder. Its files are read at each question, so that
-    changes are seen."""
+    """The project with a ``params.yaml`` in a folder.
+
+    Its files are read at each call, so that changes are seen.
+    """
 
     def __init__(
         self, path: str | os.PathLike[str] = ".", *, trust: bool = False
@@ -147,9 +148,12 @@ class OpenedProject:
 
     @property
     def runs(self) -> "pd.DataFrame":
-        """A row per selected combination: its names, how many ``scores`` it has and how many are
+        """A row per selected combination.
+
+        It has the combination's names, how many ``scores`` are stored and how many are
         ``selected``, whether it is ``published`` as it is now, and the start of its
-        ``fingerprint``, empty where scores are missing."""
+        ``fingerprint``, which is empty if scores are missing.
+        """
         import pandas as pd
 
         published = {each.fingerprint for each in read_published(self.path)}
@@ -176,7 +180,9 @@ class OpenedProject:
         return pd.DataFrame(rows, columns=columns)
 
     def scores(self, benchmark: str | None = None) -> "pd.DataFrame":
-        """Return the selected scores of one benchmark or all: a row per number of all samples.
+        """Return the selected scores of one benchmark or all: a row per number.
+
+        The numbers are of all samples.
 
         ``metric`` is the name in the benchmark's table and ``title`` that for people; ``low`` and
         ``high`` are the ends of the interval, NaN without one, and ``std`` the deviation over
@@ -216,7 +222,9 @@ class OpenedProject:
         return titled.rename(columns={"data": "on"})
 
     def rows(self, benchmark: str) -> "pd.DataFrame":
-        """Return the rows of a benchmark's scores: per sample, question or pair, called ``unit``.
+        """Return the rows of a benchmark's scores, one per ``unit``.
+
+        A unit is a sample, a question or a pair.
 
         A value over several iterations, orders or gradings has a numbered column for each,
         ``similarity_1``. Errors as in :meth:`scores`.
@@ -245,8 +253,9 @@ class OpenedProject:
         return pd.DataFrame(rows)
 
     def chains(self, sample: str) -> Chains:
-        """Return GenCeption's chains of a sample, by every run: the original, each redrawing,
-        descriptions and similarities.
+        """Return GenCeption's chains of a sample, by every run.
+
+        They have the original, each redrawing, descriptions and similarities.
 
         Raises:
             LedgerError: the sample has no chain.
@@ -272,8 +281,9 @@ class OpenedProject:
         return Chains(sample, pd.DataFrame(steps))
 
     def audit(self, target: str) -> Json:
-        """Say where a run, a score file, an image or a number (``RUN:METRIC``) comes from, as
-        ``audit --json``.
+        """Say where a run, a score file, an image or a number comes from.
+
+        A number is ``RUN:METRIC``. The answer is that of ``driftledger audit --json``.
 
         Raises:
             LedgerError: nothing has that name.
@@ -281,8 +291,7 @@ class OpenedProject:
         return data_of(resolve_target(Sources(self._project), target))
 
     def compare(self, a: str, b: str, *, anyway: bool = False) -> "pd.DataFrame":
-        """Compare two runs over what both were measured on: a row per metric; as ``driftledger
-        compare``.
+        """Compare two runs over what both were measured on: a row per metric.
 
         The columns are ``benchmark``, ``on`` and those of the metrics in its JSON: the values ``a``
         and ``b``, their ``difference`` over the units that both have, its interval from ``low`` to
@@ -304,7 +313,7 @@ class OpenedProject:
         )
 
     def changes(self, a: str, b: str) -> "pd.DataFrame":
-        """Return the answers and the samples that changed from one run to another, a row each.
+        """Return the answers and samples that changed between two runs, a row each.
 
         The columns are ``benchmark``, ``on``, what it is ``of`` (answers or descriptions), the
         ``unit`` and ``step``, the readings ``a`` and ``b``, the texts ``a_text`` and ``b_text``,
@@ -343,7 +352,7 @@ class OpenedProject:
 
 
 def _names(score: Score) -> dict[str, str | None]:
-    """Return the names that identify a score; None where its benchmark has no such key."""
+    """Return the names that identify a score; None for a key that it lacks."""
     return {
         "benchmark": score.benchmark,
         "on": score.on,

@@ -1,4 +1,4 @@
-"""A provider's samples or questions → a folder of checked entries and their files, or no folder.
+"""Build a folder of checked entries and files from a provider, or none.
 
 Nothing after this point checks the data again. Ids are safe file names and unique on every disk,
 each image is an upright RGB PNG and each text UTF-8, known by its hash, every group's categories
@@ -46,7 +46,7 @@ from driftledger.data.records import (
 
 
 def build(name: str, dataset: DatasetProvider, target: Path) -> DatasetCard:
-    """Write the dataset called ``name`` to the folder ``target`` and return its ``dataset.json``.
+    """Write a dataset to the folder ``target`` and return its card.
 
     Holds one sample in memory at a time. Equal sources give equal bytes.
 
@@ -108,7 +108,7 @@ def build(name: str, dataset: DatasetProvider, target: Path) -> DatasetCard:
 def _note_twins(
     entries: Sequence[SampleEntry], leaks: Mapping[str, str], medium: str
 ) -> None:
-    """Note in each entry the first one with equal bytes, and the one of the support set."""
+    """Note in each entry the first one with equal bytes, and that of the support set."""
     firsts: dict[str, str] = {}
     for entry in entries:
         twin = firsts.setdefault(entry.sha256, entry.id)
@@ -149,7 +149,7 @@ def _dataset_card(
 
 
 def _leaks(entries: Sequence[SampleEntry]) -> dict[str, str]:
-    """Map each test sample to the first support sample with equal bytes, if there is one."""
+    """Map each test sample to the first support sample with equal bytes."""
     support: dict[str, str] = {}
     for entry in entries:
         if entry.split == "support":
@@ -201,7 +201,7 @@ def _label_counts(where: str, entries: Sequence[SampleEntry]) -> Labels:
 def build_questions(
     name: str, provider: QuestionProvider, rules: QuestionRules, target: Path
 ) -> QuestionSetCard:
-    """Write the question set called ``name`` to the folder ``target``, and return its card.
+    """Write a question set to the folder ``target`` and return its card.
 
     Its questions must keep ``rules``.
 
@@ -220,7 +220,7 @@ def build_questions(
         ids = dict[str, str]()
         by_image: dict[str, list[SourceQuestion]] = {}
         for question in provider.kept_questions(rules):
-            # without the images
+            # keeps no image in memory
             by_image.setdefault(question.image_id, []).append(
                 replace(question, read=bytes)
             )
@@ -253,7 +253,7 @@ def build_questions(
 def _problem(
     question: SourceQuestion, rules: QuestionRules, ids: dict[str, str]
 ) -> str | None:
-    """Say what is wrong with a question by itself, or note its id in ``ids``."""
+    """Say what is wrong with a question by itself, or add its id to ``ids``."""
     problem = rules.problem(question)
     if not question.question.strip():
         problem = "has an empty question (write one, or remove it)"
@@ -296,7 +296,7 @@ def _entry(
 
 @dataclass
 class _Images:
-    """The images of a question set: decoded once per file, and stored once per picture."""
+    """The images of a question set: each file decoded once, each picture stored once."""
 
     folder: Path
     stored: dict[str, tuple[QuestionImage, list[str]]] = field(default_factory=dict)
@@ -346,7 +346,7 @@ def _question_set_card(
     where = f"question set {name!r}"
     subsets = _counts(entry.subset for entry in entries)
     categories = _counts(entry.category for entry in entries)
-    # which a provider without a table has no settings for
+    # a provider without a table has no such settings
     groups = getattr(provider, "groups", {})
     expected = {} if provider.first else getattr(provider, "expect", {})
     _check_groups(where, groups, categories, provider.first)
@@ -390,9 +390,11 @@ def _question_set_card(
 
 
 def id_problem(id_: str, name: str, names: dict[str, str]) -> str | None:
-    """Say why the item ``name`` cannot have this id, or note it.
+    """Say why an item cannot have this id, or add the id to ``names``.
 
-    ``names`` maps folded ids to the names of their items.
+    Args:
+        name: what errors call the item.
+        names: id in small letters → the name of its item.
     """
     if not is_id(id_):
         return (
@@ -420,6 +422,6 @@ def _check_groups(
 
 
 def _counts(names: Iterable[str | None]) -> Counts:
-    """Count each name, in their order; None is no name."""
+    """Count each name, sorted by name, without None."""
     counts = Counter(name for name in names if name is not None)
     return dict(sorted(counts.items()))

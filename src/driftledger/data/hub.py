@@ -1,4 +1,4 @@
-"""Folders here and repositories of the Hugging Face hub by name; and datasets in the hub's formats.
+"""Folders and Hugging Face repositories by name, and datasets in their formats.
 
 The library ``datasets`` loads these. Images stay undecoded, so that
 :mod:`driftledger.data.datasets.decode` reads them like all others.
@@ -91,12 +91,12 @@ def find_source(
 ) -> Source:
     """Find the folder ``path``, or the hub's repository of that name at a commit.
 
-    A commit is taken at its word; a branch or tag is asked of the hub, and without a network of the
-    hub's local cache.
+    A commit is used as it is. A branch or tag is resolved by the hub, or without a network by its
+    local cache.
 
     Raises:
         MissingSourceError: neither a folder nor a repository that can be reached.
-        ConfigError: a file, a folder with a revision, or a path that nothing can be asked of.
+        ConfigError: a file, a folder with a revision, or a path that cannot be reached.
     """
     try:
         folder = Path(path).expanduser().absolute()
@@ -121,8 +121,8 @@ def find_source(
         return Source(None, path, revision)
     hub = import_extra("huggingface_hub")
     try:
-        found = hub.HfApi().repo_info(path, revision=revision, repo_type=kind)
-        return Source(None, path, str(found.sha))
+        info = hub.HfApi().repo_info(path, revision=revision, repo_type=kind)
+        return Source(None, path, str(info.sha))
     except (
         hub.errors.HTTPError,
         hub.errors.OfflineModeIsEnabled,
@@ -144,8 +144,10 @@ def find_source(
 
 
 class HubTable(PagedProvider, ABC):
-    """A split of a dataset. A branch or tag given as ``revision`` is resolved to its commit, which
-    is recorded."""
+    """A split of a dataset, at a commit that is recorded.
+
+    A branch or tag given as ``revision`` is resolved to its commit.
+    """
 
     path: str = Field(min_length=1)
     """A local folder, or an id on the hub."""
@@ -188,7 +190,7 @@ class HubTable(PagedProvider, ABC):
         }
 
     def load(self, *splits: str) -> list[Any]:
-        """Load all rows of each split, as the library has them."""
+        """Load all rows of each split, as objects of the library ``datasets``."""
         datasets = import_extra("datasets")
         (folder, _, commit) = self._source
         split = self.split
@@ -321,8 +323,10 @@ class HubTable(PagedProvider, ABC):
         return self._bytes(cell, place)
 
     def _bytes(self, cell: dict[str, Any] | None, place: str) -> bytes:
-        """Return the bytes in a cell, or those of the file that it names; refuse a file elsewhere
-        on this disk."""
+        """Return the bytes in a cell, or of the file that it names.
+
+        A file elsewhere on this disk is refused.
+        """
         cell = cell or {}
         data = cell.get("bytes")
         path = cell.get("path")
@@ -361,8 +365,10 @@ def _in_words(feature: Any, datasets: Any) -> str:
 
 
 class HuggingFace(HubTable, DatasetProvider):
-    """One split of a dataset, or one as the test set and one as its support set; ids are the
-    numbers of rows."""
+    """One split of a dataset, or one as the test set and one as its support set.
+
+    Ids are the numbers of rows.
+    """
 
     files_in: ClassVar[str] = "image_column"
     """The setting that names the column of files."""

@@ -148,8 +148,7 @@ class QuestionImage(Strict):
 
 
 class QuestionEntry(Record):
-    """A line of ``questions.jsonl``: one question, with the options in the order of their
-    source."""
+    """A line of ``questions.jsonl``: one question, its options in the source's order."""
 
     id: Id
     image: RelativePath
@@ -191,7 +190,7 @@ class QuestionEntry(Record):
 
 
 class QuestionSetCard(Record):
-    """``question_set.json``: what the question set is, and the digest of what it holds."""
+    """``question_set.json``: the question set's origin, counts and digest."""
 
     name: str
     provider: str

@@ -40,8 +40,7 @@ class SheetTable(NamedTuple):
     """Where each row begins, counted from 1 as an editor counts."""
 
     def entries(self) -> Iterator[tuple[int, dict[str, str]]]:
-        """Yield each row's line and its cells by :func:`column_names`, without blanks around
-        them."""
+        """Yield each row's line and its stripped cells by :func:`column_names`."""
         columns = column_names(self.head)
         for line, row in zip(self.lines, self.rows, strict=True):
             yield line, dict(zip(columns, map(str.strip, row), strict=True))
@@ -57,8 +56,7 @@ def is_cut(text: str) -> bool:
 
 
 def cleaned(text: str) -> str:
-    """Text as a cell may hold it: line ends are ``\\n``, and without control characters and lone
-    surrogates.
+    """Return text with ``\\n`` at line ends, without control characters.
 
     Direction marks stay: Hebrew and Arabic need them.
     """
@@ -66,8 +64,10 @@ def cleaned(text: str) -> str:
 
 
 def to_cell(text: str) -> str:
-    """Put ``'`` before text that a spreadsheet would not take for text; :func:`from_cell` undoes
-    exactly this."""
+    """Put ``'`` before text that a spreadsheet would read as something else.
+
+    :func:`from_cell` undoes exactly this.
+    """
     return f"'{text}" if _MISREAD.match(text) else text
 
 
@@ -81,8 +81,9 @@ def column_names(head: Sequence[str]) -> list[str]:
 
 
 def csv_rows(data: bytes) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line in which each row of a CSV file begins, and its cells, with ``,`` ``;`` or tab
-    between them.
+    """Yield the line in which each row of a CSV file begins, and its cells.
+
+    Cells are separated by ``,`` ``;`` or tab.
 
     Raises:
         ValueError: it is not UTF-8, with or without a mark, or has quotes that do not close.

@@ -1,5 +1,4 @@
-"""Tables of any kind as rows: JSON, JSONL, CSV, TSV and Excel, each row with its place in the
-file."""
+"""Tables in JSON, JSONL, CSV, TSV or Excel as rows, each with its place."""
 
 import datetime
 import io
@@ -151,8 +150,10 @@ def _refuse_column_twice(head: list[str]) -> None:
 
 
 def left_out(file: Path) -> list[str]:
-    """Say what of a workbook is not read: all sheets but the first one that is shown, and the
-    values of its formulas, whose text is taken."""
+    """Name what is not read of a workbook.
+
+    These are all sheets but the first visible one, and the values of formulas, whose text is read.
+    """
     if file.suffix.lower() != ".xlsx":
         return []
     first, *others = _sheets(read_regular(file, LARGEST_TEXT))
@@ -192,7 +193,7 @@ def _excel(data: bytes) -> Iterator[Placed]:
 
 
 class _Unwritten(NamedTuple):
-    """A cell that shows something else than its value, which no text can be taken from."""
+    """A cell that shows something else than its value, so that its text is unknown."""
 
     what: str
 
@@ -202,8 +203,7 @@ _DIGITS = re.compile(r"0+(?:\.(?P<decimals>0+))?")
 
 
 def _sheet_value(cell: Any) -> Any:
-    """Return a cell's value as the sheet shows it; an :class:`_Unwritten` where that cannot be
-    told."""
+    """Return a cell's value as the sheet shows it, or :class:`_Unwritten`."""
     value = getattr(cell.value, "text", cell.value)  # of the formula of an array
     if cell.data_type == "e":  # such as #N/A
         return None
@@ -237,8 +237,7 @@ _QUOTED = re.compile(r"'[^'\\]*'|\"[^\"\\]*\"")
 
 
 def listed(cell: Any) -> list[Any] | None:
-    """Return the list in a cell, where a text may be one as JSON or Python writes it; None for
-    anything else.
+    """Return the list in a cell, or in its text as JSON or Python; else None.
 
     >>> listed('["a", 1]'), listed("['a', 'b']"), listed("a, b")
     (['a', 1], ['a', 'b'], None)
@@ -252,7 +251,7 @@ def listed(cell: Any) -> list[Any] | None:
 
 
 def not_text(value: Any) -> str | None:
-    """Return what a cell holds that is neither text nor a number; None where it is one of both.
+    """Name what a cell holds if it is neither text nor a number; else None.
 
     >>> not_text(datetime.time(12, 30)), not_text(0.5)
     ('a time', None)

@@ -72,13 +72,13 @@ def thumbnails_of(
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         digests = dict(zip(files, pool.map(_digest, files), strict=True))
         sources = {digest: file for file, digest in digests.items()}
-        made = list(pool.map(partial(_shown, site), sources, sources.values()))
-    shown = {}
+        pictures = list(pool.map(partial(_shown, site), sources, sources.values()))
+    by_digest = {}
     new: dict[str, bytes | None] = {}
-    for digest, (image, written) in zip(sources, made, strict=True):
-        shown[digest] = image
+    for digest, (image, written) in zip(sources, pictures, strict=True):
+        by_digest[digest] = image
         new |= written
-    return {file: shown[digest] for file, digest in digests.items()}, new
+    return {file: by_digest[digest] for file, digest in digests.items()}, new
 
 
 def _digest(file: Path) -> str:

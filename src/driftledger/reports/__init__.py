@@ -1,4 +1,4 @@
-"""Scores as tables and pages: standings, cells, letters, charts, the site. It computes no score.
+"""Scores as tables, figures and pages; no score is computed here.
 
 It imports ``ledger``, ``project``, ``benchmarks`` and what these may import.
 """

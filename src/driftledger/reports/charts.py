@@ -1,8 +1,8 @@
-"""Figures as SVG: bars, lines, points and shaded numbers, with the same bytes on every machine with
-these versions.
+"""Figures as SVG: bars, lines, points and shaded numbers.
 
-Text stays text, laid out in a font that comes with matplotlib and is as wide as Verdana. matplotlib
-is imported where a figure is drawn.
+Equal data give equal bytes on every machine with the same versions. Text stays text, laid out in a
+font that comes with matplotlib and is as wide as Verdana. matplotlib is imported where a figure is
+drawn.
 """
 
 import io
@@ -46,17 +46,17 @@ COLOURS = (
     *("#0072b2", "#c24e00", "#007d5b", "#b3478c", "#8c6d00", "#6a51c4"),
     *("#00757f", "#d0342c", "#4f7300", "#9b3fb0", "#2b6cb0", "#8a5a2b"),
 )
-"""In the order of Okabe and Ito's, which people who see few colours tell apart; dark enough for
-text on white."""
+"""The colours of models, after Okabe and Ito: colour-blind readers can tell them apart, and all are
+dark enough for text on white."""
 GREY = "#6e7781"
 INK = "#1f2328"
 MUTED = "#57606a"
 GRID = "#d8dee4"
-"""Controls are GREY."""
+"""The colours of text, frames and grids; ``GREY`` is that of controls."""
 _MARKERS = "os^Dv"
 _DASHES: Sequence[Any] = ("-", (0, (5, 2)), (0, (1, 1.5)))
 _NAME = 26
-"""Characters of a name, at most."""
+"""The most characters of a name."""
 _WIDE = 6.6
 """Width of most figures in inches."""
 _ON_COSTS = (
@@ -104,13 +104,14 @@ class Drawing(NamedTuple):
     title: str
     note: str
     draw: Callable[["Axes"], None]
-    """A function that draws the figure on axes, from variables of the function around it."""
+    """Draws the figure on axes; :attr:`digest` hashes the variables that it takes from the function
+    around it."""
     size: tuple[float, float]
     """Width and height in inches, without title and note."""
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of all that shapes the file: data, this module, and matplotlib's version."""
+        """The SHA-256 of what shapes the file: data, this module, matplotlib's version."""
         data = getclosurevars(self.draw).nonlocals
         module = Path(__file__).read_bytes()
         shaped_by = [self.title, self.note, self.size, data]
@@ -119,7 +120,7 @@ class Drawing(NamedTuple):
 
 
 def colour_of(models: Sequence[str], controls: Collection[str] = ()) -> SeriesOf:
-    """Return model → its series. Controls are grey and hollow, and take no colour from the others.
+    """Return model → its series; controls are grey and hollow.
 
     >>> colour_of(["a", "blind", "b"], {"blind"})["b"].colour == COLOURS[1]
     True
@@ -140,13 +141,13 @@ def colour_of(models: Sequence[str], controls: Collection[str] = ()) -> SeriesOf
 
 
 def series_of(scores: Sequence[Score]) -> SeriesOf:
-    """Return model → its series, by the order of the selection."""
+    """Return model → its series, in the order of the selection."""
     models = {score.model: score.is_control for score in scores}
     return colour_of([*models], [name for name in models if models[name]])
 
 
 def figures_of(part: Numbers, series: SeriesOf) -> Iterator[Drawing]:
-    """Yield the figures of a setup: bars, lines over t, shades by group, and its own."""
+    """Yield the figures of a setup: bars, lines, shades by group, and its own."""
     spec = spec_of(part)
     headlines = _columns(part, spec.metrics.shown("headline"))[:1]
     for numbers in _columns(part, spec.metrics.shown("bars")) or headlines:
@@ -169,7 +170,7 @@ def _columns(part: Numbers, metrics: Sequence[Metric]) -> list[Numbers]:
 
 
 def lines_of(spec: Benchmark) -> list[Lines]:
-    """Return the lines of a benchmark: of each metric over t that is shown, and its own."""
+    """Return the line figures of a benchmark: the metrics shown over t, and its own."""
     own = [lines.name for lines in spec.lines]
     lines = []
     for metric in spec.metrics:
@@ -181,7 +182,7 @@ def lines_of(spec: Benchmark) -> list[Lines]:
 
 
 def _about(part: Numbers, *phrases: str) -> str:
-    """Say on what data and through which components, then what a reader must know."""
+    """Write the note of a figure: its data and components, then these phrases."""
     texts = [f"On {' · '.join(names_of(part))}", *filter(None, phrases)]
     if any(number.control for number in part):
         texts.append("controls are grey")
@@ -189,13 +190,13 @@ def _about(part: Numbers, *phrases: str) -> str:
 
 
 def _intervals(part: Numbers, word: str) -> str:
-    """Say what whiskers or bands are."""
+    """Return a phrase on what whiskers or bands are; empty without a confidence."""
     confidence = part[0].score.inputs.settings.get("confidence")
     return f"{word} are intervals of {confidence:.0%}" if confidence else ""
 
 
 def _bars(part: Numbers, numbers: Numbers, series: SeriesOf) -> Drawing:
-    """Draw a row per model."""
+    """Draw a bar per model."""
     metric = metric_of(numbers[0])
     place = place_of(numbers[0])
     by_model = {number.model: number for number in numbers}
@@ -225,10 +226,15 @@ def _bars(part: Numbers, numbers: Numbers, series: SeriesOf) -> Drawing:
         rows = range(len(labels))
         axis.barh(rows, lengths, 0.55, linewidth=1.2, color=fills, edgecolor=edges)
         axis.plot([lows, highs], [rows, rows], color=INK, lw=1.2, marker="|", ms=5)
-        beside = axis.get_yaxis_transform()
+        right_of_axes = axis.get_yaxis_transform()
         for row in rows:
             axis.text(
-                1.02, row, texts[row], va="center", fontsize=8.5, transform=beside
+                1.02,
+                row,
+                texts[row],
+                va="center",
+                fontsize=8.5,
+                transform=right_of_axes,
             )
         axis.set_yticks(rows, labels)
         axis.tick_params(axis="y", length=0, labelcolor=INK)
@@ -248,7 +254,10 @@ def _bars(part: Numbers, numbers: Numbers, series: SeriesOf) -> Drawing:
 
 
 def _lines(part: Numbers, plain: Lines, series: SeriesOf) -> Iterator[Drawing]:
-    """Draw a line per model, with a band where there are intervals; nothing without any line."""
+    """Yield a figure with a line per model and a band for its intervals.
+
+    There is no figure if no model has a point.
+    """
     marks = []
     has_bands = False
     for score in scores_in(part):
@@ -302,7 +311,10 @@ def _draw_marks(axis: "Axes", marks: Sequence[Any], size: float) -> None:
 
 
 def _scatter(part: Numbers, plain: Scatter, series: SeriesOf) -> Iterator[Drawing]:
-    """Draw a point per model by two shares or by a cost, and lines; nothing without any point."""
+    """Yield a figure with a point per model: a share against a share or a cost.
+
+    There is no figure if no model has both numbers.
+    """
     spec = spec_of(part)
     numbers = shown_numbers(part, spec.metrics[plain.y])
     across = _worths(part, spec.metrics[plain.x])
@@ -348,13 +360,13 @@ def _scatter(part: Numbers, plain: Scatter, series: SeriesOf) -> Iterator[Drawin
 
 
 def _worths(part: Numbers, metric: Metric) -> dict[str, float]:
-    """Return model → its value to rank by at the last t, where there is one."""
+    """Return model → the value that it is ranked by at the last t, if it has one."""
     worths = {number.model: number.worth for number in shown_numbers(part, metric)}
     return {model: worth for model, worth in worths.items() if worth is not None}
 
 
 def _against_cost(part: Numbers, numbers: Numbers) -> list[Scatter]:
-    """Return a figure of a headline against the first cost that two models have, if there is one.
+    """Return a figure of a headline against the first cost that two models have.
 
     Its line is the Pareto front: each model on it is better than every cheaper one.
     """
@@ -381,7 +393,10 @@ def _against_cost(part: Numbers, numbers: Numbers) -> list[Scatter]:
 
 
 def _groups(part: Numbers, kind: str) -> Iterator[Drawing]:
-    """Draw a row per group and a column per model; nothing for fewer than two groups."""
+    """Yield a figure with a row per group and a column per model.
+
+    There is no figure for fewer than two groups.
+    """
     metric = spec_of(part).metrics.first
     models = [score.model for score in in_order(part)]
     groups: dict[str, dict[str, float]] = {}
@@ -486,19 +501,19 @@ def drawn(drawing: Drawing) -> bytes:
     title = textwrap.wrap(name, int(wide * 10.5))
     note = textwrap.wrap(short(drawing.note, 1000), int(wide * 14.5))
     top = 0.1 + 0.24 * len(title)
-    whole = high + top + 0.17 * len(note) + 0.02
+    height = high + top + 0.17 * len(note) + 0.02
     # Verdana is named for readers of the file
     logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
     with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # readers' fonts have letters that DejaVu lacks
-        layout = ConstrainedLayoutEngine(rect=(0, 0, 1, high / whole))
-        figure = Figure((wide, whole), layout=layout)
+        layout = ConstrainedLayoutEngine(rect=(0, 0, 1, high / height))
+        figure = Figure((wide, height), layout=layout)
         drawing.draw(figure.add_subplot())
         bold: dict[str, Any] = {"fontsize": 11.5, "weight": "bold", "linespacing": 1.5}
         soft: dict[str, Any] = {"fontsize": 8.5, "color": MUTED, "linespacing": 1.44}
         left = 0.1 / wide
-        figure.text(left, 1 - 0.1 / whole, "\n".join(title), va="top", **bold)
-        figure.text(left, 1 - top / whole, "\n".join(note), va="top", **soft)
+        figure.text(left, 1 - 0.1 / height, "\n".join(title), va="top", **bold)
+        figure.text(left, 1 - top / height, "\n".join(note), va="top", **soft)
         file = io.BytesIO()
         metadata = {"Date": None, "Title": name}
         figure.savefig(file, format="svg", metadata=metadata)

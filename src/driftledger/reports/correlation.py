@@ -1,4 +1,4 @@
-"""Correlation of our headlines with each other and with benchmarks of published leaderboards.
+"""Correlation of our headlines with each other and with published leaderboards.
 
 Pearson's r and Spearman's ρ over the models that two columns share. Controls and duplicates are
 left out: several that never look at an image have the same values, as one model under two names
@@ -135,7 +135,10 @@ def published_columns(
 
 
 def _rows(values: "DataFrame", confidence: float) -> Iterator[Cells]:
-    """Yield every two columns that share four models or more and are not constant over them."""
+    """Yield a row for every two columns that share four models or more.
+
+    Columns that are constant over these models have none.
+    """
     pearson = values.corr(min_periods=FEWEST).round(6).to_numpy()
     spearman = values.corr("spearman", min_periods=FEWEST).to_numpy()
     names = list(map(str, values))
@@ -143,8 +146,8 @@ def _rows(values: "DataFrame", confidence: float) -> Iterator[Cells]:
         r = float(pearson[a, b])
         if not math.isnan(r):
             n = len(values.iloc[:, [a, b]].dropna())
-            shown = estimated(r, fisher_interval(r, n, confidence))
-            yield [names[a], names[b], str(n), shown, f"{spearman[a, b]:.2f}"]
+            cell = estimated(r, fisher_interval(r, n, confidence))
+            yield [names[a], names[b], str(n), cell, f"{spearman[a, b]:.2f}"]
 
 
 def _picture(values: "DataFrame") -> Drawing:

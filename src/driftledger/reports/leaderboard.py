@@ -1,5 +1,4 @@
-"""Every benchmark's models side by side: tables as in the papers for people, one row per number for
-programs."""
+"""The leaderboard: models side by side for people, a row per number for programs."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
@@ -64,13 +63,13 @@ class ReportSection(NamedTuple):
     name: str
     tables: Sequence[Table]
     scores: Sequence[Score] = ()
-    """Those of its setup; none where several setups are side by side."""
+    """The scores of its setup; empty if its tables show several setups."""
     scored: str = ""
-    """How much of each was scored."""
+    """A sentence on how much of each score was scored."""
     absent: Sequence[str] = ()
-    """What has no value or no rank, and why, with the models that this is true of."""
+    """A sentence for each number without a value and each model without a rank, with the reason."""
     flags: Sequence[str] = ()
-    """What a reader must know about the numbers, with the models that this is true of."""
+    """Sentences that a reader of the numbers must know, each with its models."""
 
 
 class BenchmarkReport(NamedTuple):
@@ -149,9 +148,10 @@ def _with_models(
 
 
 def at_a_glance(numbers: Numbers, *, every: bool = False) -> Columns:
-    """Return the first headlines of each benchmark, on all data and through all components.
+    """Return the first headlines of each benchmark as columns.
 
-    Unless ``every``, they are on those alone that come first.
+    Args:
+        every: on all data and through all components, instead of the first of each.
     """
     columns = {}
     for own in by_benchmark(numbers):
@@ -162,11 +162,14 @@ def at_a_glance(numbers: Numbers, *, every: bool = False) -> Columns:
 
 
 def _across(numbers: Numbers, metrics: Sequence[Metric], every: bool) -> Columns:
-    """Return a column for each metric and setup, named by what sets it apart, or for the first."""
+    """Return a column for each metric and setup, or for the first setup alone.
+
+    A head names the data or components that tell its setup from the others.
+    """
     columns = {}
     for metric in metrics:
-        shown = shown_numbers(numbers, metric)
-        setups = by_setup(number for number in shown if number.worth is not None)
+        values = shown_numbers(numbers, metric)
+        setups = by_setup(number for number in values if number.worth is not None)
         if not every:
             setups = setups[:1]
         names = [name for part in setups for name in set(names_of(part))]
@@ -178,7 +181,7 @@ def _across(numbers: Numbers, metrics: Sequence[Metric], every: bool) -> Columns
 
 
 def overview(numbers: Numbers, *, every: bool = False) -> Table | None:
-    """Return one row per model, a column for each of :func:`at_a_glance`; None without any."""
+    """Return a row per model and a column per headline; None without any score."""
     columns = at_a_glance(numbers, every=every)
     if not columns:
         return None
@@ -210,7 +213,7 @@ def _alarms(numbers: Numbers) -> list[str]:
 
 
 def _side_by_side(numbers: Numbers) -> list[Table]:
-    """Return a table of a benchmark's metrics on all data and through all components, if any."""
+    """Return a table of a benchmark on all data and through all components, if any."""
     spec = spec_of(numbers)
     metrics = spec.metrics.shown("across") or spec.metrics.glanced
     columns = _across(numbers, metrics, every=True)
@@ -249,7 +252,7 @@ def _detailed_cell(number: Any) -> Cell:
 
 
 def remarks(scores: Sequence[Score]) -> Iterator[str]:
-    """List the marks of components with the models that they apply to."""
+    """Yield the marks of components, each with its models."""
     marked = [
         (mark.text, score.model)
         for score in scores
@@ -262,8 +265,9 @@ def remarks(scores: Sequence[Score]) -> Iterator[str]:
 def leaderboard_files(
     ranked: DataFrame, rows: Numbers, reports: Iterable[BenchmarkReport]
 ) -> dict[str, bytes]:
-    """Write ``leaderboard.csv``, one row per number, and ``leaderboard.md``, an overview and all
-    tables.
+    """Write ``leaderboard.csv`` and ``leaderboard.md``.
+
+    The first has a row per number, the second an overview and all tables.
 
     Args:
         ranked: the frame of all scores, with ranks.

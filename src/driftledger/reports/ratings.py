@@ -1,5 +1,7 @@
-"""Ratings by people beside metrics of the same samples: do the metrics mean anything on this data,
-and what would people say of all samples?"""
+"""Tables of whether metrics follow people's ratings of the same samples.
+
+They also estimate how people would rate all samples.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -28,8 +30,10 @@ _HEAD = ("", "metric", "rated", "r with ratings", "smallest r", "the metric", "m
 
 
 def rating_tables(numbers: Numbers, rows_of: RowsOf) -> Iterator[Table]:
-    """Yield a table per setup whose descriptions people have rated: a row per model and metric of
-    the same data through the same components."""
+    """Yield a table for each setup whose descriptions people have rated.
+
+    It has a row per model and metric of the same data through the same components.
+    """
     alike = grouped(by_setup(numbers), lambda part: tuple(names_of(part)))
     for names, parts in alike.items():
         values = [*_values(chain.from_iterable(parts), rows_of)]
@@ -63,9 +67,11 @@ def _rated_samples(score: Score) -> Mapping[str, Any]:
 
 
 def model_spreads(numbers: Numbers, rows_of: RowsOf, dataset: str) -> dict[str, float]:
-    """Return sample → how far apart models are, by the first metric that two of them have.
+    """Return sample → the largest difference between models.
 
-    Controls do not count. The result is empty without such a metric.
+    It is in the first metric that two models have.
+
+    Controls do not count. The result is empty if no two models have the same metric.
     """
     columns: dict[str, dict[str, Mapping[str, float]]] = {}
     for title, score, worths in _values(numbers, rows_of):
@@ -84,8 +90,12 @@ def model_spreads(numbers: Numbers, rows_of: RowsOf, dataset: str) -> dict[str, 
 def _values(
     numbers: Iterable[Any], rows_of: RowsOf
 ) -> Iterator[tuple[str, Score, dict[str, float]]]:
-    """Yield each headline about redrawings or seen by an encoder, with a score's values by sample;
-    of a metric over t the last."""
+    """Yield title, score and values by sample of each headline about images.
+
+    These headlines see redrawings or use an encoder; of a metric over t it is the last t.
+
+    Of a metric over t it is the last t.
+    """
     for part in by_setup(numbers):
         spec = spec_of(part)
         for metric in spec.metrics.shown("headline"):
@@ -101,7 +111,7 @@ def _values(
 def _cells(
     samples: Mapping[str, Any], every: Mapping[str, float], confidence: float
 ) -> Cells:
-    """Return how many are rated, the correlation, the smallest one, what it means, and the mean."""
+    """Return the cells of a row, in the order of ``_HEAD`` after the metric."""
     chosen = [sample for sample in samples if sample in every]
     values = np.array([every[sample] for sample in chosen])
     ratings = [samples[sample]["ratings"] for sample in chosen]
@@ -135,14 +145,14 @@ def estimated(value: float, ends: ConfidenceInterval | None) -> Cell:
 
 
 def _notes(scores: Sequence[Score]) -> Iterator[str]:
-    """Say how far raters agree, and how to read the table."""
+    """Yield notes on how far raters agree, and on how to read the table."""
     confidence = scores[0].confidence
     texts: dict[str, list[Sequence[float]]] = {}
     for score in scores:
         for sample, rated in _rated_samples(score).items():
             texts.setdefault(sample, []).append(rated["ratings"])
-    found = agreement([*texts.values()], confidence)
-    alpha = estimated(found.value, found.interval)
+    estimate = agreement([*texts.values()], confidence)
+    alpha = estimated(estimate.value, estimate.interval)
     yield (
         f"Agreement of raters, Krippendorff's alpha: {alpha}. 1 is perfect, 0 is chance; it needs "
         "several ratings of some descriptions."

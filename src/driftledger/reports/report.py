@@ -45,7 +45,7 @@ SITE = "reports/site"
 MOST_METRICS = 8
 """Numbers of a model in ``reports/metrics``, which ``dvc metrics show`` has in a line."""
 _EVALUATED = re.compile(rb'<p class="soft evaluated">[^<]*</p>')
-"""The commit of an evaluation: where it was not published then, a later check may read another."""
+"""The line with the commit of an evaluation, which may differ in a later check."""
 
 
 def write_report(
@@ -110,8 +110,11 @@ def content(project: Project, scores: Sequence[Score]) -> Context:
 
 
 def _drawn(report: Context) -> dict[str, bytes | None]:
-    """Return the files of all figures below the site's folder, and draw what is new since the last
-    report of this checkout."""
+    """Return the files of all figures, drawing those that have changed.
+
+    Their paths are relative to the site's folder. The last report's figures are kept in the
+    checkout's state.
+    """
     files: dict[str, bytes | None] = {}
     kept: dict[str, bytes | None] = {}
     own = report.project.own_code
@@ -195,10 +198,10 @@ def report_files(
 def check_report(
     project: Project, contents: Contents, model: str | None = None
 ) -> VerifyResult:
-    """Compare what people look at, the leaderboard, metrics and pages, with what the scores give.
+    """Compare the stored report with the one that the scores give.
 
     Args:
-        model: of the site, compare its page alone.
+        model: compare its page alone instead of the whole site.
     """
     result = VerifyResult()
     entry = locked_now(project.root).get("report")
@@ -271,16 +274,16 @@ def _compare(
 
 
 def _finding(name: str, stored: bytes | None, files: Files) -> str:
-    """Say how a stored file differs from the one that the scores give; empty if it does not."""
+    """Say how a stored file differs from the scores; empty if it does not."""
     if stored is None:
         return "it is missing; run 'dvc repro'"
     if name not in files:
         return "the scores give no such file"
-    made = files[name]
-    if made is None or name.endswith(".webp"):
+    computed = files[name]
+    if computed is None or name.endswith(".webp"):
         return ""
     one = _EVALUATED.sub(b"", stored)
-    other = _EVALUATED.sub(b"", made)
+    other = _EVALUATED.sub(b"", computed)
     if one == other:
         return ""
     return _first_difference(
@@ -299,9 +302,10 @@ def _first_difference(stored: str, made: str) -> str:
 
 
 def plots_of(scores: Sequence[Score]) -> Iterator[tuple[str, bytes]]:
-    """Yield ``plots/<benchmark>/<lines>.json``, a row per score and step, and ``scores.json``
-    beside it, a row per score, which ``dvc plots`` draws by the templates that ``dvc.yaml`` names;
-    each with its bytes.
+    """Yield the path and the bytes of each file that ``dvc plots`` draws.
+
+    ``plots/<benchmark>/<lines>.json`` has a row per score and step, and ``scores.json`` next to it
+    a row per score. ``dvc.yaml`` names their templates.
 
     All rows of a file have the same keys, since DVC draws none of them otherwise; a model without a
     value has null.
@@ -354,12 +358,12 @@ def metrics_of(scores: Sequence[Score]) -> dict[str, dict[str, float | None]]:
         headlines = map(metrics.headline, own)
         known = [number.metric for number in headlines if number.value is not None]
         metric = metrics[known[0]] if known else metrics.first
-        shown = metric.alias or metric.name
+        key = metric.alias or metric.name
         if benchmarks.count(name) > 1:
-            shown = f"{data}.{shown}"
+            key = f"{data}.{key}"
         for named in values.values():
-            named[shown] = None
+            named[key] = None
         for score in reversed(own):
             number = score.last(metric.name)
-            values[score.model][shown] = None if number is None else number.value
+            values[score.model][key] = None if number is None else number.value
     return values

@@ -13,7 +13,7 @@ from driftledger.project.project import Project
 from driftledger.scoring.score import ROWS, SCORE, Row, Score
 
 RowsOf = Callable[[Score], Sequence[Row]]
-"""The rows behind a score; none where they are missing."""
+"""Returns the rows behind a score; empty if they are missing."""
 
 
 def no_rows(score: Score) -> Sequence[Row]:
@@ -27,10 +27,10 @@ def is_stored(project: Project, spec: Benchmark, keys: Keys) -> bool:
 
 
 def selected_scores(project: Project) -> list[Score]:
-    """Read every selected score that is there, in the order of ``run:``.
+    """Read every selected score that is stored, in the order of ``run:``.
 
     Raises:
-        StoreError: there is none, or one was computed with other settings than ``params.yaml`` has
+        StoreError: none is stored, or one was computed with other settings than ``params.yaml`` has
             now.
     """
     stored = [entry for entry in project.selected if is_stored(project, *entry)]
@@ -38,10 +38,10 @@ def selected_scores(project: Project) -> list[Score]:
 
 
 def what_is_lacking(project: Project, scores: Sequence[Score]) -> list[str]:
-    """List the models without a selected score, or without a rank for lack of coverage.
+    """List the models without a selected score, or without a rank.
 
     Args:
-        scores: those that are there.
+        scores: the stored ones.
     """
     lacking = dict[str, None]()  # several scores may be of the same data
     stored = {benchmark(each.benchmark).scores.at(each.keys): each for each in scores}
@@ -56,7 +56,9 @@ def what_is_lacking(project: Project, scores: Sequence[Score]) -> list[str]:
 
 
 def selected_score(project: Project, spec: Benchmark, keys: Keys) -> Score:
-    """Read one of them, without numbers of metrics that only a later version knows.
+    """Read a selected score, without numbers of metrics that are unknown here.
+
+    A later version may know them.
 
     Errors as in :func:`selected_scores`.
     """

@@ -1,5 +1,4 @@
-"""The tables of scores of one benchmark on the same data: models side by side, groups, and what is
-its own. Each is a pivot of their numbers.
+"""The tables of a benchmark's scores on the same data, as pivots of their numbers.
 
 ``numbers`` are rows of the frame of all scores, with the columns of ranks; ``part`` are those of
 one setup.
@@ -39,11 +38,11 @@ Columns = dict[str, list[Any]]
 """Head → the numbers of a column, one of each model that has it."""
 
 BY_VALUE = "rank by value"
-"""1 + how many have a better value, as in the papers."""
+"""The head of a rank: 1 + the number of models with a better value, as in the papers."""
 BY_TEST = "rank by significance"
-"""1 + how many are shown to be better."""
+"""The head of a rank: 1 + the number of models that are shown to be better."""
 MARK = "*"
-"""Behind a value that has no interval for a reason, which is a note below the table."""
+"""Marks a value that has no interval; a note below the table says why."""
 COST_NOTE = (
     "Cost, of which less is better, is that of all answers that a sample needs, by every "
     "component, whoever asked first; failed attempts and a judge's checks of itself are not in "
@@ -57,7 +56,7 @@ def spec_of(numbers: Numbers) -> Benchmark:
 
 
 def names_of(part: Numbers, *left_out: str) -> list[str]:
-    """Return the names of the data and components of a setup, but those of some roles."""
+    """Return the names of a setup's data and components, without those of some roles."""
     keys = spec_of(part).scores.keys
     return [part[0].score.keys[key] for key in keys if key not in ("model", *left_out)]
 
@@ -103,7 +102,11 @@ def rank_cell(number: Any, rank: Any) -> Cell:
 
 
 def name_cell(score: Score, kind: str = MODELS) -> Cell:
-    """Return a model's name, marked if it is a control; else its row is of a kind."""
+    """Return the cell that names a row: a model, marked if it is a control.
+
+    Args:
+        kind: of the row, unless the model is a control.
+    """
     if score.is_control:
         return Cell(score.model, more="control", kind=CONTROLS)
     return Cell(score.model, kind=kind)
@@ -120,7 +123,7 @@ def numbers_of(part: Numbers, metric: Metric) -> list[Any]:
 
 
 def shown_numbers(part: Numbers, metric: Metric) -> list[Any]:
-    """Return the numbers of a metric over all samples at its last t, of models that have it."""
+    """Return the numbers of a metric over all samples at its last t."""
     return [number for number in numbers_of(part, metric) if number.last]
 
 
@@ -130,7 +133,10 @@ def by_t(part: Numbers, metric: Metric) -> dict[int | None, list[Any]]:
 
 
 def best_first(scores: Sequence[Score], numbers: Numbers) -> list[Score]:
-    """Sort scores by the first number of their models; then those without a rank, then controls."""
+    """Sort scores by the first number of their models.
+
+    Models without a rank follow, then controls.
+    """
     worths = dict[str, float]()
     for number in numbers:
         if not number.apart and number.worth is not None:
@@ -152,10 +158,7 @@ def in_order(part: Numbers) -> list[Score]:
 
 
 def misplaced(numbers: Numbers, title: str) -> list[str]:
-    """Say how many models a control is above, or may be as far as tests show.
-
-    Return nothing without controls.
-    """
+    """Say how many models are not better than a control, or not shown to be."""
     models = [number for number in numbers if number.by_value]
     count = sum(number.doubtful for number in models)
     if not count:
@@ -167,7 +170,7 @@ def misplaced(numbers: Numbers, title: str) -> list[str]:
 
 
 def notes_on_marks(numbers: Iterable[tuple[str, Any]]) -> list[str]:
-    """Return why marked values have no interval, each reason with the heads of its values.
+    """Return why marked values have no interval, a line per reason.
 
     Args:
         numbers: each with the head of its row or column.
@@ -180,8 +183,7 @@ def notes_on_marks(numbers: Iterable[tuple[str, Any]]) -> list[str]:
 
 
 def notes_on_costs(scores: Sequence[Score]) -> list[str]:
-    """Return what to know of costs that are shown, and what was not counted; empty without
-    costs."""
+    """Return notes on the costs of scores and on calls that were not counted."""
     notes = [
         f"{score.model}: {score.uncounted} were counted."
         for score in scores
@@ -193,7 +195,7 @@ def notes_on_costs(scores: Sequence[Score]) -> list[str]:
 
 
 def tables_of(part: Numbers) -> list[Table]:
-    """Return all tables of a setup: models side by side, the benchmark's own, and groups."""
+    """Return all tables of a setup: models, the benchmark's own, and groups."""
     spec = spec_of(part)
     order = in_order(part)
     first, *further = _model_tables(part, order)
@@ -203,14 +205,14 @@ def tables_of(part: Numbers) -> list[Table]:
 
 
 def _model_tables(part: Numbers, order: Sequence[Score]) -> Iterator[Table]:
-    """Yield tables with a row per model: those of the specification, and one of every t."""
+    """Yield the tables with a row per model, and last one of every t."""
     spec = spec_of(part)
     tables = spec.paper_tables or {f"{spec.title}; in brackets the interval": {}}
     by_place = grouped(part, place_of)
     named = {place.metric for heads in tables.values() for place in heads.values()}
-    shown = {metric.name for metric in spec.metrics.shown("table")} | COSTS.keys()
-    whole = [number for number in part if not number.group_kind]
-    rest = by_title(n for n in whole if n.last and n.metric in shown - named)
+    in_table = {metric.name for metric in spec.metrics.shown("table")} | COSTS.keys()
+    overall = [number for number in part if not number.group_kind]
+    rest = by_title(n for n in overall if n.last and n.metric in in_table - named)
     ends = _ranks_and_coverages(part)
     for count, (title, heads) in enumerate(tables.items(), 1):
         columns = {head: by_place.get(place, []) for head, place in heads.items()}
@@ -218,7 +220,7 @@ def _model_tables(part: Numbers, order: Sequence[Score]) -> Iterator[Table]:
         yield table._replace(name=f"models_{count}" if len(tables) > 1 else "models")
         rest = {}
     names = {metric.name for metric in spec.metrics.shown("headline")}
-    headlines = [n for n in whole if n.metric in names and n.t]
+    headlines = [n for n in overall if n.metric in names and n.t]
     if not all(number.last for number in headlines):
         title = f"{spec.title} at every t"
         table = models_table(title, by_title(headlines), order, ends)
@@ -227,7 +229,7 @@ def _model_tables(part: Numbers, order: Sequence[Score]) -> Iterator[Table]:
 
 
 def _without_more(cell: Cell | str) -> Cell | str:
-    """Return a cell without its interval, of which a wide table has no room."""
+    """Return a cell without its interval, for which a wide table has no room."""
     if isinstance(cell, str) or cell.value is None:
         return cell
     return cell._replace(more="")
@@ -260,8 +262,8 @@ def models_table(
     """Return a table with a row per model.
 
     Args:
-        columns: those without any value are left out.
-        further: columns behind them.
+        columns: a column without any value is left out.
+        further: the columns after them.
     """
     cells: dict[str, ByModel] = {}
     notes = []
@@ -289,7 +291,7 @@ def reasons_in(part: Numbers) -> dict[str, str]:
 
 
 def _group_tables(part: Numbers, order: Sequence[Score]) -> Iterator[Table]:
-    """Yield a table per kind of groups and metric; of the first metric, one for each t."""
+    """Yield a table per kind of groups and metric; of the first metric, one per t."""
     spec = spec_of(part)
     heads = {id(score): str(name_cell(score)) for score in order}
     for kind, published in spec.group_tables.items():
@@ -305,8 +307,10 @@ def _group_tables(part: Numbers, order: Sequence[Score]) -> Iterator[Table]:
 
 
 def _places(part: Numbers, kind: str) -> dict[Place, bool]:
-    """Return where groups of a kind have numbers, and if that is the last t: of the first metric
-    at each t."""
+    """Return the places at which groups of a kind have numbers → True at the last t.
+
+    Only the first metric has the places of earlier t.
+    """
     metrics = [metric.name for metric in spec_of(part).metrics.shown("table")]
     places = {}
     for number in part:
@@ -328,7 +332,7 @@ def _group_table(
     Args:
         heads: ``id`` of a score → the head of its column.
     """
-    found = {(place_of(n), id(n.score)): n for n in numbers}
+    numbers_by_place = {(place_of(n), id(n.score)): n for n in numbers}
     own = [n for n in numbers if place_of(n)[:2] == place[:2]]
     means = spec_of(numbers).means_of_groups
     nested: Mapping[str, Sequence[str]] = {}
@@ -341,7 +345,7 @@ def _group_table(
     def add(title: str, at: Place, *, bold: bool = False, ranks: bool = False) -> None:
         row = [Cell(title, bold=bold)]
         for score in heads:
-            number = found.get((at, score))
+            number = numbers_by_place.get((at, score))
             row.append(_in_group(number, ranks) if number else Cell())
         rows.append(row)
 
@@ -371,7 +375,9 @@ def _in_group(number: Any, ranks: bool) -> Cell:
 
 
 def generators_tables(numbers: Numbers) -> Iterator[Table]:
-    """Yield groups of the first metric under several generators, each ranked by itself.
+    """Yield a table per data of groups under several generators.
+
+    It shows the first metric, and ranks the models of each generator by themselves.
 
     That is GenCeption's Table 4.
 

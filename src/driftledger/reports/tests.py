@@ -1,4 +1,4 @@
-"""How far the models behind numbers can be told apart, as columns of the frame.
+"""Tests of which models can be told apart by a number, as columns of the frame.
 
 A table that ranks by values ranks noise, too. Here every two models are compared over the units
 that both have, as ``compare`` does, with Holm's correction over all pairs. Only numbers that rows
@@ -49,12 +49,12 @@ class Rank(NamedTuple):
     letters: str = ""
     """Models that share one cannot be told apart; empty without a test of two models."""
     best: bool = False
-    """It is among those that no other is shown to be better than, if these are not all."""
+    """No model is shown to be better; False if that is true of all models."""
     tested: bool = False
     differ: bool = False
     """Some of the models that it was tested with are not of the best group."""
     doubtful: bool = False
-    """A control is better; of a tested number: it is not shown to be better than each control."""
+    """A control is better, or if tested: the number is not shown to be better than each control."""
 
 
 def with_ranks(numbers: DataFrame, rows_of: RowsOf = no_rows) -> DataFrame:
@@ -204,7 +204,7 @@ def _tested(
 
 
 def units_in(number: Any, rows_of: RowsOf) -> Units:
-    """Return what each row is worth in a number; of a group's number, each of the group's rows."""
+    """Return the units of a number, or of the group that it is about."""
     rows = rows_of(number.score)
     if number.group_kind:
         spec = benchmark(number.benchmark)

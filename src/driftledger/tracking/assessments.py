@@ -1,4 +1,4 @@
-"""Assessments in MLflow that driftledger's scorers made, with the versions that they name."""
+"""Assessments by driftledger's scorers in MLflow, with their versions."""
 
 import re
 
@@ -39,8 +39,9 @@ def assessments_of(target: str) -> list[Json]:
     with opened(tracking, create=False) as client:
         import mlflow  # slow
 
+        experiments = client.search_experiments()
         traces = mlflow.search_traces(
-            locations=[each.experiment_id for each in client.search_experiments()],
+            locations=[experiment.experiment_id for experiment in experiments],
             filter_string=condition,
             max_results=_MOST,
             include_spans=False,
@@ -48,9 +49,9 @@ def assessments_of(target: str) -> list[Json]:
         )
     answers = []
     for trace in traces:
-        for each in trace.info.assessments:
-            if target in (each.trace_id, each.assessment_id):
-                answers.append(each.to_dictionary())
+        for assessment in trace.info.assessments:
+            if target in (assessment.trace_id, assessment.assessment_id):
+                answers.append(assessment.to_dictionary())
     if not answers:
         raise LedgerError(
             f"MLflow's newest {_MOST:,} traces have no assessment at {target}"

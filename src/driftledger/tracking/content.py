@@ -1,4 +1,4 @@
-"""The content of a run in MLflow, as plain values that follow from its scores alone."""
+"""The content of a run in MLflow, as plain values made of its scores alone."""
 
 import json
 import re
@@ -27,7 +27,7 @@ MOST_METRICS = 40
 MOST_PARAMS = 40
 _MAX_PARAM = 500
 _SHORT = 12
-"""Digits of a digest that tell versions apart for people, and for ``driftledger audit``."""
+"""Digits of a digest that people and ``driftledger audit`` tell versions apart by."""
 _DIGEST = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{20,}\b")
 _ROLES = ("generator", "model", "encoder", "text_encoder", "judge")
 """In the order in which a run lists its components."""
@@ -61,12 +61,12 @@ def clip(text: str, limit: int) -> str:
 
 
 def in_table(text: str) -> str:
-    """Return one line for a cell of a Markdown table; MLflow shows no HTML of it."""
+    """Escape text for a cell of a Markdown table; MLflow shows no HTML."""
     return for_line(text).replace("|", r"\|")
 
 
 def flat(prefix: str, values: Mapping[str, Any]) -> dict[str, str]:
-    """Flatten settings to ``identity.weights.commit`` → text, without values that are not set."""
+    """Flatten settings to ``identity.weights.commit`` → text, without unset values."""
     texts: dict[str, str] = {}
     for key, value in values.items():
         name = re.sub(r"[^A-Za-z0-9_. -]", "_", f"{prefix}.{key}" if prefix else key)[
@@ -98,7 +98,7 @@ def cards_of(run: Run) -> dict[str, list[ComponentCard]]:
 
 
 def _tracked_in(run: Run) -> Iterator[Tracked]:
-    """Yield the numbers that the benchmarks' tables track, under the names that MLflow shows.
+    """Yield the numbers that the benchmarks' tables track, by MLflow's names.
 
     A further score of a benchmark on the same data has in front what tells it from the first,
     since MLflow cuts names off at the end: ``words.trac_accuracy/digits``. Costs are those of the
@@ -136,7 +136,7 @@ def _tracked_in(run: Run) -> Iterator[Tracked]:
 def _shown(
     metrics: Iterable[Metric], score: Score
 ) -> Iterator[tuple[Metric, Number, int]]:
-    """Yield the numbers at the last t, at step 0, and those of curves, with t as their step."""
+    """Yield metric, number and step: 0 for the last t, and t for a curve."""
     for metric in metrics:
         is_curve = "curve" in metric.shown
         last = score.last(metric.name)
@@ -169,7 +169,7 @@ def headlines_of(run: Run) -> list[Tracked]:
 
 
 def params_of(run: Run) -> dict[str, str]:
-    """Return names, versions, digests and settings, the first :data:`MOST_PARAMS` of them.
+    """Return names, versions, digests and settings, at most :data:`MOST_PARAMS`.
 
     Long texts are in an artifact.
     """
@@ -196,7 +196,7 @@ def params_of(run: Run) -> dict[str, str]:
 
 
 def tags_of(run: Run) -> dict[str, str]:
-    """Return the tags of a run that do not depend on other runs."""
+    """Return those tags of a run that depend on no other run."""
     code = run.code
     tags = {
         FINGERPRINT: run.fingerprint,
@@ -240,7 +240,7 @@ def artifacts_of(run: Run, rows: Mapping[str, Sequence[Row]]) -> dict[str, bytes
 
 
 def rows_csv(lineages: Sequence[Lineage], rows: Mapping[str, Sequence[Row]]) -> str:
-    """Write all rows as one table: the score, the unit, its values, and what is noted about it."""
+    """Write all rows as one table: score, unit, values and what is noted of it."""
     table = []
     for lineage in lineages:
         widths: dict[str, int] = {}
@@ -262,7 +262,7 @@ def _cells(lineage: Lineage, row: Row, widths: Mapping[str, int]) -> dict[str, s
     """Return column → text of one row.
 
     Args:
-        widths: value → how many of it a row of this score has at most.
+        widths: name of a value → the most values of that name in a row of this score.
     """
     cells = {
         "benchmark": lineage.score.benchmark,
@@ -286,7 +286,7 @@ def _cells(lineage: Lineage, row: Row, widths: Mapping[str, int]) -> dict[str, s
 
 
 def _note(run: Run) -> str:
-    """Describe a run: the headlines, what made them, and how to ask for more."""
+    """Describe a run in Markdown: its headlines, components, data, code and flags."""
     lines = ["| score | value | scored |", "|---|---|---|"]
     for tracked in headlines_of(run):
         score = tracked.score

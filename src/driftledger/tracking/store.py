@@ -1,6 +1,6 @@
 """The way into an MLflow store, and its pages.
 
-It is quick to give up, with one sentence without secrets."""
+A store that cannot be used is refused quickly, by one sentence without secrets."""
 
 import gc
 import logging
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 HOST = "127.0.0.1"
 PORT = 5000
 VARIABLE = "MLFLOW_TRACKING_URI"
-"""Names a store, whatever ``params.yaml`` says."""
+"""The variable that names a store instead of ``params.yaml``."""
 
 ENVIRONMENT = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
@@ -69,7 +69,7 @@ _REASONS = {
         "its tables are of another version of MLflow ('mlflow db upgrade' changes them)"
     ),
 }
-"""What is in a message of MLflow's → what it means."""
+"""Words in a message of MLflow's → what they mean."""
 
 _NO_FILES = ("", ".", ":memory:")
 _SQLITE = re.compile(r"(sqlite(?:\+\w+)?:///)([^?]*)(\?.*)?")
@@ -94,7 +94,7 @@ def tracking_uri(tracking: "Tracking") -> str:
 
 
 def sqlite_file(uri: str) -> Path | None:
-    """Return the file behind ``sqlite:///…``; None for any other address, and without a name."""
+    """Return the file behind ``sqlite:///…``; None for any other address."""
     match = _SQLITE.fullmatch(uri)
     if match is None or match[2] in _NO_FILES:
         return None
@@ -107,16 +107,16 @@ def is_server(uri: str) -> bool:
 
 
 def without_credentials(text: str) -> str:
-    """Return the text without ``user:password@`` and queries in the addresses that it holds."""
+    """Return a text without passwords and queries in its addresses."""
     return re.sub(r"\?\S*", "", re.sub(r"//\S*@", "//", text))
 
 
 @contextmanager
 def opened(tracking: "Tracking", *, create: bool) -> Iterator["MlflowClient"]:
-    """Open the project's store, which MLflow's own functions use meanwhile as well.
+    """Open the project's store, for MLflow's own functions, too.
 
     Args:
-        create: whether a missing SQLite file is made.
+        create: make a missing SQLite file.
 
     Raises:
         LedgerError: the store cannot be used: it is missing, dead, locked, full or read-only; or a
@@ -130,9 +130,9 @@ def opened(tracking: "Tracking", *, create: bool) -> Iterator["MlflowClient"]:
     from mlflow.exceptions import MlflowException
     from requests import RequestException
 
-    # what an import leaves stays; looking through it takes a twentieth of a push of nothing new
+    # collecting garbage among imported objects takes 5 % of a push without new runs
     gc.freeze()
-    # which log pages of what becomes one sentence here
+    # these log pages about what becomes one sentence here
     for name in ("alembic", "mlflow", "urllib3.connectionpool"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     named = os.environ.get(VARIABLE)
@@ -158,7 +158,9 @@ def opened(tracking: "Tracking", *, create: bool) -> Iterator["MlflowClient"]:
 
 
 def _refuse_other_version(uri: str) -> None:
-    """Refuse a server of another major version of MLflow, which lacks some of what is asked of it.
+    """Refuse a server of another major version of MLflow.
+
+    It would lack some functions that are used here.
 
     Raises:
         LedgerError: it is one.
@@ -179,9 +181,9 @@ def _refuse_other_version(uri: str) -> None:
 
 
 def _client(uri: str) -> "MlflowClient":
-    """Return a client of a store that has answered.
+    """Return a client of a store, after the store has answered.
 
-    A new SQLite file appears whole, so that a kill leaves no half schema.
+    A new SQLite file is moved into place when it is complete, in case of a kill.
     """
     import mlflow
 
@@ -227,15 +229,18 @@ def artifact_location(tracking: "Tracking") -> str | None:
 
 
 def id_of(checkout: Path) -> str:
-    """Return what tells a checkout's runs from those of others at the same store."""
+    """Return an id of a checkout, which tells its runs from those of other checkouts."""
     return sha256_of([platform.node(), str(checkout)])[:16]
 
 
 def lock_of(root: Path, tracking: "Tracking") -> FileLock:
-    """Return the lock of those who write to the store, from all clones if it is a SQLite file."""
+    """Return the lock of those who write to the store.
+
+    All clones share it if the store is a SQLite file.
+    """
     lock = main_checkout(root) / STATE / "locks" / "track.lock"
     file = sqlite_file(tracking_uri(tracking))
-    # a new one is made by one clone alone, or MLflow finds the file of another in its place
+    # two clones must not make the same new file
     if file and os.access(file if file.exists() else file.parent, os.W_OK):
         lock = file.with_name(f"{file.name}.lock")
     lock.parent.mkdir(parents=True, exist_ok=True)
@@ -260,8 +265,7 @@ def experiment_of(client: "MlflowClient", tracking: "Tracking") -> "Experiment":
         before = experiment.artifact_location
         files = before.startswith("file:") and before.endswith("/mlartifacts")
         if files and location.startswith("file:") and location != before:
-            # MLflow would write where the checkout was before it was moved or copied; its runs are
-            # made again in a new experiment
+            # the checkout was moved or copied, and MLflow would write to its former place
             former = f"{name} (before {location} was its place)"
             client.rename_experiment(experiment.experiment_id, former)
             experiment = None
@@ -272,8 +276,10 @@ def experiment_of(client: "MlflowClient", tracking: "Tracking") -> "Experiment":
 
 
 def _unusable(uri: str, error: BaseException | str) -> LedgerError:
-    """Say which store cannot be used, why, without the credentials in its address, and what to
-    do."""
+    """Return an error that says why a store cannot be used, and what to do.
+
+    It holds no credentials of the address.
+    """
     reason = without_credentials(str(error))
     in_address = (
         re.split(r"[:/@]", match[1]) if (match := re.search(r"//(\S*)@", uri)) else []
@@ -300,8 +306,9 @@ def all_pages(search: Any, *arguments: Any, **options: Any) -> list[Any]:
 
 
 def _check(uri: str, create: bool) -> None:
-    """Refuse what MLflow would retry for minutes or fill with tables, and a server that must not
-    get credentials.
+    """Refuse a store that cannot be used, or must not get credentials.
+
+    MLflow would retry it for minutes, or fill it with tables.
 
     Raises:
         LedgerError: the file cannot be used, nothing listens at the address of a database, or only
@@ -354,8 +361,7 @@ def _check(uri: str, create: bool) -> None:
 
 
 def where_to_look(tracking: "Tracking") -> str:
-    """Say where the scores are in MLflow, for the end of a run; MLflow is neither imported nor
-    asked."""
+    """Say where the scores are in MLflow, without importing or asking it."""
     uri = tracking_uri(tracking)
     if is_server(uri):
         return (
@@ -366,7 +372,7 @@ def where_to_look(tracking: "Tracking") -> str:
 
 
 def pages(tracking: "Tracking", server: str) -> list[str]:
-    """Return the addresses of the evaluation runs and of the leaderboard's charts at a server.
+    """Return the addresses of the evaluation runs and of the leaderboard's charts.
 
     Raises:
         LedgerError: MLflow cannot be asked, or has no such experiment.
@@ -385,11 +391,10 @@ def pages(tracking: "Tracking", server: str) -> list[str]:
 
 
 def serve(tracking: "Tracking", port: int | None) -> Iterator[str]:
-    """Say where the scores are, then serve MLflow's pages of the project's store on this machine
-    until a signal.
+    """Say where the scores are, then serve MLflow's pages until a signal.
 
     Args:
-        port: without one, the first from :data:`PORT` on that no other program uses.
+        port: by default the first from :data:`PORT` on that is free.
 
     Raises:
         LedgerError: there is nothing to show, or MLflow ended by itself.

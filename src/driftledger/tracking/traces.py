@@ -99,22 +99,24 @@ def chained(
 def pictures_of(
     lineage: Lineage, root: Path, chains: Mapping[str, Row]
 ) -> Iterator[tuple[str, list[Path | None]]]:
-    """Yield the key and the pictures of each of these chains, that of t = 0 first, where a text has
-    None; of several repeats, those of the first."""
+    """Yield the key of each chain and its pictures from t = 0 on.
+
+    They are of the first repeat; a text has None.
+    """
     rows = [*chains.values()]
     traces = lineage.spec.traces(lineage.places(root), lineage.score, rows)
     for key, trace in zip(chains, traces, strict=True):
-        shown = [*trace.inputs.values()]
+        outputs = [*trace.inputs.values()]
         for step in trace.steps:
             if not step.again:
-                shown += step.outputs.values()
+                outputs += step.outputs.values()
         start = [None] if "description" in trace.inputs else []
-        yield key, [*start, *(each.file for each in shown if isinstance(each, Shot))]
+        yield key, [*start, *(each.file for each in outputs if isinstance(each, Shot))]
 
 
 @lru_cache(maxsize=500)
 def both_sizes(file: Path) -> "tuple[Image, bytes]":
-    """Return a file's picture for the grid of chains, and the smaller one for traces, as WebP.
+    """Return a picture for the grid of chains, and a smaller one as WebP for traces.
 
     Several runs show the same originals, and each file is decoded once.
     """
@@ -123,7 +125,7 @@ def both_sizes(file: Path) -> "tuple[Image, bytes]":
 
 
 class Traces:
-    """The traces of one run, the first as the newest. MLflow queues them."""
+    """The traces of one run, which MLflow queues. The first one is dated as the newest."""
 
     def __init__(self, client: "MlflowClient", experiment_id: str, run_id: str) -> None:
         self._client = client
@@ -139,7 +141,7 @@ class Traces:
         return len(self._written)
 
     def add(self, lineage: Lineage, trace: Trace) -> None:
-        """Queue one trace, with a span per column of its steps, since each span costs."""
+        """Queue one trace, with a span per column of its steps: more spans would take more time."""
         import mlflow
 
         moment = self._now - len(self) * 1_000_000
@@ -180,7 +182,7 @@ class Traces:
         self._written[trace_id] = trace
 
     def _outputs(self, steps: Sequence[Step], trace_id: str) -> Json:
-        """Gather the outputs of the steps of a column; of equal names the later has its step's."""
+        """Gather the outputs of a column's steps; a repeated name gets its step's name."""
         outputs = {}
         for step in steps:
             own = {**step.outputs, "error": step.error} if step.error else step.outputs
@@ -256,5 +258,5 @@ def trace_ids(client: "MlflowClient", experiment_id: str, of: str) -> list[str]:
 
 
 def _status(outcome: Outcome) -> str:
-    """Return the status of an outcome; a refusal is an answer, and no error to look at."""
+    """Return the status of an outcome; a refusal is an answer and no error."""
     return "OK" if outcome.goes_on or outcome is Outcome.REFUSED else "ERROR"

@@ -1,5 +1,6 @@
-"""``driftledger track``: let MLflow show the selected runs; MLflow is a view that can be deleted
-and made again.
+"""``driftledger track``: show the selected runs in MLflow.
+
+MLflow is a view that can be deleted and made again.
 
 A run is created, filled and set FINISHED last. A run that is not FINISHED was cut short, unless
 another clone may be writing it now: it is deleted and made again, so nothing is ever completed or
@@ -78,15 +79,15 @@ UNDER_WAY = 600
 """Seconds after its start for which a run of another clone counts as being written; the largest
 took a minute."""
 OLD = "old · "
-"""Begins the name of a run that another one of that name replaces."""
+"""The beginning of the name of a run that a newer one replaces."""
 PARENT = "mlflow.parentRunId"
-"""Tag of a nested run. *Evaluation runs* lists all active runs, whatever their type, but a nested
-one only below its parent, so that one which names itself is not there."""
+"""Tag of a nested run. *Evaluation runs* lists a nested run only below its parent, so that a run
+which names itself as its parent is not listed."""
 EXPERIMENT = "DVC_EXP_NAME"
-"""Where ``dvc exp run`` names its experiment, which may be thrown away: its runs are shown, but are
-not current."""
+"""Variable in which ``dvc exp run`` names its experiment. Its runs are shown, but are not current,
+since it may be thrown away."""
 CHAINS = "driftledger.chains"
-"""Tag of a run whose chains have all of their pictures."""
+"""Tag of a run whose chains are logged with all of their pictures."""
 TRACKED = "reports/tracked.json"
 """Name → fingerprint of the selected runs, as the stage ``track`` writes it."""
 
@@ -95,8 +96,8 @@ _METRICS_PER_CALL = 900
 """MLflow takes 1,000 metrics, params and tags together."""
 
 _TRACES_AT_ONCE = 200
-"""MLflow queues traces, and drops what comes while its queue of 1,000 is full. Each time that it
-writes what is queued it waits two seconds, so several runs are finished together."""
+"""Traces to queue before they are written. MLflow drops traces while its queue of 1,000 is full and
+waits two seconds for each write, so several runs are finished together."""
 
 _NOTE = """\
 [Leaderboard with charts]({1}) · [all scores]({0}): a run for each combination of model, \
@@ -115,7 +116,7 @@ comes from: `driftledger audit RUN:METRIC`.
 
 
 def track(root: Path, runs: Sequence[Run], tracking: "Tracking") -> str:
-    """Let the current runs of the experiment be exactly these; say how many were created.
+    """Make these the current runs of the experiment; say how many were created.
 
     Raises:
         LedgerError: the MLflow store cannot be used; the next call does what is left to do.
@@ -125,7 +126,7 @@ def track(root: Path, runs: Sequence[Run], tracking: "Tracking") -> str:
 
 
 def is_filled(root: Path, tracking: "Tracking", tracked: Mapping[str, str]) -> bool:
-    """Return True if the store to use now was last filled from here, and with exactly these runs.
+    """Return True if the store was last filled from here, with exactly these runs.
 
     MLflow is neither imported nor asked.
 
@@ -139,7 +140,7 @@ def is_filled(root: Path, tracking: "Tracking", tracked: Mapping[str, str]) -> b
 
 
 def fill_of(root: Path, tracking: "Tracking") -> str:
-    """Return the store to use now and the tracked runs, to compare with what was filled last.
+    """Return the store in use and the tracked runs, to compare with the last fill.
 
     A file that is made again under its name has another number, and the runs of an experiment of
     DVC are not current.
@@ -168,7 +169,7 @@ class _Push:
         self._tracking = tracking
         self._models = list(dict.fromkeys(run.combination.model for run in runs))
         self._runs = sorted(runs, key=_worth)
-        # one without a generator is in several runs
+        # a score without a generator is in several runs
         self._rows_of = cache(lambda path: read_jsonl(root / path, Row))
         self._writer = id_of(main_checkout(root))
         experiment = experiment_of(client, tracking)
@@ -179,11 +180,12 @@ class _Push:
         self._elsewhere = set[str]()
         """Fingerprints of the runs that another clone is writing."""
         self._unfinished: dict[str, Traces] = {}
-        """Id of a run that is written but for its status → its traces."""
+        """Id of a run that is not yet FINISHED → its traces."""
 
     def push(self) -> str:
-        """Delete what was cut short, make what is missing, and mark all runs, but not in an
-        experiment of DVC.
+        """Delete incomplete runs, write missing ones, and mark all of them.
+
+        An experiment of DVC changes no mark of another run.
 
         Raises:
             LedgerError: another clone is writing some of the runs; all else is done.
@@ -198,7 +200,7 @@ class _Push:
                 self._finish()
         self._finish()
         self._mark(finished)
-        for run in self._runs:  # its pictures may have been elsewhere
+        for run in self._runs:  # pictures may have been missing in the earlier checkout
             if run.fingerprint in earlier:
                 self._log_chains(run, earlier[run.fingerprint])
         note_mlflow(
@@ -219,22 +221,22 @@ class _Push:
         return f"MLflow experiment {self._tracking.experiment!r}: {counts}"
 
     def _finished(self) -> "dict[str, MlflowRun]":
-        """Return fingerprint → finished run, also a replaced one, and delete what was cut short.
+        """Return fingerprint → finished run, old ones too, and delete incomplete runs.
 
-        Doubles are deleted, too: two clones made them that saw no run of each other.
+        Two clones that do not see each other's run may write it twice; one is deleted.
         """
         from mlflow.exceptions import MlflowException
 
         finished: dict[str, MlflowRun] = {}
         order = ["attributes.start_time ASC", "attributes.run_id ASC"]
         ours = f"tags.`{FINGERPRINT}` LIKE '%'"
-        found = all_pages(
+        runs = all_pages(
             self._client.search_runs,
             [self._experiment_id],
             ours,
             order_by=order,
         )
-        for run in found:
+        for run in runs:
             fingerprint = run.data.tags[FINGERPRINT]
             if self._is_under_way(run):
                 self._elsewhere.add(fingerprint)
@@ -261,7 +263,7 @@ class _Push:
         return run.info.status == "RUNNING" and not is_ours and age < UNDER_WAY
 
     def _write(self, run: Run) -> "MlflowRun":
-        """Write a run but for its status, and queue its traces."""
+        """Write a run without its final status, and queue its traces."""
         from mlflow.entities import LoggedModelInput, Param, RunTag
 
         client = self._client
@@ -293,8 +295,9 @@ class _Push:
         return written
 
     def _log_chains(self, run: Run, stored: "MlflowRun") -> None:
-        """Log the pictures of a run's chains that are here; of two chains of a sample, the longer
-        one.
+        """Log the pictures of a run's chains that are in this checkout.
+
+        Of two chains of a sample it is the longer one.
 
         A benchmark of one redrawing has the first step of such a chain.
         """
@@ -319,7 +322,7 @@ class _Push:
     def _queue_traces(
         self, run: Run, run_id: str, rows: Mapping[str, Sequence[Row]]
     ) -> None:
-        """Queue the traces of a run, of several scores of the same records those of the first."""
+        """Queue the traces of a run; scores of the same records share the first's."""
         import mlflow
 
         traces = Traces(self._client, self._experiment_id, run_id)
@@ -337,7 +340,7 @@ class _Push:
         self._unfinished[run_id] = traces
 
     def _model_id(self, kind: Kind, card: ComponentCard) -> str:
-        """Return the logged model behind the registered version of a component, made if missing.
+        """Return the logged model behind a component's version; make it if missing.
 
         The source of a version is a logged model of MLflow, the only one that any server accepts
         and that needs no files.
@@ -364,7 +367,7 @@ class _Push:
         begun = client.search_logged_models(
             [self._experiment_id], filter_string=f"name = '{card.name}' AND {same}"
         )
-        # of a push that was cut short
+        # left by a push that was cut short
         model = next((each for each in begun if each.model_type == kind), None)
         if model is None:
             model = client.create_logged_model(
@@ -398,7 +401,7 @@ class _Push:
         return self._model_ids.setdefault(key, str(model.model_id))
 
     def _finish(self) -> None:
-        """Let the runs that are written be FINISHED once all of their traces have arrived."""
+        """Set written runs FINISHED after all of their traces have arrived."""
         import mlflow
 
         if any(self._unfinished.values()):
@@ -410,7 +413,7 @@ class _Push:
         self._unfinished = {}
 
     def _mark(self, finished: "dict[str, MlflowRun]") -> None:
-        """Let the tags and names of all runs say which are current.
+        """Mark current and old runs by their tags and names.
 
         An experiment of DVC changes no other run, but shows an old one that has its results.
         """
@@ -448,7 +451,7 @@ class _Push:
                     self._client.set_tag(run_id, key, value)
 
     def _describe(self) -> None:
-        """Let the experiment's page have a note and the saved view."""
+        """Write the note and the saved view of the experiment's page."""
         pages = [page.format(self._experiment_id) for page in PAGES.values()]
         tags = {NOTE: _NOTE.format(*pages)}
         headlines: dict[str, Tracked] = {}
@@ -478,7 +481,7 @@ class _Push:
 def _title(run: Run) -> str:
     """Return the name of a run that is made or brought back.
 
-    MLflow cuts names, so the experiment stands first.
+    MLflow cuts long names at the end, so the experiment comes first.
     """
     if EXPERIMENT in os.environ:
         return f"exp {os.environ[EXPERIMENT]} · {run.name}"
@@ -486,8 +489,10 @@ def _title(run: Run) -> str:
 
 
 def _worth(run: Run) -> float:
-    """Return what sorts the worst first, and runs without a rank before it: MLflow lists the newest
-    runs first."""
+    """Return a key that sorts runs without a rank first, then the worst first.
+
+    MLflow lists the newest runs first.
+    """
     for headline in headlines_of(run)[:1]:
         if headline.score.unranked is None:
             sign = -1 if headline.metric.direction == "lower" else 1
@@ -496,7 +501,9 @@ def _worth(run: Run) -> float:
 
 
 def _datasets(run: Run, root: Path) -> list[Any]:
-    """Return an input per dataset, by the digest of its content, with DVC's digest of its output.
+    """Return an input per dataset, by the digest of its content.
+
+    It has DVC's digest of its output, too.
 
     Its profile counts all samples or questions, where the data is in this checkout.
     """

@@ -20,9 +20,9 @@ PAGES = {
 }
 """Title → address at a server, with a place for the experiment's id."""
 MAX_TAG = 5000
-"""Characters of a tag that every store of MLflow takes."""
+"""The most characters of a tag that every store of MLflow takes."""
 MOST_ROWS = 20
-"""Of the grid of chains."""
+"""The most rows of the grid of chains."""
 _SECTION = sha256_of("section")[:20]
 _CHAINS = sha256_of("chains")[:20]
 _SHOWN = {"display": True, "isReordered": False}
@@ -80,8 +80,9 @@ def leaderboard(
     higher: bool,
     chains: Sequence[str] = (),
 ) -> str:
-    """Return the tag's value: runs by the first column, curves as lines, chains as a grid, a bar
-    chart a headline.
+    """Return the tag's value: the order of runs, and charts.
+
+    Curves are lines, chains are a grid, and each headline is a bar chart.
 
     Charts that do not fit into a tag are left out, the last first.
 
@@ -89,7 +90,7 @@ def leaderboard(
         curves: metrics with a value per iteration.
         headlines: metric → title of its chart.
         columns: metrics that the table of runs shows.
-        higher: whether the highest value of the first column is the best.
+        higher: the highest value of the first column is the best.
         chains: keys of images with one per iteration, a row each.
     """
     charts = []

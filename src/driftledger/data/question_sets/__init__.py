@@ -1,1 +1,1 @@
-"""Questions about images: where they come from, and what makes a set of them whole."""
+"""Questions about images: their sources and rules."""

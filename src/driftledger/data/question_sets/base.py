@@ -1,5 +1,4 @@
-"""Questions before anything is decoded or checked: where they come from, and the rules of their
-benchmark."""
+"""Questions before they are decoded or checked: sources, and benchmarks' rules."""
 
 import unicodedata
 from abc import ABC, abstractmethod
@@ -13,8 +12,10 @@ from driftledger.data.datasets.base import Provider, first_of
 
 @dataclass(frozen=True, slots=True)
 class SourceQuestion:
-    """One question at its source. ``read`` gives the image file's bytes, or a list of those of
-    several images; errors call the question ``name``.
+    """One question at its source.
+
+    ``read`` gives the image file's bytes, or a list of those of several images; errors call the
+    question ``name``.
 
     Images stand where the question and its options have ``<image>`` or ``<image 2>``, or else in
     front.
@@ -43,8 +44,7 @@ class SourceQuestion:
 
 
 class QuestionRules(ABC):
-    """The rules of one benchmark: which fields its questions have, what is wrong with one, and how
-    it is stored."""
+    """The rules of a benchmark's questions: their fields, checks and stored form."""
 
     needed: ClassVar[tuple[str, ...]]
     """Fields that a table of questions must have a column for."""
@@ -57,18 +57,19 @@ class QuestionRules(ABC):
 
     @abstractmethod
     def problem(self, question: SourceQuestion) -> str | None:
-        """Say what is wrong with ``question`` by itself, and what to do; None where nothing is."""
+        """Say what is wrong with a question by itself and what to do; None if nothing is."""
 
     def problems_of_images(
         self, images: Iterable[Sequence[SourceQuestion]]
     ) -> Iterator[str]:
-        """Say what is wrong with the whole set; ``images`` has the questions about each image,
-        without its bytes."""
+        """Say what is wrong with the whole set.
+
+        ``images`` has the questions about each image, without its bytes.
+        """
         return iter(())
 
     def stored(self, question: SourceQuestion) -> tuple[int | str | None, int | None]:
-        """Return the right answer as it is stored, and the index of the option that refuses if
-        there is one.
+        """Return the right answer as it is stored, and the index of the refusal, if any.
 
         Args:
             question: one that keeps the rules.
@@ -83,10 +84,10 @@ class QuestionProvider(Provider, ABC):
     """Which benchmark the questions are for, and so which fields they have."""
 
     def check(self, rules: QuestionRules) -> None:  # most have nothing to check
-        """Refuse settings that mean nothing for the benchmark of these rules, by a ConfigError."""
+        """Refuse settings that mean nothing for these rules, by a ConfigError."""
 
     def kept_questions(self, rules: QuestionRules) -> Iterator[SourceQuestion]:
-        """Return :meth:`questions`, thinned to ``first`` over subsets, or else over categories."""
+        """Return :meth:`questions`, thinned to ``first`` over subsets or categories."""
         if self.first is None:
             return self.questions(rules)
         categories = {}
@@ -113,8 +114,7 @@ class QuestionProvider(Provider, ABC):
 
 
 def folded(text: str) -> str:
-    """``text`` as it is compared: without differences of case, of white space or of how Unicode
-    composes it.
+    """Return text to compare: case, white space and Unicode's composition are evened.
 
     >>> folded(" A  Blue\\nTruck ")
     'a blue truck'

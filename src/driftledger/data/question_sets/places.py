@@ -1,4 +1,4 @@
-"""Places of images in a question: ``<image>``, or ``<image 2>`` for the second one.
+"""Places of images in a question: ``<image>``, or ``<image 2>`` for the second.
 
 A number in another spelling (``<image_2>``, ``[Image 2]``, ``{img2}``) is a place, too. What only
 looks like one is refused, since a model would be sent the letters. Without brackets, or as
@@ -34,8 +34,9 @@ _UNREAD = re.compile(
 
 
 def numbered(question: SourceQuestion, images: int) -> list[str]:
-    """Return a question and its options with ``<image 1>`` for the first of its images in its
-    place, and so on.
+    """Return a question and its options with their images numbered in place.
+
+    The first image has ``<image 1>`` in its place, and so on.
 
     Without places, they are unchanged.
 
@@ -43,11 +44,11 @@ def numbered(question: SourceQuestion, images: int) -> list[str]:
         DataError: not every image has a place, a place has no image, or something looks like one.
     """
     texts = [question.question, *question.options]
-    whole = "\n".join(texts)
+    all_text = "\n".join(texts)
     places = {}
     for position, number in enumerate(question.numbers or range(1, images + 1), 1):
         places[number] = f"<image {position}>"
-    numbers = [int(number or -1) for number in PLACE.findall(whole)]
+    numbers = [int(number or -1) for number in PLACE.findall(all_text)]
     if numbers == [-1] * images:
         numbers = [*places]
     if numbers and {*numbers} != {*places}:
@@ -56,7 +57,7 @@ def numbered(question: SourceQuestion, images: int) -> list[str]:
             f"{question.name} has {images} image{'s' if images > 1 else ''}, and its text has "
             f"other places (write <image> for each, or {valid})"
         )
-    if unread := _UNREAD.search(PLACE.sub(" ", whole)):
+    if unread := _UNREAD.search(PLACE.sub(" ", all_text)):
         raise DataError(
             f"{question.name} has {unread[0]!r:.80}, which is not a place of an image (write "
             "<image> or <image 1> for a place, and a word without brackets)"
@@ -66,7 +67,7 @@ def numbered(question: SourceQuestion, images: int) -> list[str]:
 
 
 def with_images(text: str, images: Sequence[Medium]) -> tuple[str | Medium, ...]:
-    """Return a text with images in its numbered places; those without a place stand in front.
+    """Return a text with images in its numbered places; the others are in front.
 
     Blank pieces of text are left out, since services refuse them.
 

@@ -1,4 +1,4 @@
-"""Tables of questions: which column holds what, and the one way from a row to a question.
+"""Tables of questions: the columns of fields, and how a row becomes a question.
 
 Nothing is guessed: a column is found by its name, and an answer is read as the settings say, so
 that a table read wrongly is refused and never scored.
@@ -69,8 +69,10 @@ class ColumnQuestions(QuestionProvider, ABC):
     their names."""
 
     def image_columns(self, table: str, available: Collection[str]) -> tuple[str, ...]:
-        """Return the columns of images: as they are named, or else ``image`` or ``images``, or else
-        ``image_1``, ``image_2`` and so on.
+        """Return the columns of images.
+
+        They are those that are named, or else ``image`` or ``images``, or else ``image_1``,
+        ``image_2`` and so on.
 
         Raises:
             ConfigError: the table has both kinds, and none is named.
@@ -227,8 +229,10 @@ _FILE = re.compile(r".+\.(?:[a-z0-9]{3,5}|pdf#[0-9]+)", re.IGNORECASE)
 
 
 def _by_number(columns: Sequence[str]) -> dict[int, str]:
-    """Return columns of images by the number that texts give to theirs: that of the column's name,
-    or else that of its place."""
+    """Return the number that texts give to an image → its column.
+
+    It is the number in the column's name, or else that of its position.
+    """
     matches = filter(None, map(_NUMBERED.fullmatch, columns))
     by_number = {int(match[1]): match[0] for match in matches}
     if len(by_number) < len(columns):
@@ -237,8 +241,7 @@ def _by_number(columns: Sequence[str]) -> dict[int, str]:
 
 
 def _several(cell: Any) -> list[Any]:
-    """Return the images in a cell: those of a list, or of a text such as ``a.png; b.png``; or
-    else the cell itself."""
+    """Return the images in a cell: of a list, of ``a.png; b.png``, or the cell."""
     images = listed(cell)
     if images is None:
         parts = _BETWEEN.split(str(cell).strip().rstrip(";,| "))
@@ -251,8 +254,10 @@ def _several(cell: Any) -> list[Any]:
 
 
 def _paths(cells: Cells, columns: Sequence[str], where: str) -> dict[int, str]:
-    """Return what a row writes of its images, by the numbers that texts give to them, without those
-    of empty columns."""
+    """Return the number that texts give to an image → what the row writes for it.
+
+    Empty columns are left out.
+    """
     written = {}
     for number, column in _by_number(columns).items():
         written[number] = cells.get(column)
@@ -284,8 +289,7 @@ def _options(cells: Cells, columns: Sequence[str], place: str) -> tuple[str, ...
 
 
 class QuestionTable(PagedProvider, ColumnQuestions):
-    """Questions from a file on this disk, of a kind that
-    :func:`~driftledger.data.tables.read_table` reads."""
+    """Questions from a file on this disk, in a format of ``read_table``."""
 
     path: Path | Annotated[dict[str, Path], Field(min_length=1)]
     """Relative to the working directory, or absolute, or in the home directory (``~``). Or several

@@ -1,1 +1,1 @@
-"""The report as pages: static, opened from a folder or a server, loading nothing from elsewhere."""
+"""The report as static pages, which load nothing from elsewhere."""

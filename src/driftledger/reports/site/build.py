@@ -1,5 +1,4 @@
-"""The site's folder: the leaderboard, a page per benchmark, a page per model with its runs, and the
-gallery."""
+"""The pages of the site: leaderboard, benchmarks, models, comparison, gallery."""
 
 import math
 import shlex
@@ -53,9 +52,9 @@ between."""
 CHAINS = 4
 """Models with a chain on the first page; a control comes with them."""
 PAIRS = 4
-"""Models that stand beside the first of their benchmark on the page of comparison."""
+"""Models that the page of comparison sets against the first of their benchmark."""
 APART = 3
-"""Units of each such pair: those that the headline puts furthest apart."""
+"""Units of each such pair: those with the largest difference in the headline."""
 
 LEGEND = (
     f"Higher is better unless a column says otherwise. Beside a value: {BRACKETS}. {LETTERS} The "
@@ -90,13 +89,13 @@ class UnitTraces(NamedTuple):
 
 
 class ApartPair(NamedTuple):
-    """A model beside the first of its benchmark, and the units in which they differ most."""
+    """A model and the first of its benchmark, with the units that differ most."""
 
     title: str
-    """Of the headline by which they differ."""
+    """The title of the headline by which they differ."""
     scores: tuple[Score, Score]
     units: list[str]
-    """The one furthest apart first."""
+    """The one with the largest difference first."""
 
 
 @dataclass(frozen=True)
@@ -120,8 +119,9 @@ class Context:
 def site_files(
     folder: Path, report: Context, *, images: bool = True, only: str | None = None
 ) -> dict[str, bytes | None]:
-    """Make the files of the site, without its figures, and without those pictures that ``folder``
-    has.
+    """Make the files of the site, without its figures.
+
+    Pictures that ``folder`` has are not made again.
 
     Args:
         images: whether pages may show images of datasets.
@@ -206,7 +206,10 @@ def _shown_apart(
 
 
 def _apart(report: Context) -> Iterator[ApartPair]:
-    """Yield the first models of each setup in pairs, with the units furthest apart."""
+    """Pair the first model of each setup with the next ones.
+
+    Each pair has the units in which the two differ most.
+    """
     for part in by_setup(report.numbers):
         models = [score for score in scores_in(part) if not score.is_control]
         if not models:
@@ -225,7 +228,7 @@ def _apart(report: Context) -> Iterator[ApartPair]:
 
 
 def _worth(report: Context, score: Score, title: str) -> dict[str, float]:
-    """Return unit → what it is worth in the headline."""
+    """Return unit → its value in the headline."""
     values = values_of(benchmark(score.benchmark).metrics, score)
     worth = {}
     for row in report.rows_of(score):
@@ -238,9 +241,9 @@ def _worth(report: Context, score: Score, title: str) -> dict[str, float]:
 def _read_chains(
     report: Context, pairs: Sequence[ApartPair], only: str | None
 ) -> tuple[list[UnitTraces], list[str]]:
-    """Read the traces of all models, or one, and list the data without records.
+    """Read the traces of all models, or of one, and list the data without records.
 
-    Several scores over the same records have them once.
+    Scores of the same records share the traces of the first.
     """
     chains = []
     missing = dict[str, None]()
@@ -271,8 +274,10 @@ def _read_chains(
 
 
 def _evaluated(report: Context) -> Iterator[str]:
-    """Say at which commit runs were published, or else are evaluated now, with its day and the
-    models."""
+    """Yield each commit at which runs were published, or the current one.
+
+    If there are several, each is followed by its models.
+    """
     root = report.project.root
     published = published_code(root)
     now = code_version(root)
@@ -293,7 +298,7 @@ def _evaluated(report: Context) -> Iterator[str]:
 def _first_chains(chains: Sequence[UnitTraces]) -> Iterator[View]:
     """Yield the chains of one unit by the first models and a control.
 
-    They are of the first benchmark that has chains.
+    The unit is of the first benchmark that has chains.
     """
     by_section: dict[str, list[UnitTraces]] = {}
     for own in chains:
@@ -325,7 +330,7 @@ def _score_view(
     others: Sequence[Score],
     chains: Sequence[UnitTraces],
 ) -> View:
-    """Return a section of a model's page: a score's numbers, their origins, and some units.
+    """Return a section of a model's page: numbers, their origins, and some units.
 
     A score without a generator or an encoder belongs to several runs of the model, so one page has
     all of them.
@@ -405,7 +410,7 @@ def _shelves(chains: Sequence[UnitTraces]) -> Iterator[View]:
 def _card(
     unit: str, models: Sequence[UnitTraces], headline: Number
 ) -> tuple[float, View]:
-    """Return the mean of a unit over models, the lowest is the worst, and the card of the unit."""
+    """Return the mean of a unit over models, and its card; the lowest is the worst."""
     spec = benchmark(models[0].score.benchmark)
     title = spec.metrics.title(headline)
     sign = 1 if spec.metrics[headline.metric].is_higher else -1

@@ -43,9 +43,9 @@ def section_of(score: Score) -> str:
 
 
 def href(cell: Cell) -> str:
-    """Return the place where a number comes from, relative to the top of the site.
+    """Return the address of a number's origin, relative to the top of the site.
 
-    A number of a group leads to its score; a cell without a score leads nowhere.
+    A number of a group leads to its score. A cell without a score has no address.
     """
     if cell.score is None:
         return ""

@@ -1,5 +1,4 @@
-"""A unit of a score as a page shows it: a strip of steps with pictures, texts and numbers, whatever
-the benchmark."""
+"""A unit of a score as a page shows it: steps with pictures, texts and numbers."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -34,12 +33,12 @@ class UnitNumber(NamedTuple):
     text: str
     value: float
     share: float | None
-    """Length of its bar, from 0 to 1; None where the value has no such bounds."""
+    """The length of its bar, from 0 to 1; None for a value without bounds."""
 
 
 @dataclass
 class StepColumn:
-    """Steps that are shown together."""
+    """Steps that a page shows in one column."""
 
     steps: list[Step] = field(default_factory=list)
     words: list[Words] = field(default_factory=list)
@@ -68,7 +67,7 @@ def _files(values: Mapping[str, Shown]) -> Iterator[Path]:
 
 
 def number_of(spec: Benchmark, title: str, value: float) -> UnitNumber:
-    """Write a value like its metric; without a metric of that title, with three decimals."""
+    """Write a value like its metric, or with three decimals if no metric is found."""
     metric = _metric(spec, title)
     if metric is None:
         return UnitNumber(title, f"{value:.3f}", value=value, share=None)
@@ -105,7 +104,7 @@ def first_difference(a: Trace, b: Trace) -> tuple[str, str, str]:
     """Return the first reply of a model that differs between two traces of a unit.
 
     Returns:
-        What stands above that step, and both replies; the first ones where none differs.
+        The head of that step's column, and both replies; the first ones if none differs.
     """
     replies = []
     for one, two in zip(_replies(a), _replies(b), strict=False):
@@ -117,7 +116,7 @@ def first_difference(a: Trace, b: Trace) -> tuple[str, str, str]:
 
 
 def _replies(trace: Trace) -> Iterator[tuple[str, str]]:
-    """Yield what stands above each step of the model, and its first text."""
+    """Yield the column's head and the first text of each step of the model."""
     for step in trace.steps:
         texts = [*chain.from_iterable(texts_of(step.outputs).values())]
         if step.role == "model":
@@ -173,7 +172,7 @@ def _texts(value: Shown) -> list[str]:
 
 
 def changed_words(before: str | None, after: str) -> Words:
-    """Mark the words of a text that are new, and those of the text before it that are gone.
+    """Compare a text with the one before it, word by word.
 
     >>> changed_words("a red cup", "a blue cup")
     [('same', 'a '), ('gone', 'red '), ('new', 'blue '), ('same', 'cup')]
