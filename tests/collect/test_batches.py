@@ -1,7 +1,6 @@
 """What happens when memory runs out or a component raises."""
 
 import time
-from collections import Counter
 from typing import ClassVar
 
 import pytest
@@ -23,6 +22,7 @@ from driftledger.core.types import (
 )
 from tests.collect.chains import run_protocols
 from tests.conftest import draw
+from tests.support.cases import cases, each_case
 from tests.support.simulated import Batches, Pen, simulate
 from tests.support.stores import found
 
@@ -114,67 +114,39 @@ def run(model, generator, folder, name):
         return run_protocols(protocols, store)
 
 
-def test_without_room_for_both_each_is_loaded_once_per_step(tmp_path, capsys):
-    expected = run(
-        HeavyModel(batch_size=4), HeavyGenerator(batch_size=4), tmp_path, "roomy"
-    )
-    forget()
-    MEMORY["most"] = 60
-    found = run(
-        HeavyModel(batch_size=4), HeavyGenerator(batch_size=4), tmp_path, "crowded"
-    )
-    assert LOADS == ["heavy_model", "heavy_generator"] * 2
-    assert {size for _, size in BATCHES} == {4}
-    assert [[result.text for result in chain] for chain in found] == [
-        [result.text for result in chain] for chain in expected
-    ]
-    assert "heavy_generator now has the memory to itself" in capsys.readouterr().err
-
-
 def forget():
     for seen in (HELD, LOADS, BATCHES):
         seen.clear()
 
 
-def test_a_batch_that_does_not_fit_is_halved_and_says_so(tmp_path, capsys):
-    MEMORY["most"] = 53
-    results = run(
-        HeavyModel(batch_size=8), HeavyGenerator(batch_size=8), tmp_path, "store"
-    )
-    assert [size for name, size in BATCHES if name == "heavy_model"] == [2] * 8
-    assert [size for name, size in BATCHES if name == "heavy_generator"] == [8] * 2
-    assert {result.note for chain in results for result in chain[::2]} == {
-        "made in a batch of 2 instead of 8: out of memory"
-    }
-    assert {result.note for chain in results for result in chain[1::2]} == {None}
-    said = capsys.readouterr().err
-    assert "going on with batches of 4 instead of 8 for heavy_model" in said
-    assert (
-        said.count("going on with batches of 2") == 1
-    )  # and not tried anew in each batch
-
-
-def test_what_does_not_fit_at_all_is_one_sentence_and_loses_nothing(tmp_path):
-    MEMORY["most"] = 55
-    with pytest.raises(
-        OutOfMemoryError,
-        match="not even one call to heavy_generator fits: take a smaller checkpoint",
-    ):
-        run(
-            HeavyModel(batch_size=4),
-            HeavyGenerator(batch_size=4, weight=55),
-            tmp_path,
-            "store",
-        )
-    forget()
+@each_case(cases(__file__, "memory"))
+def test_a_lack_of_memory_changes_batches_and_no_result(case, tmp_path, capsys):
+    """``models`` and ``generators`` are the sizes of their batches, in order."""
+    model = HeavyModel(batch_size=case["batch"])
+    generator = HeavyGenerator(batch_size=case["batch"], weight=case.get("weight", 40))
     MEMORY["most"] = 200
-    run(
-        HeavyModel(batch_size=4),
-        HeavyGenerator(batch_size=4, weight=55),
-        tmp_path,
-        "store",
-    )
-    assert Counter(BATCHES) == {("heavy_generator", 4): 4, ("heavy_model", 4): 2}
+    expected = run(model, generator, tmp_path, "roomy")
+    forget()
+    MEMORY["most"] = case["memory"]
+    if "raises" in case:
+        with pytest.raises(OutOfMemoryError, match=case["raises"]):
+            run(model, generator, tmp_path, "store")
+        forget()
+        MEMORY["most"] = 200
+    made = run(model, generator, tmp_path, "store")
+    assert [[result.text for result in chain] for chain in made] == [
+        [result.text for result in chain] for chain in expected
+    ]
+    assert len(LOADS) == case["loads"]
+    for name, sizes in (
+        ("heavy_model", case["models"]),
+        ("heavy_generator", case["generators"]),
+    ):
+        assert [size for provider, size in BATCHES if provider == name] == sizes
+    described = {result.note for chain in made for result in chain[::2]}
+    assert described == {case.get("note")}
+    assert {result.note for chain in made for result in chain[1::2]} == {None}
+    assert capsys.readouterr().err.count(case["says"]) == 1
 
 
 class Brittle(HeavyModel):

@@ -9,7 +9,6 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
@@ -435,37 +434,22 @@ def test_a_changed_row_is_not_believed(tmp_path, capsys):
         assert set(found(store, keys(1, 2))) == {key(1)}
 
 
-DAMAGES: dict[str, tuple[Callable[[bytes], bytes], range]] = {
-    "no byte is left": (lambda data: b"", range(1)),
-    "cut in half": (lambda data: data[: len(data) // 2], range(100, 150)),
-    "half of it is zeros": (
-        lambda data: data[: len(data) // 2] + bytes(len(data) // 2),
-        range(100, 150),
-    ),
-    "a page of zeros in the middle": (
-        lambda data: data[:-81920] + bytes(4096) + data[-77824:],
-        range(280, 300),
-    ),
-    "a page of noise near the end": (
-        lambda data: data[:-8192] + b"\xa5" * 4096 + data[-4096:],
-        range(280, 300),
-    ),
-    "a first page of zeros": (lambda data: bytes(4096) + data[4096:], range(300, 301)),
-    "inner pages of noise": (
-        lambda data: data[:4096] + b"\xa5" * 4096 + data[8192:],
-        range(280, 301),
-    ),
-    "no header": (lambda data: b"x" * 100 + data[100:], range(300, 301)),
-    "each fortieth byte of 4,000 is another": (
-        lambda data: b"".join(
-            bytes([byte ^ 4]) if place % 4001 == 40 else bytes([byte])
-            for place, byte in enumerate(data)
-        ),
-        range(200, 300),
-    ),
-    "something else": (lambda data: b"not a database" * 100, range(1)),
-}
-"""What was done to a database of 300 calls, and how many of them are read back."""
+def spoilt(data, case):
+    """Keep a part of a database, fill a range of its bytes, change some, or write a text."""
+    data = bytearray(data)
+    if "content" in case:
+        return case["content"].encode()
+    if "keep" in case:
+        del data[int(case["keep"] * len(data)) :]
+    if "fill" in case:
+        *ends, byte = case["fill"]
+        ends = [int(at * len(data)) if isinstance(at, float) else at for at in ends]
+        data[slice(*ends)] = bytes([byte]) * len(data[slice(*ends)])
+    for place in range(40, len(data), case.get("flip", len(data) + 40)):
+        data[place] ^= 4 * ("flip" in case)
+    return bytes(data)
+
+
 MANY = keys(*range(300))
 
 
@@ -483,15 +467,16 @@ UNDER_WAY = Batch("file", 1e9, "batch", {key(0): 0.5, key(300): 0.5})
 """A batch of which one call has arrived."""
 
 
-@pytest.mark.parametrize("name", DAMAGES)
-def test_whole_rows_of_a_damaged_store_go_into_a_new_one(many, name, capsys):
-    damage, numbers = DAMAGES[name]
-    data = damage((many / DATABASE).read_bytes())
+@each_case(cases(__file__, "damages"))
+def test_whole_rows_of_a_damaged_store_go_into_a_new_one(many, case, capsys):
+    """``calls`` are the fewest and the most of 300 calls that are read back."""
+    data = spoilt((many / DATABASE).read_bytes(), case)
     (many / DATABASE).write_bytes(data)
     with CallStore(many, writes=False) as store:
         whole = found(store, MANY)
         assert store.database.count() == len(whole)
-    assert len(whole) in numbers
+    fewest, most = case["calls"]
+    assert fewest <= len(whole) <= most
     assert (many / DATABASE).read_bytes() == data
     damaged = (
         f"^the call store {many} is damaged .*: {len(whole)} of its calls can be read"
