@@ -19,8 +19,6 @@ from tests.support.cases import cases, each_case
 from tests.support.server import Server
 from tests.support.small import changed, small_params, write_params
 
-CASES = cases(__file__, "folders")
-
 
 def git(*arguments):
     command = ["git", "-c", "user.name=t", "-c", "user.email=t@localhost", *arguments]
@@ -65,6 +63,41 @@ class Tracked:
         git("add", self.file.name)
         git("commit", "--quiet", "-m", text)
 
+    def unknown(self, text):
+        self.commit(text, is_known=False)
+
+    def writes(self, text):
+        self.file.write_text(text)
+
+    def grows(self, name):
+        (self.root / name).write_text(f"x: {'y' * 2**23}")
+
+    def links(self, name):
+        outside = self.root.parent / "outside"
+        outside.write_text("outs: []")
+        (self.root / name).symlink_to(outside)
+
+    def new(self, names):
+        new = new_files(project_of(self.root, self.path))
+        assert new == ({self.path: names} if names else {})
+
+    def says(self, text):
+        [sentence] = said(self.root)
+        if "COMMIT" in text:
+            commit = git("log", "-1", "--format=%h (%as)", "--abbrev=8", "HEAD~")
+            text = text.replace("COMMIT", commit.strip())
+        assert text in sentence
+
+    def says_only(self, text):
+        assert said(self.root) == (text,)
+
+    def git(self, arguments):
+        git(*arguments.split())
+
+    def conflict(self, arguments):
+        with pytest.raises(subprocess.CalledProcessError):
+            git(*arguments.split())
+
 
 @pytest.fixture
 def root(tmp_path, monkeypatch):
@@ -98,76 +131,16 @@ def said(root, *paths):
     return refused.value.args
 
 
-@each_case(CASES)
+@each_case(cases(__file__, "folders"))
 def test_what_is_new_in_a_folder_or_why_it_is_old(root, case):
+    """A step is a method of :class:`Tracked` and its argument."""
     photos = Tracked(root)
-    if case.get("git", True):
-        git("init", "--quiet")
-    for text in case["commits"]:
-        photos.commit(text, is_known=text not in case.get("unknown", ()))
-    if "noted" in case:
-        photos.names(case["noted"])
-    photos.holds(case["now"])
-    before = photos.file.read_bytes()
-    if "new" in case:
-        new = new_files(project_of(root, "photos"))
-        assert new == ({"photos": case["new"]} if case["new"] else {})
-    else:
-        [sentence] = said(root)
-        if "COMMIT" in case["says"]:
-            commit = git("log", "-1", "--format=%h (%as)", "--abbrev=8", "HEAD~")
-            case["says"] = case["says"].replace("COMMIT", commit.strip())
-        assert case["says"] in sentence
-    assert photos.file.read_bytes() == before
-
-
-def test_a_conflict_is_named_until_it_has_ended(root, photos):
-    photos.commit("a=1")
-    git("switch", "--quiet", "--create", "theirs")
-    photos.commit("a=1 b=2")
-    git("switch", "--quiet", "-")
-    photos.commit("a=1 m=7")
-    photos.holds("a=1 m=7")
-    with pytest.raises(subprocess.CalledProcessError):
-        git("merge", "theirs")
-    conflict = (
-        "photos.dvc has the conflict of a merge: keep one side of it, as by 'git checkout "
-        "--theirs photos.dvc && git add photos.dvc'; then move your own new files elsewhere, run "
-        "'dvc pull photos.dvc', and put them back",
-    )
-    assert said(root) == conflict
-    git("checkout", "--theirs", "photos.dvc")
-    assert said(root) == conflict
-    git("add", "photos.dvc")
-    assert "photos is as commit " in said(root)[0]
-    photos.holds("a=1 b=2 m=7")
-    assert new_files(project_of(root, "photos")) == {"photos": ["m"]}
-
-
-def test_a_merge_that_is_under_way_may_have_brought_a_newer_file(root, photos):
-    photos.commit("a=1 c=3")
-    git("switch", "--quiet", "--create", "theirs")
-    photos.commit("a=1 b=3")
-    git("switch", "--quiet", "-")
-    (root / "other").touch()
-    git("add", "other")
-    git("commit", "--quiet", "-m", "other")
-    git("merge", "--quiet", "--no-commit", "theirs")
-    photos.holds("a=1 c=3")
-    assert "photos is as commit " in said(root)[0]
-    photos.holds("a=1 c=3 m=7")
-    assert "does not name (c; m) and lacks files that it names (b)" in said(root)[0]
-    photos.holds("a=1 b=3 m=7")
-    assert new_files(project_of(root, "photos")) == {"photos": ["m"]}
-
-
-def test_a_folder_of_another_branch_is_not_taken_along(root, photos):
-    photos.commit("a=1")
-    git("switch", "--quiet", "--create", "feature")
-    photos.commit("a=1 b=2")
-    git("switch", "--quiet", "-")
-    photos.holds("a=1 b=2")
-    assert "photos is as commit " in said(root)[0]
+    for step, argument in case["steps"]:
+        before = photos.file.read_bytes() if photos.file.exists() else None
+        getattr(photos, step)(argument)
+        if step in ("new", "says", "says_only"):
+            assert photos.file.read_bytes() == before
+    assert step in ("new", "says", "says_only")
 
 
 def test_a_shallow_clone_knows_no_earlier_commit(root, tmp_path, monkeypatch, photos):
@@ -211,49 +184,6 @@ def test_every_folder_is_looked_at_also_one_above_and_below_the_top(
     assert "'dvc pull 'a photos.dvc''" in sentences[0]
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("outs: [{md5: MD5, size: 1, path: photos}]", None),  # as DVC 2 hashes
-        ("outs: [{md5: MD5, size: 1, hash: md5, path: ../photos}]", None),
-        ("outs: [{md5: MD5, size: 1, hash: md5, path: others}]", None),
-        ("wdir: ..\nouts: [{md5: MD5, size: 1, hash: md5, path: photos}]", None),
-        ("outs: [{hash: md5, path: photos}]", None),
-        ("outs: []", None),
-        ("outs: [{md5: ../../x.dir, size: 1, hash: md5, path: photos}]", None),
-        ("- 1", None),
-        ("\0", "photos.dvc cannot be read ("),
-        ("a: " * 100, "photos.dvc cannot be read ("),
-        (f"x: {'y' * 2**23}", "photos.dvc cannot be read (more than 4 MiB); "),
-    ],
-)  # fmt: skip
-def test_another_dvc_file_is_left_alone_or_named(root, photos, text, says):
-    photos.holds("a=1")
-    photos.file.write_text(text.replace("MD5", "0" * 32 + ".dir"))
-    if says is None:
-        assert new_files(project_of(root, "photos")) == {}
-    else:
-        [sentence] = said(root)
-        assert sentence.startswith(says)
-        assert sentence.endswith("; 'git checkout HEAD photos.dvc' restores it")
-
-
-def test_a_dvc_file_of_history_that_cannot_be_read_is_passed_by(root, photos):
-    photos.commit("a=1")
-    photos.file.write_text("- 1")
-    git("commit", "--quiet", "--all", "-m", "broken")
-    photos.commit("a=1 b=2")
-    photos.holds("a=1 b=2 c=3")
-    assert new_files(project_of(root, "photos")) == {"photos": ["c"]}
-
-
-def test_links_lead_nowhere(root, tmp_path, photos):
-    photos.holds("a=1")
-    (tmp_path / "outside").write_text("outs: []")
-    photos.file.symlink_to(tmp_path / "outside")
-    assert "a link out of " in said(root)[0]
-
-
 def test_files_that_have_not_changed_are_not_read_again(root, photos, monkeypatch):
     photos.commit("a=1 b=2")
     photos.holds("a=1 b=2")
@@ -274,11 +204,6 @@ def test_files_that_have_not_changed_are_not_read_again(root, photos, monkeypatc
     (root / ".driftledger/digests.dir").write_text('{"x": 1}')
     assert new_files(project) == {"photos": ["c"]}
     assert len(read) == 4
-
-
-def test_a_folder_that_is_not_there_is_for_others_to_name(root, photos):
-    photos.commit("a=1")
-    assert new_files(project_of(root, "photos")) == {}
 
 
 @pytest.fixture

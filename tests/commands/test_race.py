@@ -72,29 +72,6 @@ def calls_of(project):
         return store.database.count()
 
 
-def test_a_race_that_is_decided_writes_one_line_and_its_looks(make, capsys):
-    project = make("regions_fine", "blind")
-    before = params_of(project)
-    built = contents(project.root)
-    planned = sum(each.to_make for each in plan(project).calls.values())
-    race(project)
-    seen = read_json(project.root / RACE, Race)
-    assert (seen.samples, seen.undecided) == (32, [])
-    assert seen.keys == {
-        "dataset": "my_images",
-        "generator": "painter",
-        "encoder": "layout",
-    }
-    [look] = seen.looks
-    assert (look.first, look.second, look.low > 0) == ("blind", "regions_fine", True)
-    after = params_of(project)
-    assert [line for line in after if line not in before] == ["    first: 32"]
-    assert len(after) == len(before) + 1
-    assert contents(project.root) == built  # no round is in the project
-    assert 0 < calls_of(project) < planned
-    assert "looks after 32, 40 samples" in capsys.readouterr().err
-
-
 def test_a_second_race_sees_the_same_and_asks_nobody(make):
     race(make("regions_fine", "blind"))
     project = make("regions_fine", "blind", first=32)
@@ -105,28 +82,6 @@ def test_a_second_race_sees_the_same_and_asks_nobody(make):
     assert (project.root / RACE).read_bytes() == first
     assert calls_of(project) == calls
     assert params_of(project) == params
-
-
-def test_a_race_that_decides_nothing_asks_about_all(make, capsys):
-    project = make("regions_fine", "regions_medium", "blind")
-    params = params_of(project)
-    race(project)
-    seen = read_json(project.root / RACE, Race)
-    assert (seen.samples, seen.undecided) == (
-        IMAGES,
-        ["regions_fine and regions_medium"],
-    )
-    assert params_of(project) == params
-    assert "between regions_fine and regions_medium" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(("first", "cannot"), [(21, True), (None, False)])
-def test_few_images_are_said_to_decide_nothing(first, cannot, make, capsys):
-    project = make("regions_fine", "blind", first=first)
-    race(project)
-    said = capsys.readouterr().err.splitlines()[0]
-    assert ("21 samples cannot decide before all" in said) is cannot
-    assert read_json(project.root / RACE, Race).samples == first or 32
 
 
 def away(monkeypatch, detail):
@@ -140,17 +95,30 @@ def away(monkeypatch, detail):
     monkeypatch.setattr(Regions, "respond", answer)
 
 
-def test_a_model_that_fails_is_out_and_others_go_on(make, monkeypatch, capsys):
-    away(monkeypatch, "coarse")
-    project = make("regions_fine", "regions_coarse", "blind")
+@each_case(cases(__file__, "race"))
+def test_a_race_writes_its_looks_and_one_line(case, make, monkeypatch, capsys):
+    if "away" in case:
+        away(monkeypatch, case["away"])
+    project = make(*case["models"], first=case.get("first"))
+    before = params_of(project)
+    built = contents(project.root)
+    planned = sum(calls.to_make for calls in plan(project).calls.values())
     race(project)
     seen = read_json(project.root / RACE, Race)
-    assert seen.models == ["regions_fine", "regions_coarse", "blind"]
-    assert [(look.first, look.second) for look in seen.looks] == [
-        ("blind", "regions_fine")
-    ]
-    assert seen.samples == 32
-    assert "regions_coarse: the service is away" in capsys.readouterr().err
+    assert (seen.models, seen.samples) == (case["models"], case["samples"])
+    assert seen.undecided == case.get("undecided", [])
+    keys = {"dataset": "my_images", "generator": "painter", "encoder": "layout"}
+    assert seen.keys == keys
+    if "looks" in case:
+        looks = [[look.first, look.second] for look in seen.looks if look.low > 0]
+        assert looks == case["looks"]
+    after = params_of(project)
+    assert [line for line in after if line not in before] == case.get("adds", [])
+    assert [line for line in before if line not in after] == []
+    assert contents(project.root) == built  # no round is in the project
+    assert 0 < calls_of(project) <= planned
+    assert (calls_of(project) < planned) == ("adds" in case)
+    assert case["says"] in capsys.readouterr().err
 
 
 def test_a_race_of_one_that_is_left_ends_and_keeps_what_was_paid(make, monkeypatch):
