@@ -1,5 +1,4 @@
-"""Components with torch weights: the bytes behind a name, their settings, loading and letting
-go."""
+"""Components with weights that torch runs: which bytes they are, their settings, loading them."""
 
 import gc
 import os
@@ -43,19 +42,19 @@ REPORTING: dict[str, Any] = {
     "output_loading_info": True,
     "ignore_mismatched_sizes": True,
 }
-"""With these, ``from_pretrained`` of transformers names in a report the weights that it fills with
+"""Arguments with which ``from_pretrained`` of transformers reports which weights it filled with
 random numbers."""
 
 ADAPTER = "adapter_config.json"
-"""Where a folder has one and peft is installed, transformers loads the base that it names, from
-anywhere and at any commit, or changes the weights beside it."""
+"""The file that makes a folder an adapter. If peft is installed, transformers loads the base that
+it names, from anywhere and at any commit, or changes the weights in the same folder."""
 
 REMEMBERED = "sha256.db"
 """The file in the user's cache folder that keeps the SHA-256 of weights."""
 CUDA_ERROR = "CUDA error"
-"""In errors after which a process cannot use its device any more."""
+"""Part of errors after which a process cannot use its device any more."""
 _FULL = ("out of memory", "not enough memory", "can't allocate memory")
-"""How libraries word a lack of memory, in errors that are no error of their own for it."""
+"""What errors of other classes say if memory is short."""
 _NOT_LOADED = (".md", ".txt.license", ".png", ".jpg", ".gitattributes")
 """Files that explain a checkpoint and are not part of it."""
 _MOST_FILES = 10_000
@@ -63,7 +62,7 @@ _MOST_FILES = 10_000
 
 
 def _files(folder: Path) -> list[Path]:
-    """List what a loader may read; like a loader, follow links to files and to folders.
+    """List the files that a loader may read, following links as a loader does.
 
     Raises:
         ConfigError: a link leads to a folder above itself, or there are too many files.
@@ -81,11 +80,10 @@ def _files(folder: Path) -> list[Path]:
 
 
 def remembered_sha256(file: Path) -> str:
-    """Hex SHA-256 of a file's bytes; read again if its size, its inode, or the time it was written
-    has changed.
+    """Return the hex SHA-256 of a file, and remember it until the file changes.
 
-    What is remembered lies in the user's cache folder, so that weights are read once and not at
-    every stage. Where that cannot be read or written, the file is read each time.
+    A change is another size, inode or time of writing. Digests are kept in the user's cache folder,
+    so that weights are not read at every stage. If it cannot be used, the file is read each time.
     """
     path = file.resolve()
     state = path.stat()
@@ -113,13 +111,13 @@ def remembered_sha256(file: Path) -> str:
 
 
 def forget_sha256() -> None:
-    """Forget what is remembered: a check goes by the bytes alone."""
+    """Forget all remembered digests, so that a check reads the files."""
     with suppress(OSError):
         (user_cache_path("driftledger") / REMEMBERED).unlink(missing_ok=True)
 
 
 def weights_of(source: Source) -> Json:
-    """Return the commit, or the SHA-256 of every file that a loader may read."""
+    """Return the commit of a repository, or a digest of all files of a folder."""
     folder, repository, commit = source
     if folder is None:
         return {"repository": repository, "commit": commit}
@@ -133,42 +131,39 @@ def weights_of(source: Source) -> Json:
 class CheckpointComponent(Component):
     """A component with weights in a local folder or on the Hugging Face hub, which run in torch.
 
-    A provider says in ``libraries`` which distributions shape its output, and loads in
-    :meth:`load`.
+    A provider names the distributions that shape its output in ``libraries``.
     """
 
     code_is_identity = False
     metered = True
     libraries: ClassVar[tuple[str, ...]] = ("torch",)
     extra: ClassVar[str] = "torch"
-    """What of this package's extras installs them."""
+    """The extra of this package that installs them."""
     loud: ClassVar[tuple[str, ...]] = ()
-    """The libraries that show no warnings and progress bars while it is loaded."""
+    """The libraries whose warnings and progress bars are hidden while it is loaded."""
 
     path: Operational[str] = Field(min_length=1)
-    """A local folder, or an id on the hub; what is found there is in the identity."""
+    """A local folder, or an id on the hub; the weights there are in the identity."""
     revision: Operational[str | None] = None
-    """For the hub only, and needed there: a commit, or a branch or tag, which is resolved to one.
-    """
+    """A commit, branch or tag; needed for the hub, and only there."""
     dtype: DType = "float32"
     device: Operational[str] = Field(
         default="auto", pattern=r"^(auto|cpu|mps|cuda(:\d+)?)$"
     )
     """``auto`` takes CUDA, else Apple's MPS, else the CPU. The kind of device is part of the
-    identity: name it where one checkout is used on several machines."""
+    identity: name it if several machines use one checkout."""
     trust_remote_code: bool = False
-    """Whether code from the checkpoint's repository may run; the environment must say so too."""
+    """Whether code from the checkpoint's repository may run; :data:`TRUST` must allow it too."""
     allow_pickle: bool = False
     """Whether weights that are not safetensors may be loaded, which can run code."""
 
     @abstractmethod
     def load(self, source: Source) -> Any:
-        """Load everything that a call needs, onto :attr:`torch_device`; kept until
-        :meth:`release`."""
+        """Load everything that a call needs onto :attr:`torch_device`."""
 
     @property
     def title(self) -> str:
-        """The name in sentences: the folder or the hub repository."""
+        """The name in messages: the folder or the hub repository."""
         return f"{self.path!r:.200}"
 
     @cached_property
@@ -176,7 +171,7 @@ class CheckpointComponent(Component):
         """The local folder or the hub repository.
 
         Raises:
-            ConfigError: neither here nor on the hub, or a folder without files.
+            ConfigError: it is neither here nor on the hub, or is a folder without files.
         """
         source = find_source(self.path, self.revision)
         if source.folder is not None and not _files(source.folder):
@@ -186,7 +181,7 @@ class CheckpointComponent(Component):
         return source
 
     def weights(self) -> Json:
-        """Return what :func:`weights_of` says of the checkpoint."""
+        """Return what identifies the weights, as :func:`weights_of` does."""
         return weights_of(self.source)
 
     @cached_property
@@ -195,17 +190,9 @@ class CheckpointComponent(Component):
         if self.device != "auto":
             return self.device
         torch = import_extra("torch")
-        return (
-            "cuda"
-            if torch.cuda.is_available()
-            else "mps"
-            if torch.backends.mps.is_available()
-            else "cpu"
-        )
-
-    @property
-    def torch_dtype(self) -> Any:
-        return getattr(import_extra("torch"), self.dtype)
+        if torch.cuda.is_available():
+            return "cuda"
+        return "mps" if torch.backends.mps.is_available() else "cpu"
 
     @property
     def hub_arguments(self) -> dict[str, Any]:
@@ -222,9 +209,9 @@ class CheckpointComponent(Component):
 
     @property
     def weight_arguments(self) -> dict[str, Any]:
-        """The same for weights: only safetensors, unless the entry allows pickles."""
+        """The arguments for weights: only safetensors, unless the entry allows pickles."""
         safe = {} if self.allow_pickle else {"use_safetensors": True}
-        return self.hub_arguments | {"dtype": self.torch_dtype} | safe
+        return self.hub_arguments | {"dtype": torch_dtype(self.dtype)} | safe
 
     def identity(self) -> Json:
         identity: Json = {
@@ -234,13 +221,12 @@ class CheckpointComponent(Component):
         }
         reduced = self.dtype != "float32"
         if reduced and identity["device"] == "cuda":
-            # cuDNN's gives other bytes
+            # cuDNN's attention gives other bytes
             identity["attention"] = "without cuDNN"
         return identity
 
     def readiness(self) -> Readiness:
-        """Look for the libraries and the weights, and how much of these is still to be fetched onto
-        which disk."""
+        """Look for libraries and weights, and at the size of what is still to be fetched."""
         try:
             library_versions(*self.libraries, extra=self.extra)
             repository, commit = self.source[1:]
@@ -271,10 +257,10 @@ class CheckpointComponent(Component):
         return [], notes
 
     def adapter_notes(self, *, fetches: bool) -> list[str]:
-        """Return what to know of the adapters on it, where they are not what they seem.
+        """Return a note on each adapter that is not what it seems.
 
         Args:
-            fetches: whether those of the hub are looked at, too.
+            fetches: whether to fetch adapters of the hub, too; else they are skipped.
 
         Raises:
             ConfigError: one is neither here nor on the hub.
@@ -284,7 +270,7 @@ class CheckpointComponent(Component):
     @property
     def mark(self) -> str | None:
         notes = []
-        with suppress(ConfigError):  # all calls are stored, and it is not here
+        with suppress(ConfigError):  # all calls may be stored, and the adapter not here
             notes = self.adapter_notes(fetches=True)
         return "; ".join(filter(None, [self.knows, *notes])) or None
 
@@ -309,16 +295,17 @@ class CheckpointComponent(Component):
             OutOfMemoryError: it does not fit.
         """
         try:
-            with self.memory_guard():
+            with memory_guard(self.path):
                 if self.source.has(ADAPTER):
                     raise adapter_refused(f"{self.path!r:.200}")
                 backends = import_extra("torch").backends
                 if self.dtype == "float32":
-                    # which has the digits of float16
+                    # TF32 has only the digits of float16
                     backends.cudnn.allow_tf32 = False
-                # In half precision an H200 gave nearly all of 64 texts differently at the second
-                # asking, and cuDNN plans anew for each length, in each thread: 16 answers in a new
-                # one took 9.6 s, by PyTorch's other kernels 3.4. SDXL draws 4 % slower by these.
+                # With cuDNN's attention in half precision, an H200 gave nearly all of 64 texts
+                # differently when asked again. It also plans for each length in each thread: 16
+                # answers in a new thread took 9.6 s, and 3.4 s by PyTorch's other kernels. SDXL
+                # draws 4 % slower by these.
                 backends.cuda.enable_cudnn_sdp(False)
                 with quietly(*self.loud):
                     return self.load(self.source)
@@ -335,24 +322,8 @@ class CheckpointComponent(Component):
                 problem = f"{type(error).__name__}: {problem}".removesuffix(": ")
             raise kind(f"{self.title} cannot be loaded: {problem:.400}") from None
 
-    @contextmanager
-    def memory_guard(self) -> Iterator[None]:
-        """Let a lack of memory, on a device or on the host, be an :class:`OutOfMemoryError`."""
-        torch = import_extra("torch")
-        try:
-            yield
-            return
-        except (torch.OutOfMemoryError, MemoryError, RuntimeError, ValueError) as error:
-            problem = for_line(str(error))
-            if not isinstance(error, torch.OutOfMemoryError | MemoryError) and not any(
-                words in problem for words in _FULL
-            ):
-                raise
-        _free()  # after the exception: its traceback holds the tensors
-        raise OutOfMemoryError(f"{self.path}: out of memory ({problem:.300})")
-
     def __getstate__(self) -> dict[Any, Any]:
-        """Return what is sent to another process, which loads the weights itself."""
+        """Leave the weights out of what is sent to another process, which loads them itself."""
         state = super().__getstate__()
         state["__dict__"] = {**state["__dict__"]}
         state["__dict__"].pop("loaded", None)
@@ -363,21 +334,40 @@ class CheckpointComponent(Component):
             _free()
 
 
+@contextmanager
+def memory_guard(name: str) -> Iterator[None]:
+    """Raise :class:`OutOfMemoryError` when the memory of a device or of the host runs out."""
+    torch = import_extra("torch")
+    try:
+        yield
+        return
+    except (torch.OutOfMemoryError, MemoryError, RuntimeError, ValueError) as error:
+        problem = for_line(str(error))
+        is_full = isinstance(error, torch.OutOfMemoryError | MemoryError)
+        if not is_full and not any(words in problem for words in _FULL):
+            raise
+    _free()  # after the exception: its traceback holds the tensors
+    raise OutOfMemoryError(f"{name}: out of memory ({problem:.300})")
+
+
+def torch_dtype(name: DType) -> Any:
+    return getattr(import_extra("torch"), name)
+
+
 class ImageCheckpoint(CheckpointComponent):
-    """A checkpoint of transformers that looks at images, through the image processor that comes
-    with it."""
+    """A checkpoint of transformers that looks at images through its own image processor."""
 
     image_backend: Literal["auto", "pil", "torchvision"] = "auto"
-    """What resizes images; the two differ by about a grey level. ``auto`` is Pillow, with the same
-    arithmetic on every processor, unless transformers handles the checkpoint's images with
-    torchvision only."""
+    """The library that resizes images; the two differ by about a grey level. ``auto`` is Pillow,
+    with the same arithmetic on every processor, unless transformers has only torchvision for the
+    checkpoint's images."""
 
     @cached_property
     def backend(self) -> str:
         """The library behind :attr:`image_backend`: ``pil`` or ``torchvision``."""
         if self.image_backend != "auto":
             return self.image_backend
-        # without torch
+        # a module that does not import torch
         kinds = import_extra(
             "transformers.models.auto.auto_mappings"
         ).IMAGE_PROCESSOR_MAPPING_NAMES
@@ -410,7 +400,7 @@ class ImageCheckpoint(CheckpointComponent):
 
 
 def read_config(file: Path) -> Mapping[str, Any]:
-    """Read a JSON file of a checkpoint; empty if it cannot be read, which its loader refuses."""
+    """Read a JSON file of a checkpoint; an unreadable one is empty, as its loader refuses it."""
     with suppress(OSError, ValueError):
         return dict(load_json(read_regular(file)))
     return {}
@@ -425,13 +415,15 @@ def adapter_refused(what: str) -> ConfigError:
 
 
 def refuse_random(report: Mapping[str, Any], unused: str | None = None) -> None:
-    """Raise a :class:`ValueError` where a report of :data:`REPORTING` names random weights outside
-    the part ``unused``."""
-    random = {
-        *report["missing_keys"],
-        *(name for name, *_ in report["mismatched_keys"]),
-    }
-    if lacking := sorted(name for name in random if name.partition(".")[0] != unused):
+    """Raise :class:`ValueError` if a report of :data:`REPORTING` names random weights.
+
+    Args:
+        unused: a part of the model that is not used, so that its weights may be random.
+    """
+    random = {*report["missing_keys"]}
+    random.update(name for name, *_ in report["mismatched_keys"])
+    lacking = sorted(name for name in random if name.partition(".")[0] != unused)
+    if lacking:
         raise ValueError(
             f"its files lack the weights {first_few(lacking)}, or hold them in another shape"
         )
@@ -440,17 +432,16 @@ def refuse_random(report: Mapping[str, Any], unused: str | None = None) -> None:
 def bitsandbytes(library: Any, bits: Literal["8bit", "4bit"], dtype: Any) -> Any:
     """Return a ``quantization_config`` of transformers or diffusers, for LLM.int8 or NF4."""
     import_extra("bitsandbytes")
-    four = (
-        {"bnb_4bit_quant_type": "nf4", "bnb_4bit_compute_dtype": dtype}
-        if bits == "4bit"
-        else {}
+    if bits == "8bit":
+        return library.BitsAndBytesConfig(load_in_8bit=True)
+    return library.BitsAndBytesConfig(
+        load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=dtype
     )
-    return library.BitsAndBytesConfig(**{f"load_in_{bits}": True}, **four)
 
 
 @contextmanager
 def quietly(*libraries: str) -> Iterator[None]:
-    """Silence progress bars, and warnings about what is checked or recorded in another way."""
+    """Hide progress bars, and warnings about what driftledger checks or records itself."""
     loggings = [import_extra(library).utils.logging for library in libraries]
     before = [
         (logging, logging.get_verbosity(), logging.is_progress_bar_enabled())
@@ -469,8 +460,7 @@ def quietly(*libraries: str) -> Iterator[None]:
 
 
 def disarmed(text: str, control: re.Pattern[str]) -> str:
-    """Return the text with a space inside whatever a tokenizer would take for a control token, as
-    in ``< /s>``.
+    """Return the text with a space inside each control token, as in ``< /s>``.
 
     A lone surrogate, which no tokenizer takes, becomes a question mark.
     """

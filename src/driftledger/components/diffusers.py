@@ -1,12 +1,9 @@
-"""Text-to-image checkpoints in the layout of diffusers: Stable Diffusion, SDXL, SD3, FLUX and their
-kin."""
+"""Text-to-image checkpoints that diffusers loads: Stable Diffusion, SDXL, SD3, FLUX and others."""
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
-from difflib import SequenceMatcher
 from functools import cached_property
 from inspect import isclass, signature
 from itertools import chain
@@ -25,17 +22,20 @@ from driftledger.components.checkpoints import (
     adapter_refused,
     bitsandbytes,
     disarmed,
+    memory_guard,
     quietly,
     refuse_random,
     remembered_sha256,
+    torch_dtype,
 )
+from driftledger.components.prompt_reader import PromptReader
 from driftledger.core.canonical import Json
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.files import load_json, read_regular
 from driftledger.core.media import ENCODING
 from driftledger.core.registry import import_extra
 from driftledger.core.strict import Strict
-from driftledger.core.types import Outcome, PromptUsage, Result
+from driftledger.core.types import Outcome, Result
 from driftledger.data.hub import Source, find_source
 
 OWN_ARGUMENTS = {"num_inference_steps": "steps"} | {
@@ -66,7 +66,7 @@ class WeightsFile(Strict):
         return find_source(self.path, self.revision)
 
     def local(self) -> Path:
-        """Its place, after it is fetched."""
+        """Fetch the file, and return its path."""
         file = self.source.local([self.file]) / self.file
         if not file.is_file():
             raise ConfigError(
@@ -75,8 +75,7 @@ class WeightsFile(Strict):
         return file
 
     def identity(self) -> Json:
-        """Return the commit and the file's name, or the SHA-256 of a local file; and the scale of a
-        LoRA."""
+        """Return the file's commit and name, or its SHA-256 if it is local, and a LoRA's scale."""
         folder, repository, commit = self.source
         of_hub = {"repository": repository, "commit": commit, "file": self.file}
         file = of_hub if folder is None else {"sha256": remembered_sha256(self.local())}
@@ -84,128 +83,20 @@ class WeightsFile(Strict):
 
 
 class LoRA(WeightsFile):
-    """An adapter of diffusers, and how strongly it works."""
+    """An adapter of diffusers, with the strength that it is applied with."""
 
     scale: float = Field(default=1.0, ge=-10, le=10)
-
-
-def _spelled(token: str) -> str:
-    """Return a pattern for a token; T5's reads full-width letters as it reads plain ones."""
-    pattern = ""
-    for letter in token:
-        plain = re.escape(letter)
-        if "!" <= letter <= "~":
-            plain = f"[{plain}{chr(ord(letter) + 0xFEE0)}]"
-        pattern += plain
-    return pattern
-
-
-class PromptReader:
-    """The tokenizers of a loaded pipeline: what is read of a prompt, and prompts that cannot
-    command them.
-
-    A description is untrusted text. One that holds ``<|endoftext|>`` or ``</s>`` would be read as
-    if it ended there, since tokenizers take what looks like their control tokens for the tokens
-    themselves.
-    """
-
-    def __init__(self, pipeline: Any, limit: int | None) -> None:
-        """``limit``: the most tokens of a prompt that the pipeline keeps, where it has such a
-        setting."""
-        base = import_extra("transformers").PreTrainedTokenizerBase
-        self.limit = limit
-        self.preprocess = getattr(pipeline, "_text_preprocessing", None)
-        """How a pipeline rewrites prompts before it reads them (PixArt, Sana)."""
-        parts = {}
-        for name, part in pipeline.components.items():
-            parts[name] = getattr(part, "tokenizer", part)
-        self.towers: list[tuple[Any, Any]] = []
-        tokens: set[str] = set()
-        for name, tokenizer in parts.items():
-            if not isinstance(tokenizer, base):
-                continue
-            tokens.update(map(str.strip, tokenizer.all_special_tokens))
-            encoder = parts.get(name.replace("tokenizer", "text_encoder"))
-            if isinstance(encoder, import_extra("transformers").PreTrainedModel):
-                if encoder.config.model_type == "clap":
-                    encoder = encoder.text_model
-                self.towers.append((tokenizer, encoder))
-        longest_first = sorted(tokens, key=len, reverse=True)
-        # SDXL's second tokenizer pads with "!".
-        spelled = [_spelled(token) for token in longest_first if token[1:]]
-        self.control = re.compile("|".join(spelled) or "(?!)", re.IGNORECASE)
-
-    @contextmanager
-    def listening(self) -> Iterator[list[list[list[int]]]]:
-        """Collect meanwhile, for each tower, the rows of tokens that its encoder is given,
-        templates included."""
-        rows: list[list[list[int]]] = [[] for _ in self.towers]
-        hooks = []
-        for (_, encoder), to in zip(self.towers, rows, strict=True):
-
-            def listen(_: Any, given: Any, to: list[list[int]] = to) -> None:
-                to.extend(given[0].reshape(-1, given[0].shape[-1]).tolist())
-
-            size = encoder.get_input_embeddings().num_embeddings
-            # T5 looks up in another module that has the same weights
-            for module in encoder.modules():
-                if getattr(module, "num_embeddings", None) == size:
-                    hooks.append(module.register_forward_pre_hook(listen))
-        try:
-            yield rows
-        finally:
-            for hook in hooks:
-                hook.remove()
-
-    def reading(self, prompt: str, rows: list[list[list[int]]]) -> PromptUsage | None:
-        """Tokens of the prompt itself, without those put around it, and how many of them the
-        encoders were given.
-
-        Of several towers, the one that was given most: in FLUX and SD3, T5, while CLIP reads the
-            first 75.
-        """
-        if self.preprocess is not None:
-            [prompt] = self.preprocess(prompt, clean_caption=False)
-        readings = []
-        for (tokenizer, _), given in zip(self.towers, rows, strict=True):
-            tokens = tokenizer(
-                prompt.strip(), add_special_tokens=False, verbose=False
-            ).input_ids
-            if given:
-                read = max(_begun(tokens, row) for row in given)
-                readings.append(
-                    PromptUsage(
-                        len(tokens),
-                        read if self.limit is None else min(read, self.limit),
-                    )
-                )
-        return max(readings, key=lambda reading: reading.read, default=None)
-
-
-def _begun(tokens: list[int], row: list[int]) -> int:
-    """Count how many of the first ``tokens`` are together in a row; the first few may have merged
-    with what precedes them.
-
-    >>> _begun([1, 2, 3], [9, 1, 2, 8]), _begun([1, 2, 3, 4], [7, 3, 4]), _begun([1], [2])
-    (2, 4, 0)
-    """
-    blocks = SequenceMatcher(None, tokens, row, autojunk=False).get_matching_blocks()
-    return max(
-        (block.a + block.size for block in blocks if block.size and block.a < 8),
-        default=0,
-    )
 
 
 class Ready(NamedTuple):
     pipeline: Any
     arguments: dict[str, Any]
-    """Of every call, beside prompts and seeds."""
+    """Those of every call, apart from prompts and seeds."""
     reader: PromptReader
 
 
 class Diffusers(CheckpointComponent, Generator):
-    """Draws with the pipeline that a checkpoint names. What a setting leaves at None is the
-    pipeline's default."""
+    """Draws with the pipeline that a checkpoint names; a setting of None is its default."""
 
     version = "1"
     libraries = (
@@ -216,7 +107,7 @@ class Diffusers(CheckpointComponent, Generator):
     )
     extra = "diffusers"
     loud = ("diffusers", "transformers")
-    """They warn of what a record says: a prompt cut off, an image flagged."""
+    """They warn of what records say already: a prompt was cut, an image was flagged."""
 
     steps: int | None = Field(default=None, ge=1, le=1000)
     """Denoising steps."""
@@ -229,24 +120,22 @@ class Diffusers(CheckpointComponent, Generator):
     """More arguments of the pipeline's call, e.g. ``max_sequence_length: 512`` or ``true_cfg_scale:
     4``."""
     quantization: Literal["8bit", "4bit"] | None = None
-    """The transformer or U-Net as bitsandbytes shrinks it while it is loaded: LLM.int8, or NF4."""
+    """How bitsandbytes shrinks the transformer or U-Net: LLM.int8 or NF4."""
     gguf: Operational[WeightsFile | None] = None
-    """A GGUF file with weights for the transformer, in place of the checkpoint's; in the identity,
-    like ``loras``."""
-    loras: Operational[tuple[LoRA, ...]] = ()
-    """Adapters that are applied together. They need peft."""
-    variant: str | None = Field(default=None, pattern=r"^\w+$")
-    """Which of several files of weights, e.g. ``fp16`` for ``*.fp16.safetensors``."""
-    scheduler: str | None = None
-    """A class that diffusers lists as compatible with the checkpoint's own, which None takes."""
-    safety_checker: bool = True
-    """Whether a checkpoint's safety checker is used, if it has one. What it flags is ``filtered``.
+    """A GGUF file whose weights replace those of the transformer; in the identity, like ``loras``.
     """
+    loras: Operational[tuple[LoRA, ...]] = ()
+    """Adapters that are applied together; they need peft."""
+    variant: str | None = Field(default=None, pattern=r"^\w+$")
+    """The variant of the files with weights, e.g. ``fp16`` for ``*.fp16.safetensors``."""
+    scheduler: str | None = None
+    """A class that diffusers lists as compatible with the checkpoint's own; None is its own."""
+    safety_checker: bool = True
+    """Whether a checkpoint's safety checker is used; an image that it flags is ``filtered``."""
     vae_tiling: bool = False
-    """Decode large images in tiles, which takes less memory and blends at their borders."""
+    """Whether images are decoded in tiles with blended borders, which takes less memory."""
     offload: Operational[Literal["none", "model", "sequential"]] = "none"
-    """Keep weights in the host's memory, and move each model, or each layer, to the device when it
-    is used."""
+    """Whether weights stay in the host's memory until a model, or a layer, is used."""
 
     @property
     def pixels(self) -> int:
@@ -272,19 +161,17 @@ class Diffusers(CheckpointComponent, Generator):
         return notes
 
     def identity(self) -> Json:
-        identity, (name, config) = super().identity(), self._scheduler_config
-        more: dict[str, Sequence[WeightsFile]] = {
-            "gguf": [self.gguf] if self.gguf else [],
-            "peft": self.loras,
-        }
-        applied = {
-            library: [each.identity() for each in files]
-            for library, files in more.items()
-            if files
-        }
-        identity["libraries"] |= library_versions(
-            *applied, *(["bitsandbytes"] if self.quantization else [])
-        )
+        identity = super().identity()
+        name, config = self._scheduler_config
+        applied = {}
+        if self.gguf is not None:
+            applied["gguf"] = [self.gguf.identity()]
+        if self.loras:
+            applied["peft"] = [lora.identity() for lora in self.loras]
+        libraries = [*applied]
+        if self.quantization is not None:
+            libraries.append("bitsandbytes")
+        identity["libraries"] |= library_versions(*libraries)
         if self.scheduler is not None:
             scheduler = self._other_scheduler()
             name = type(scheduler).__name__
@@ -308,66 +195,39 @@ class Diffusers(CheckpointComponent, Generator):
     def unrepeatable(self) -> str | None:
         # Last bits depend on a batch's size, in float32 too: of 16 images drawn in fours, 2 differ
         # when drawn alone.
-        return (
-            f"the company in its batches of {self.batch_size} changes pixels"
-            if self.batch_size > 1
-            else None
-        )
+        if self.batch_size == 1:
+            return None
+        return f"the company in its batches of {self.batch_size} changes pixels"
 
     def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Result]:
         if not prompts:
             return []
         ready = self.loaded
-        with self.memory_guard(), quietly(*self.loud):
+        with memory_guard(self.path), quietly(*self.loud):
             texts = [disarmed(prompt, ready.reader.control) for prompt in prompts]
             with ready.reader.listening() as rows:
                 drawn = self._draw(ready, texts, seeds)
             readings = [ready.reader.reading(text, rows) for text in texts]
         results = []
-        calls = zip(self.results(ready, drawn), readings, prompts, texts, strict=True)
+        images = _results(drawn, self.dtype)
+        calls = zip(images, readings, prompts, texts, strict=True)
         for result, reading, prompt, text in calls:
             revised = None if text == prompt else text
             results.append(replace(result, reading=reading, revised_prompt=revised))
-        return results
-
-    def results(self, ready: Ready, drawn: Any) -> list[Result]:
-        """Return the result of a pipeline's output for each prompt."""
-        # DeepFloyd IF has a name of its own for it
-        flags = getattr(drawn, "nsfw_content_detected", None) or getattr(
-            drawn, "nsfw_detected", None
-        )
-        results = []
-        for values, flagged in zip(
-            drawn.images, flags or [False] * len(drawn.images), strict=True
-        ):
-            if flagged:
-                error = "flagged by the checkpoint's safety checker"
-                results.append(Result(outcome=Outcome.FILTERED, error=error))
-            elif not np.isfinite(values).all():
-                error = f"the image is not finite; {self.dtype} may overflow in this checkpoint"
-                results.append(Result(outcome=Outcome.FAILED, error=error))
-            else:  # H×W×3, from 0 to 1
-                results.append(
-                    Result(
-                        image=Image.fromarray(
-                            (values.clip(0, 1) * 255).round().astype(np.uint8)
-                        )
-                    )
-                )
         return results
 
     def _draw(self, ready: Ready, texts: list[str], seeds: Sequence[int]) -> Any:
         torch = import_extra("torch")
         arguments = dict(ready.arguments)
         if "negative_prompt" in arguments:
-            # one for all is refused
+            # a single one for all prompts is refused
             arguments["negative_prompt"] = [self.negative_prompt] * len(texts)
         generators = [torch.Generator("cpu").manual_seed(seed) for seed in seeds]
-        before = [torch.get_rng_state(), *torch.cuda.get_rng_state_all()]
+        before = _random_states(torch)
         try:
-            # weights that move meanwhile would stay in that mode
+            # weights that are moved in inference mode would stay in it
             with torch.inference_mode(self.offload == "none"):
-                # a copy: Z-Image writes its template into the list
+                # a copy of the list: Z-Image writes its template into it
                 drawn = ready.pipeline(
                     prompt=[*texts], generator=generators, output_type="np", **arguments
                 )
@@ -384,13 +244,7 @@ class Diffusers(CheckpointComponent, Generator):
             raise ConfigError(
                 f"{self.title}: without guidance, negative_prompt has no effect; remove it"
             )
-        if not all(
-            map(
-                torch.equal,
-                before,
-                [torch.get_rng_state(), *torch.cuda.get_rng_state_all()],
-            )
-        ):
+        if not all(map(torch.equal, before, _random_states(torch))):
             name = type(ready.pipeline.scheduler).__name__
             raise ConfigError(
                 f"{self.title}: {name} draws noise that no seed reaches; set another scheduler"
@@ -411,27 +265,23 @@ class Diffusers(CheckpointComponent, Generator):
                 source.repository, revision=revision, **arguments, **without
             )
         )
-        parts = {
-            name: self._whole(folder, name, *where)
-            for name, where in self._index.items()
-            if where[0]
-        }
-        given = {
-            name: part for name, part in parts.items() if part is not None
-        } | without
+        parts: dict[str, Any] = {**without}
+        for name, (library, class_name) in self._index.items():
+            if library:
+                part = self._whole(folder, name, library, class_name)
+                if part is not None:
+                    parts[name] = part
         try:
             pipeline = diffusers.AutoPipelineForText2Image.from_pretrained(
-                folder, **arguments, **given
+                folder, **arguments, **parts
             )
         except ValueError as error:
             if "can't find a pipeline" not in str(error):
                 raise
             pipeline = diffusers.DiffusionPipeline.from_pretrained(
-                folder, **arguments, **given
+                folder, **arguments, **parts
             )
-        if (
-            pipeline._load_connected_pipes
-        ):  # found by a name in its README, at no commit
+        if pipeline._load_connected_pipes:  # named in its README, without a commit
             raise ConfigError(
                 f"{self.title} needs a second checkpoint, which nothing pins; use another"
             )
@@ -447,6 +297,24 @@ class Diffusers(CheckpointComponent, Generator):
                     f"{self.title} cannot decode in tiles; remove vae_tiling"
                 )
             pipeline.vae.enable_tiling()
+        self._apply_loras(pipeline)
+        pipeline.set_progress_bar_config(disable=True)
+        if self.offload == "none":
+            pipeline.to(self.torch_device)
+        else:
+            getattr(pipeline, f"enable_{self.offload}_cpu_offload")(
+                device=self.torch_device
+            )
+        default = signature(pipeline.__call__).parameters.get("max_sequence_length")
+        limit = call_arguments.get("max_sequence_length", default and default.default)
+        return Ready(pipeline, call_arguments, PromptReader(pipeline, limit))
+
+    def _apply_loras(self, pipeline: Any) -> None:
+        """Add the LoRAs to the pipeline.
+
+        Raises:
+            ConfigError: one is a DoRA, or has no weights for the pipeline.
+        """
         for number, lora in enumerate(self.loras):
             file = lora.local()
             if is_dora(file):  # diffusers leaves its magnitudes out
@@ -469,20 +337,12 @@ class Diffusers(CheckpointComponent, Generator):
             pipeline.set_adapters(
                 names, adapter_weights=[lora.scale for lora in self.loras]
             )
-        pipeline.set_progress_bar_config(disable=True)
-        if self.offload == "none":
-            pipeline.to(self.torch_device)
-        else:
-            getattr(pipeline, f"enable_{self.offload}_cpu_offload")(
-                device=self.torch_device
-            )
-        default = signature(pipeline.__call__).parameters.get("max_sequence_length")
-        limit = call_arguments.get("max_sequence_length", default and default.default)
-        return Ready(pipeline, call_arguments, PromptReader(pipeline, limit))
 
     def _whole(self, folder: Path, name: str, library: str, class_name: str) -> Any:
-        """Load a part that has weights, with all of them: pipelines only warn where some are
-        missing."""
+        """Load a part with all of its weights; return None for one that has none.
+
+        A pipeline that loads it only warns if weights are missing.
+        """
         diffusers = import_extra("diffusers")
         transformers = import_extra("transformers")
         homes = {"diffusers": diffusers, "transformers": transformers}
@@ -491,7 +351,7 @@ class Diffusers(CheckpointComponent, Generator):
         if not isclass(kind) or not issubclass(
             kind, (diffusers.ModelMixin, transformers.PreTrainedModel)
         ):
-            return None  # without weights, or for the pipeline to refuse
+            return None  # it has no weights, or the pipeline refuses it
         place = folder / name if (folder / name).is_dir() else folder
         if (place / ADAPTER).is_file():
             raise adapter_refused(f"{name} of {self.title}")
@@ -503,19 +363,20 @@ class Diffusers(CheckpointComponent, Generator):
         if self.variant is not None and any(place.glob(f"*.{self.variant}*")):
             arguments["variant"] = self.variant
         if issubclass(kind, transformers.PreTrainedModel):
-            arguments["ignore_mismatched_sizes"] = True  # to read of them in the report
+            arguments["ignore_mismatched_sizes"] = True  # so that the report names them
         loader: Any = kind
+        dtype = torch_dtype(self.dtype)
         if name in ("transformer", "unet") and self.gguf is not None:
-            quantized = diffusers.GGUFQuantizationConfig(compute_dtype=self.torch_dtype)
+            quantized = diffusers.GGUFQuantizationConfig(compute_dtype=dtype)
             return loader.from_single_file(
                 str(self.gguf.local()),
                 config=str(place),
                 quantization_config=quantized,
-                dtype=self.torch_dtype,
+                dtype=dtype,
             )
         if name in ("transformer", "unet") and self.quantization is not None:
             arguments["quantization_config"] = bitsandbytes(
-                diffusers, self.quantization, self.torch_dtype
+                diffusers, self.quantization, dtype
             )
         part, report = loader.from_pretrained(
             place, output_loading_info=True, **arguments
@@ -532,17 +393,16 @@ class Diffusers(CheckpointComponent, Generator):
         """Return the arguments of the pipeline's call, as the settings say.
 
         Raises:
-            ConfigError: the pipeline has no such argument, or does not look at it.
+            ConfigError: the pipeline has no such argument, or does not use it.
         """
         taken = signature(pipeline.__call__).parameters
-        given = {
-            name: getattr(self, setting) for name, setting in OWN_ARGUMENTS.items()
-        }
-        given = {
-            name: value for name, value in given.items() if value is not None
-        } | self.arguments
+        arguments = {}
+        for name, setting in OWN_ARGUMENTS.items():
+            if getattr(self, setting) is not None:
+                arguments[name] = getattr(self, setting)
+        arguments |= self.arguments
         fixed = {name for name in taken if name in NOT_SET or "embeds" in name}
-        for name in given:
+        for name in arguments:
             if name in fixed or (name in self.arguments and name not in taken):
                 raise ConfigError(
                     unknown_name(
@@ -551,40 +411,24 @@ class Diffusers(CheckpointComponent, Generator):
                         set(taken) - fixed - set(OWN_ARGUMENTS),
                     )
                 )
-            if name not in taken or self._is_ignored(name, given, pipeline):
+            if name not in taken or _is_ignored(name, arguments, pipeline):
                 setting = OWN_ARGUMENTS.get(name, name)
                 raise ConfigError(
                     f"{self.title}: {setting} has no effect on a {type(pipeline).__name__}; "
                     "remove it"
                 )
-        # Its cleaning of prompts depends on whether ftfy and bs4 are installed.
-        return ({"clean_caption": False} if "clean_caption" in taken else {}) | given
-
-    def _is_ignored(self, name: str, given: Mapping[str, Any], pipeline: Any) -> bool:
-        """Return True if the pipeline takes an argument and, with this checkpoint or these others,
-        does not look at it."""
-        taken = signature(pipeline.__call__).parameters
-        # FLUX by default does not look at it
-        if name == "negative_prompt" and "true_cfg_scale" in taken:
-            return bool(
-                given.get("true_cfg_scale", taken["true_cfg_scale"].default) <= 1
-            )
-        if name == "true_cfg_scale":
-            return "negative_prompt" not in given
-        if (
-            name == "guidance_scale"
-        ):  # learnt by some transformers; distilled ones have none
-            config = getattr(getattr(pipeline, "transformer", None), "config", {})
-            guided = hasattr(
-                type(pipeline), "do_classifier_free_guidance"
-            ) or config.get("guidance_embeds", True)
-            return not guided or bool(pipeline.config.get("is_distilled"))
-        return False
+        if "clean_caption" in taken:
+            # its result depends on whether ftfy and bs4 are installed
+            arguments = {"clean_caption": False} | arguments
+        return arguments
 
     @cached_property
     def _index(self) -> dict[str, list[Any]]:
-        """The name of each part → its library and its class; None twice where the checkpoint has no
-        such part, or where it is a safety checker that is not wanted."""
+        """Name of a part → its library and its class.
+
+        Both are None if the checkpoint lacks the part, or if it is a safety checker that is
+        unwanted.
+        """
         index = self._json("model_index.json")
         unwanted = "" if self.safety_checker else "safety_checker"
         parts = {}
@@ -595,8 +439,7 @@ class Diffusers(CheckpointComponent, Generator):
 
     @cached_property
     def _scheduler_config(self) -> tuple[str, Json]:
-        """The class of the checkpoint's own, and what it is built from, read without loading
-        anything."""
+        """The class of the checkpoint's own scheduler, and its configuration."""
         name = self._index.get("scheduler", [None, None])[1]
         if name is None:
             raise ConfigError(
@@ -605,16 +448,15 @@ class Diffusers(CheckpointComponent, Generator):
         return name, self._json("scheduler/scheduler_config.json")
 
     def _other_scheduler(self) -> Any:
-        """One that the settings ask for, from the configuration of the checkpoint's own."""
+        """Build the scheduler of the settings from the configuration of the checkpoint's own."""
         diffusers = import_extra("diffusers")
         name, config = self._scheduler_config
         with quietly(*self.loud):
             compatible = getattr(diffusers, name).from_config(config).compatibles
-            fitting = {
-                one.__name__: one
-                for one in compatible
-                if issubclass(one, diffusers.SchedulerMixin)
-            }
+            fitting = {}
+            for kind in compatible:
+                if issubclass(kind, diffusers.SchedulerMixin):
+                    fitting[kind.__name__] = kind
             if self.scheduler not in fitting:
                 raise ConfigError(
                     unknown_name(
@@ -624,7 +466,7 @@ class Diffusers(CheckpointComponent, Generator):
             return fitting[self.scheduler].from_config(config)
 
     def _json(self, name: str) -> Json:
-        """Return a small file of the checkpoint, from the folder, the hub's cache or the hub."""
+        """Read a small JSON file of the checkpoint, from the folder, the hub's cache or the hub."""
         try:
             file = self.source.local([name]) / name
             content: Json = load_json(read_regular(file), finite=False)
@@ -636,3 +478,46 @@ class Diffusers(CheckpointComponent, Generator):
             raise ConfigError(
                 f"{self.title} is not a checkpoint of diffusers: {problem}"
             ) from None
+
+
+def _results(drawn: Any, dtype: str) -> Iterator[Result]:
+    """Yield the result of each image of a pipeline's output."""
+    # DeepFloyd IF has a name of its own for it
+    flags = getattr(drawn, "nsfw_content_detected", None) or getattr(
+        drawn, "nsfw_detected", None
+    )
+    flags = flags or [False] * len(drawn.images)
+    for values, is_flagged in zip(drawn.images, flags, strict=True):
+        if is_flagged:
+            error = "flagged by the checkpoint's safety checker"
+            yield Result(outcome=Outcome.FILTERED, error=error)
+        elif not np.isfinite(values).all():
+            error = f"the image is not finite; {dtype} may overflow in this checkpoint"
+            yield Result(outcome=Outcome.FAILED, error=error)
+        else:  # H×W×3, from 0 to 1
+            pixels = (values.clip(0, 1) * 255).round().astype(np.uint8)
+            yield Result(image=Image.fromarray(pixels))
+
+
+def _random_states(torch: Any) -> list[Any]:
+    """Return the states of the random generators that no seed of ours reaches."""
+    return [torch.get_rng_state(), *torch.cuda.get_rng_state_all()]
+
+
+def _is_ignored(name: str, arguments: Mapping[str, Any], pipeline: Any) -> bool:
+    """Return True if the pipeline takes an argument and, with these others, does not use it."""
+    taken = signature(pipeline.__call__).parameters
+    if name == "negative_prompt" and "true_cfg_scale" in taken:
+        # FLUX by default does not use it
+        scale = arguments.get("true_cfg_scale", taken["true_cfg_scale"].default)
+        return bool(scale <= 1)
+    if name == "true_cfg_scale":
+        return "negative_prompt" not in arguments
+    if name == "guidance_scale":
+        # some transformers have learned it; distilled ones have no guidance
+        config = getattr(getattr(pipeline, "transformer", None), "config", {})
+        is_guided = hasattr(
+            type(pipeline), "do_classifier_free_guidance"
+        ) or config.get("guidance_embeds", True)
+        return not is_guided or bool(pipeline.config.get("is_distilled"))
+    return False

@@ -1,8 +1,7 @@
-"""Encoders with published weights: checkpoints are taken whole or not at all, and features are
-finite.
+"""Encoders with published weights.
 
-Texts are plain text: a special token spelled out in one is read as the characters it is spelled
-with. What is past a text tower's limit is not read; ``read_texts`` counts it.
+A checkpoint that lacks weights is refused. A special token spelled out in a text is read as plain
+characters. A text is cut at the text tower's limit; ``read_texts`` counts what is lost.
 """
 
 import re
@@ -22,9 +21,11 @@ from driftledger.components.checkpoints import (
     CheckpointComponent,
     ImageCheckpoint,
     disarmed,
+    memory_guard,
     quietly,
     refuse_random,
     remembered_sha256,
+    torch_dtype,
 )
 from driftledger.core.canonical import Json
 from driftledger.core.errors import ConfigError, MissingSourceError
@@ -41,8 +42,7 @@ class Tower(NamedTuple):
     process: Any
     tokenizer: Any = None
     limit: int = 0
-    """The most tokens of a text, with those that begin and end it, where transformers' CLIP reads
-    it."""
+    """For a CLIP of transformers: the most tokens of a text, with those that begin and end it."""
 
 
 class TorchEncoder(CheckpointComponent, Encoder):
@@ -52,16 +52,15 @@ class TorchEncoder(CheckpointComponent, Encoder):
     loud = ("transformers",)
 
     @contextmanager
-    def forward_pass(self, given: Sequence[Any]) -> Iterator[None]:
-        """Run without gradients; raise OutOfMemoryError when memory runs out."""
-        if not given:
+    def forward_pass(self, inputs: Sequence[Any]) -> Iterator[None]:
+        """Compute without gradients; raise OutOfMemoryError when memory runs out."""
+        if not inputs:
             raise ValueError("there is nothing to encode")
-        with self.memory_guard(), import_extra("torch").inference_mode():
+        with memory_guard(self.path), import_extra("torch").inference_mode():
             yield
 
     def refuse_pickle(self, name: str, safe: str) -> None:
-        """Raise a :class:`ConfigError` about a file that could run code, unless pickles are
-        allowed."""
+        """Raise :class:`ConfigError` for a file that could run code, unless pickles are allowed."""
         if not self.allow_pickle:
             raise ConfigError(
                 f"{self.title} would be loaded from {name!r:.100}, which can run code; save it as "
@@ -70,8 +69,11 @@ class TorchEncoder(CheckpointComponent, Encoder):
 
 
 def as_features(vectors: Any) -> Float32:
-    """Return a tensor of vectors as an n×d matrix on the host; a vector that is all zero is a
-    ValueError."""
+    """Return a tensor of vectors as an n×d matrix on the host.
+
+    Raises:
+        ValueError: a vector is all zero.
+    """
     features: Float32 = vectors.float().cpu().numpy()
     rows = ~features.any(axis=1)
     if rows.any():
@@ -82,8 +84,7 @@ def as_features(vectors: Any) -> Float32:
 
 
 def well_formed(texts: Sequence[str]) -> list[str]:
-    """Return the texts as UTF-8 can hold them, which is all that tokenizers take: a lone surrogate
-    becomes a question mark."""
+    """Return the texts with a question mark for each lone surrogate, which tokenizers refuse."""
     return [text.encode("utf-8", "replace").decode() for text in texts]
 
 
@@ -92,7 +93,7 @@ class TransformersEncoder(TorchEncoder, ImageCheckpoint):
 
     libraries: ClassVar[tuple[str, ...]] = ("torch", "transformers")
     model_types: ClassVar[tuple[str, ...]]
-    """Which ``model_type`` in ``config.json`` it understands."""
+    """The values of ``model_type`` in ``config.json`` that it reads."""
     model_arguments: ClassVar[dict[str, Any]] = {}
 
     def load(self, source: Source) -> Tower:
@@ -112,20 +113,14 @@ class TransformersEncoder(TorchEncoder, ImageCheckpoint):
             **self.model_arguments,
         )
         refuse_random(report)
-        return Tower(
-            model.to(self.torch_device).eval(), self.load_processor(source.location)
+        processor = transformers.AutoImageProcessor.from_pretrained(
+            source.location, backend=self.backend, **self.hub_arguments
         )
-
-    def load_processor(self, location: str) -> Any:
-        """Load the processor that prepares images for the model."""
-        processor = import_extra("transformers").AutoImageProcessor
-        return processor.from_pretrained(
-            location, backend=self.backend, **self.hub_arguments
-        )
+        return Tower(model.to(self.torch_device).eval(), processor)
 
     def look(self, model: Any, prepared: Mapping[str, Any]) -> Any:
-        """Return the n×d features of what the image processor makes of n images: the class token
-        after the last layer norm."""
+        """Return the n×d features of n prepared images: the class token after the last layer
+        norm."""
         return model(**prepared).last_hidden_state[:, 0]
 
     def encode_images(self, images: Sequence[Image.Image]) -> Float32:
@@ -134,15 +129,14 @@ class TransformersEncoder(TorchEncoder, ImageCheckpoint):
             prepared = tower.process(
                 [image.convert("RGB") for image in images], return_tensors="pt"
             )
-            return as_features(
-                self.look(tower.model, prepared.to(self.torch_device, self.torch_dtype))
-            )
+            prepared = prepared.to(self.torch_device, torch_dtype(self.dtype))
+            return as_features(self.look(tower.model, prepared))
 
 
 class ViT(TransformersEncoder):
     """A ViT of transformers, as the GenCeption paper's ``google/vit-base-patch16-224-in21k``.
 
-    Not its pooler, which is often random.
+    Its pooler is not loaded: it is often random.
     """
 
     model_types = ("vit",)
@@ -150,21 +144,19 @@ class ViT(TransformersEncoder):
 
 
 class DINOv2(TransformersEncoder):
-    """DINOv2 of transformers, with registers or without; what it sees owes nothing to captions or
-    labels."""
+    """DINOv2 of transformers, with or without registers, trained without captions or labels."""
 
     model_types = ("dinov2", "dinov2_with_registers")
 
 
 class DINOv3(TransformersEncoder):
-    """DINOv3's ViTs of transformers; what they see owes nothing to captions or labels."""
+    """DINOv3's ViTs of transformers, trained without captions or labels."""
 
     model_types = ("dinov3_vit",)
 
 
 class Timm(TransformersEncoder):
-    """An image encoder of timm, loaded by transformers, e.g. Perception Encoder: its pooled
-    features, before a head."""
+    """An image encoder of timm, e.g. Perception Encoder: the pooled features before its head."""
 
     libraries = (
         *TransformersEncoder.libraries,
@@ -186,8 +178,8 @@ class CLIP(TransformersEncoder):
     )
     model_types: ClassVar[tuple[str, ...]] = ("clip",)
     at_end_token: ClassVar[bool] = True
-    """Whether the model takes a text's features at its end token, and else at the last of a fixed
-    number of tokens."""
+    """Whether a text's features are those of its end token; else, of the last of a fixed number of
+    tokens."""
 
     def load(self, source: Source) -> Tower:
         tower = super().load(source)
@@ -197,10 +189,10 @@ class CLIP(TransformersEncoder):
             **({"padding_side": "right"} if self.at_end_token else {}),
             **self.hub_arguments,
         )
-        # Where the model finds no end token, all texts would be the same.
+        # if the model found no end token, all texts would have the same features
         ids = tokenizer("a").input_ids
         end = getattr(tower.model.config.text_config, "eos_token_id", None)
-        # in old configurations: transformers then takes the highest token
+        # old configurations say 2, and transformers then takes the highest token
         if end == 2 and self.provider == "clip":
             end = max(ids)
         if self.at_end_token and (ids[-1] != end or end in ids[:-1]):
@@ -239,13 +231,13 @@ class CLIP(TransformersEncoder):
 
 
 class MetaCLIP(CLIP):
-    """MetaCLIP 2 of transformers, for texts in many languages: as :class:`CLIP`."""
+    """MetaCLIP 2 of transformers, which reads many languages; else as :class:`CLIP`."""
 
     model_types = ("metaclip_2",)
 
 
 class SigLIP(CLIP):
-    """SigLIP and SigLIP 2 of transformers, NaFlex too: the pooled features of both towers, not
+    """SigLIP and SigLIP 2 (NaFlex too) of transformers: both towers' pooled features, not
     normalised."""
 
     model_types = ("siglip", "siglip2")
@@ -253,12 +245,11 @@ class SigLIP(CLIP):
 
 
 _SAFE = ("open_clip_model.safetensors", "open_clip_pytorch_model.safetensors")
-"""What open_clip takes before anything else in a folder."""
+"""The files that open_clip prefers in a folder."""
 
 
 class OpenCLIP(TorchEncoder):
-    """A CLIP of open_clip: the projected features of both towers, not normalised, with its own
-    preprocessing.
+    """A CLIP of open_clip: the projected features of both towers, not normalised.
 
     ``path`` is a folder with ``open_clip_config.json``, or a repository of the hub with one.
     """
@@ -275,17 +266,14 @@ class OpenCLIP(TorchEncoder):
         # The hub's repositories hold the same weights in formats of other libraries too.
         pickled = ["open_clip_pytorch_model.bin"] if self.allow_pickle else []
         folder = source.local(["*.json", "*.txt", "*.model", *_SAFE, *pickled])
-        if not any(
-            (folder / name).is_file() for name in _SAFE
-        ):  # open_clip would take a pickle
-            for file in folder.iterdir():
+        if not any((folder / name).is_file() for name in _SAFE):
+            for file in folder.iterdir():  # open_clip would take a pickle
                 if file.suffix in (".bin", ".pth"):
                     self.refuse_pickle(file.name, _SAFE[0])
+        precisions = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}
         model, process = open_clip.create_model_from_pretrained(
             f"local-dir:{folder}",
-            precision={"float32": "fp32", "bfloat16": "bf16", "float16": "fp16"}[
-                self.dtype
-            ],
+            precision=precisions[self.dtype],
             device=self.torch_device,
         )
         tokenizer = open_clip.get_tokenizer(f"local-dir:{folder}")
@@ -302,11 +290,8 @@ class OpenCLIP(TorchEncoder):
             pixels = torch.stack(
                 [tower.process(image.convert("RGB")) for image in images]
             )
-            return as_features(
-                tower.model.encode_image(
-                    pixels.to(self.torch_device, self.torch_dtype), normalize=False
-                )
-            )
+            pixels = pixels.to(self.torch_device, torch_dtype(self.dtype))
+            return as_features(tower.model.encode_image(pixels, normalize=False))
 
     def encode_texts(self, texts: Sequence[str]) -> Float32:
         model = self.loaded.model
@@ -317,45 +302,38 @@ class OpenCLIP(TorchEncoder):
 
     def read_texts(self, texts: Sequence[str]) -> list[PromptUsage]:
         tokenizer = self.loaded.tokenizer
-        inner = getattr(
-            tokenizer, "tokenizer", None
-        )  # of transformers; open_clip's own has none
+        inner = getattr(tokenizer, "tokenizer", None)  # open_clip's own has none
         if inner is None:
             around = 2
             counts = [len(tokenizer.encode(text)) for text in self._plain(texts)]
         else:
-            around = (
-                3
-                if tokenizer.tokenizer_mode == "clips"
-                else int(inner.num_special_tokens_to_add())
-            )
+            around = int(inner.num_special_tokens_to_add())
+            if tokenizer.tokenizer_mode == "clips":
+                around = 3
             clean = [tokenizer.clean_fn(text) for text in well_formed(texts)]
             counts = [
                 len(inner(text, add_special_tokens=False, verbose=False).input_ids)
                 for text in clean
             ]
-        return [
-            PromptUsage(count, min(count, tokenizer.context_length - around))
-            for count in counts
-        ]
+        most = tokenizer.context_length - around
+        return [PromptUsage(count, min(count, most)) for count in counts]
 
     def _plain(self, texts: Sequence[str]) -> list[str]:
-        """Texts in which open_clip's own tokenizer finds no special token, also after it has undone
-        HTML in them."""
+        """Return the texts so that open_clip's own tokenizer finds no special token in them.
+
+        It undoes HTML before it looks for them.
+        """
         tokenizer = self.loaded.tokenizer
         if hasattr(tokenizer, "tokenizer"):
             return well_formed(texts)
-        special = re.compile(
-            "|".join(
-                re.escape(tokenizer.decoder[token])
-                for token in tokenizer.all_special_ids
-            )
-        )
-        spaced = [
-            disarmed(tokenizer.clean_fn(each), special) for each in well_formed(texts)
-        ]
-        # its time grows with a word's square
-        return [re.sub(r"\S{1000}", r"\g<0> ", text) for text in spaced]
+        words = [tokenizer.decoder[token] for token in tokenizer.all_special_ids]
+        special = re.compile("|".join(map(re.escape, words)))
+        plain = []
+        for text in well_formed(texts):
+            spaced = disarmed(tokenizer.clean_fn(text), special)
+            # the tokenizer's time grows with the square of a word's length
+            plain.append(re.sub(r"\S{1000}", r"\g<0> ", spaced))
+        return plain
 
 
 INCEPTION_FILE = "inception-2015-12-05.pt"
@@ -365,16 +343,15 @@ INCEPTION_ADDRESS = (
     f"{INCEPTION_FILE}"
 )
 INCEPTION_SHA256 = "f58cb9b6ec323ed63459aa4fb441fe750cfe39fafad6da5cb504a16f19e958f4"
-"""Of the published file, as k-diffusion checks it (``k_diffusion/evaluation.py``)."""
+"""The published file's digest, as k-diffusion checks it (``k_diffusion/evaluation.py``)."""
 
 
 class Inception(TorchEncoder):
-    """The network behind the FID that papers report: Inception-v3 of 2015 and clean-fid's resizing,
-    2048 features.
+    """The network of the FID that papers report: Inception-v3 of 2015 with clean-fid's resizing.
 
-    ``path`` is a folder that holds the file of :data:`INCEPTION_ADDRESS`, best alone. It is
-    TorchScript, and of that kind only the published bytes are loaded as they are: any other file
-    needs ``allow_pickle``, and what comes of it is not a FID that can be compared with others'.
+    It gives 2048 features. ``path`` is a folder that holds the file of :data:`INCEPTION_ADDRESS`,
+    best alone. The file is TorchScript, which can run code, so any file but the published one needs
+    ``allow_pickle``; its FID cannot be compared with that of others.
     """
 
     libraries = ("torch", "pillow", "clean-fid")
@@ -384,7 +361,7 @@ class Inception(TorchEncoder):
 
     @cached_property
     def source(self) -> Source:
-        """Return the folder or the hub repository; an error says what belongs there."""
+        """The folder or the hub repository; an error says which file belongs there."""
         try:
             return super().source
         except ConfigError as error:
@@ -399,11 +376,9 @@ class Inception(TorchEncoder):
 
     def weights(self) -> Json:
         folder = self.source.folder
-        return (
-            super().weights()
-            if folder is None
-            else {"sha256": remembered_sha256(self._file(folder))}
-        )
+        if folder is None:
+            return super().weights()
+        return {"sha256": remembered_sha256(self._file(folder))}
 
     def load(self, source: Source) -> Tower:
         torchscript = import_extra("cleanfid.inception_torchscript")
@@ -414,12 +389,11 @@ class Inception(TorchEncoder):
                 f"{INCEPTION_FILE} in {self.title} is not the published file, and can run code; "
                 f"download it from {INCEPTION_ADDRESS}, or set allow_pickle if you trust it"
             )
-        # torch: this format is deprecated
+        # torch warns that this format is deprecated
         with warnings.catch_warnings(action="ignore", category=FutureWarning):
             network = torchscript.InceptionV3W(str(file.parent), download=False)
-        return Tower(
-            network.to(self.torch_device).eval(), resizing.build_resizer("clean")
-        )
+        network = network.to(self.torch_device).eval()
+        return Tower(network, resizing.build_resizer("clean"))
 
     def encode_images(self, images: Sequence[Image.Image]) -> Float32:
         torch = import_extra("torch")
@@ -439,8 +413,7 @@ class Inception(TorchEncoder):
 
 
 class Sentence(TorchEncoder):
-    """A model of sentence-transformers: texts only; prompted, pooled and normalised as the model
-    says."""
+    """A model of sentence-transformers for texts, which says how to prompt, pool and normalise."""
 
     libraries = (
         "torch",
@@ -454,18 +427,14 @@ class Sentence(TorchEncoder):
         library = import_extra("sentence_transformers")
         arguments = self.weight_arguments
         code = arguments.pop("trust_remote_code")
-        del arguments["revision"]  # of the hub; what is loaded is a folder
-        patterns = [
-            "*.json",
-            "*.txt",
-            "*.model",
-            "*.safetensors",
-            *(["*.py"] if code else []),
-        ]
-        folder = source.local(
-            [*patterns, *(["*pytorch_model.bin"] if self.allow_pickle else [])]
-        )
-        # it would pool by mean what says nothing of pooling
+        del arguments["revision"]  # a folder is loaded, which has none
+        patterns = ["*.json", "*.txt", "*.model", "*.safetensors"]
+        if code:
+            patterns.append("*.py")
+        if self.allow_pickle:
+            patterns.append("*pytorch_model.bin")
+        folder = source.local(patterns)
+        # without the file, the library would pool by the mean
         if not (folder / "modules.json").is_file():
             raise ConfigError(
                 f"{self.title} holds no modules.json; give a checkpoint of sentence-transformers"
@@ -488,8 +457,7 @@ class Sentence(TorchEncoder):
             raise ValueError(
                 "its first module is not a transformer with a tokenizer of transformers"
             )
-        # transformers says which weights were missing, and sentence-transformers does not pass it
-        # on.
+        # transformers reports missing weights, and sentence-transformers does not pass it on
         first = load_json(read_regular(folder / "modules.json"))[0]["path"]
         _, report = type(network).from_pretrained(
             folder / first,
@@ -503,33 +471,30 @@ class Sentence(TorchEncoder):
 
     def encode_texts(self, texts: Sequence[str]) -> Float32:
         with self.forward_pass(texts):
-            settings = {
-                "batch_size": max(1, len(texts)),
-                "show_progress_bar": False,
-                "convert_to_tensor": True,
-            }
-            return as_features(self.loaded.encode(well_formed(texts), **settings))
+            vectors = self.loaded.encode(
+                well_formed(texts),
+                batch_size=len(texts),
+                show_progress_bar=False,
+                convert_to_tensor=True,
+            )
+            return as_features(vectors)
 
     def read_texts(self, texts: Sequence[str]) -> list[PromptUsage]:
         model = self.loaded
-        prompt = (
-            model.prompts[model.default_prompt_name]
-            if model.default_prompt_name
-            else None
-        )
+        name = model.default_prompt_name
+        prompt = model.prompts[name] if name else None
 
         def length(text: str, cut: bool) -> int:
             """Return the length of the model's input, with its special tokens and its prompt."""
-            given = model.preprocess(
+            inputs = model.preprocess(
                 [text], prompt=prompt, processing_kwargs={"text": {"truncation": cut}}
             )
-            return len(given["input_ids"][0])
+            return len(inputs["input_ids"][0])
 
         with quietly(*self.loud):
             added = length("", cut=False)
-            return [
-                PromptUsage(
-                    length(text, cut=False) - added, length(text, cut=True) - added
-                )
-                for text in well_formed(texts)
-            ]
+            readings = []
+            for text in well_formed(texts):
+                total = length(text, cut=False) - added
+                readings.append(PromptUsage(total, length(text, cut=True) - added))
+            return readings
