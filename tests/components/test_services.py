@@ -250,16 +250,16 @@ def test_what_a_service_says(case, monkeypatch):
 def test_each_rule_is_the_first_for_its_example(rule):
     status, body = rule.example
     model = chat("http://127.0.0.1:9/v1", extra={"seed_of_mine": 1})
-    _, found, advice = model.judged(status, body)
+    _, found, advice = model.diagnose(status, body)
     assert found == rule
     assert not re.search(r"\{\w+\}", advice)
     ends = {"later": TransientError, "refused": RefusedError, "filtered": None}
     raised = ends.get(rule.end, ServiceError)
     if raised is None:
-        assert model.ended(status, body).outcome is Outcome.FILTERED
+        assert model.resolve_error(status, body).outcome is Outcome.FILTERED
         return
     with pytest.raises(raised) as caught:
-        model.ended(status, body)
+        model.resolve_error(status, body)
     assert isinstance(caught.value, ServiceError) or caught.value.billed == (
         "billed" in rule.flags
     )

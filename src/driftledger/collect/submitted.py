@@ -26,7 +26,7 @@ from driftledger.components.service import (
     RefusedError,
     ServiceClient,
     TransientError,
-    moment,
+    time_after,
 )
 from driftledger.core.errors import ServiceError
 from driftledger.core.text import for_line, say
@@ -61,7 +61,7 @@ def under_way(batches: Sequence[Batch]) -> str:
     left = max(batch.sent for batch in batches) + _DAY - time.time()
     until = "until" if left > 0 else "due since"
     number = "1 batch" if len(batches) == 1 else f"{len(batches)} batches"
-    return f"{number}, {calls:,} calls, {until} {moment(left)}"
+    return f"{number}, {calls:,} calls, {until} {time_after(left)}"
 
 
 class _Waiting(NamedTuple):
@@ -99,7 +99,7 @@ class WaitingCalls:
         """Give a call its answer; after a useless one it is asked again, and paid again."""
         call, expected, waiting = self.by_key[key]
         try:
-            result = await self.component.heard(status, text, *call.arguments)
+            result = await self.component.result_in(status, text, *call.arguments)
         except AttemptError as error:
             self.note({key: self.client.most(expected) if error.billed else 0.0})
             self.end([key], error)
@@ -313,7 +313,7 @@ class Submitted:
                 await self._create(batch)
                 return
         advice = "run again with the key that submitted it"
-        later = f"after {moment(left)}, its calls are paid for again"
+        later = f"after {time_after(left)}, its calls are paid for again"
         raise self._error(batch, f" is not known to this key: {advice}; {later}")
 
     def _give_up(self, lost: Batch, job: Job) -> None:

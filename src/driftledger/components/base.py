@@ -1,5 +1,4 @@
-"""The three kinds of component, and the fingerprint and the card that say which version of one was
-at work."""
+"""The three kinds of component, and the fingerprint and the card that name a version of one."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -21,73 +20,71 @@ from driftledger.core.types import Conversation, Float32, PromptUsage, Result
 Kind = Literal["model", "generator", "encoder"]
 
 Readiness: TypeAlias = tuple[list[str], list[str]]
-"""What would end each call on this machine, and what to know before the first."""
+"""Problems that would end every call on this machine, and notes before the first call."""
 
 T = TypeVar("T")
 
 _OPERATIONAL = "operational"
 Operational: TypeAlias = Annotated[T, _OPERATIONAL]
-"""Marks a setting that says how calls are made and cannot change what comes out: it is not in the
-fingerprint."""
+"""Marks a setting that cannot change results, so that it is not in the fingerprint."""
 
 
 class Component(Provided, ABC):
-    """A frozen specification, with its configuration as fields, and the one method that does the
-    work.
+    """A frozen specification: its settings as fields, and one method that does the work.
 
-    ``provider`` is its name in the registry, or else its place. ``version`` is raised whenever a
-    change to the code changes what comes out; a golden test holds embedded components to that.
+    ``provider`` is its name in the registry, or its place if it has none. ``version`` is raised
+    whenever a change of the code changes results; a golden test holds embedded components to that.
     """
 
     kind: ClassVar[Kind]
     version: ClassVar[str]
 
     entry_name: ClassVar[str] = ""
-    """``models.blind``, where it is an entry of a project."""
+    """``models.blind``, if it is an entry of a project."""
 
     code_is_identity: ClassVar[bool] = True
-    """Whether the code of a class that does not come with driftledger is part of the fingerprint:
-    it is, unless the code only looks up what has an identity of its own, such as weights or what
-    people wrote."""
+    """Whether the fingerprint includes the code of a class that does not come with driftledger.
 
-    metered: ClassVar[bool] = False
-    """Whether the time, tokens and money of its calls are written beside records, as of services
-    and checkpoints."""
-
-    understands: ClassVar[frozenset[str] | None] = None
-    """Of a generator, an image encoder or a judge: the providers of the only models that it can do
-    its work for. None means any model. Controls, which don't look, are always accepted, and so is a
-    model with ``understood_by``."""
-
-    is_control: ClassVar[bool] = False
-    """Set it in a model that does not look: its scores show what a benchmark gives away for free.
+    It is False for code that only looks up results with an identity of their own, such as weights
+    or texts of people.
     """
 
+    metered: ClassVar[bool] = False
+    """Whether time, tokens and costs of calls are stored with records: services, checkpoints."""
+
+    understands: ClassVar[frozenset[str] | None] = None
+    """Providers of the only models that this generator, image encoder or judge can work with.
+
+    None means any model. Controls, which do not look, are always accepted, and so is a model with
+    ``understood_by``.
+    """
+
+    is_control: ClassVar[bool] = False
+    """Set it in a model that does not look: its scores show what a benchmark gives for nothing."""
+
     batch_size: int = Field(default=16, ge=1, le=4096)
-    """How many calls are handed over at once; part of the identity, since in reduced precision the
-    company in a batch changes what comes out."""
+    """Calls that are handed over at once. It is part of the identity: in reduced precision, results
+    depend on the other calls of a batch."""
 
     @property
     def batch_window(self) -> int:
-        """The number of calls in a row from which those of like length form batches.
+        """The number of consecutive calls from which calls of similar length form batches.
 
         It is ``batch_size`` if batches are formed in the order of the calls.
         """
         return self.batch_size
 
     knows: Operational[str | None] = Field(default=None, min_length=1, max_length=300)
-    """What it knows of the program that made the data which it is measured on, in one phrase; its
+    """Its knowledge about the program that made the data of its evaluation, in one phrase: its
     :attr:`mark`."""
 
     def identity(self) -> Json:
-        """Return what the settings resolve to: weights, services, libraries that shape the
-        output."""
+        """Return what the settings resolve to: weights, services, libraries that shape results."""
         return {}
 
     @property
     def unrepeatable(self) -> str | None:
-        """Return why a call that is made again, alone, may give other bytes; None if it gives the
-        same."""
+        """The reason why the same call may have other bytes next time; None if it has the same."""
         return None
 
     @property
@@ -96,18 +93,16 @@ class Component(Provided, ABC):
         return self.knows
 
     def readiness(self) -> Readiness:
-        """Return what would end each of its calls on this machine, and what to know before the
-        first; none is made."""
+        """Return problems that would end every call, and notes; make no call."""
         return [], []
 
     def release(self) -> None:
-        """Let go of loaded weights and the memory they take; the next call loads them again."""
+        """Free loaded weights and their memory; the next call loads them again."""
 
     def model_copy(
         self, *, update: Mapping[str, Any] | None = None, deep: bool = False
     ) -> Self:
-        """Return a copy with other settings, checked, and with a fingerprint of its own: pydantic's
-        would keep the cached one."""
+        """Return a checked copy with other settings; pydantic's would keep the old fingerprint."""
         return type(self).model_validate(self.model_dump() | dict(update or {}))
 
     @classmethod
@@ -124,26 +119,23 @@ class Component(Provided, ABC):
         """The digest of its base classes outside driftledger; None if there are none.
 
         Raises:
-            ConfigError: such a class is written in no file.
+            ConfigError: such a class has no file.
         """
-        classes = [each for each in type(self).__mro__ if issubclass(each, Component)]
-        modules = [each.__module__ for each in classes if not is_ours(each.__module__)]
+        classes = [cls for cls in type(self).__mro__ if issubclass(cls, Component)]
+        modules = [cls.__module__ for cls in classes if not is_ours(cls.__module__)]
         return code_digest(*modules) if modules else None
 
     @cached_property
     def spec(self) -> Json:
-        """Everything that can change the output: provider, version, settings and resolved
-        identity."""
-        code = (
-            {"code": self.code_digest}
-            if self.code_is_identity and self.code_digest is not None
-            else {}
-        )
+        """All that can change results: provider, version, settings and resolved identity."""
+        identity = self.identity()
+        if self.code_is_identity and self.code_digest is not None:
+            identity = identity | {"code": self.code_digest}
         return {
             "provider": self.provider,
             "version": self.version,
             "settings": self.model_dump(mode="json", exclude=self.operational()),
-            "identity": self.identity() | code,
+            "identity": identity,
         }
 
     @cached_property
@@ -153,10 +145,10 @@ class Component(Provided, ABC):
 
 
 def library_versions(*names: str, extra: str | None = None) -> dict[str, str]:
-    """Distribution name → installed version, for :meth:`Component.identity`.
+    """Map each distribution to its installed version, for :meth:`Component.identity`.
 
     Args:
-        extra: as of :func:`~driftledger.core.registry.not_installed`.
+        extra: as for :func:`~driftledger.core.registry.not_installed`.
 
     Raises:
         MissingExtraError: one is not installed.
@@ -176,8 +168,8 @@ class Model(Component):
     kind = "model"
 
     understood_by: Operational[tuple[str, ...]] = ()
-    """Providers of components that understand this model although :attr:`Component.understands`
-    doesn't name it: its user vouches for that."""
+    """Providers of components that understand this model although their
+    :attr:`Component.understands` does not name it: its user vouches for that."""
 
     @property
     def longest(self) -> int | None:
@@ -186,14 +178,15 @@ class Model(Component):
 
     @property
     def continues(self) -> bool:
-        """True if it can be given the beginning of its reply, as the last turn of a
-        conversation."""
+        """True if the last turn of a conversation may be the beginning of its reply."""
         return False
 
     @abstractmethod
     def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
-        """Answer the last turn of each conversation, in order; a reply holds the beginning that it
-        was given."""
+        """Answer the last turn of each conversation, in order.
+
+        A reply that goes on from a beginning includes it.
+        """
 
 
 class Generator(Component):
@@ -203,7 +196,7 @@ class Generator(Component):
 
     @property
     def pixels(self) -> int:
-        """Pixels of an image that it draws; 1024 a side where its settings name no size."""
+        """Pixels of its images; 1024 a side if its settings name no size."""
         return 1024**2
 
     @abstractmethod
@@ -229,8 +222,7 @@ class Encoder(Component):
         return type(self).encode_texts is not Encoder.encode_texts
 
     def fitted(self, texts: Sequence[str]) -> "Encoder":
-        """Return the encoder that reads texts as this corpus teaches it; itself if it learns
-        nothing from a corpus."""
+        """Return an encoder that has learned from this corpus; itself if it does not learn."""
         return self
 
     def encode_images(self, images: Sequence[Image.Image]) -> Float32:
@@ -240,16 +232,15 @@ class Encoder(Component):
         )
 
     def encode_texts(self, texts: Sequence[str]) -> Float32:
-        """Return the features of texts, n×d, finite; all zero only for a text that the encoder
-        knows nothing of."""
+        """Return the features of texts, n×d, finite; all zero only for a text of unknown words."""
         raise NotImplementedError(
             f"encoder provider {self.provider!r} has no text tower"
         )
 
     def read_texts(self, texts: Sequence[str]) -> list[PromptUsage]:
-        """Count the tokens of each text, and those that the text tower reads before its limit.
+        """Count the tokens of each text, and those within the limit of the text tower.
 
-        A class that says nothing of a limit reads all of every text, counted in words.
+        A class without this method has no limit, and counts words.
         """
         counts = [len(text.split()) for text in texts]
         return [PromptUsage(count, count) for count in counts]
@@ -258,13 +249,13 @@ class Encoder(Component):
 _CONTROLS_SAY = 50
 """Tokens of the longest reply of a control."""
 MOST_TOKENS = 16_384
-"""In a reply, for estimates, where nothing limits it."""
+"""Tokens of a reply without a limit, for estimates."""
 _BYTES = 6
-"""Of a token of a reply, for estimates of what reads it: more than the mean of any language."""
+"""Bytes of a token, for estimates: more than the mean of any language."""
 
 
 def longest_reply(model: Model, max_tokens: int | None) -> str:
-    """Return a stand-in for a reply of at most ``max_tokens``, as long as it may be."""
+    """Return a text as long as the longest reply of at most ``max_tokens``."""
     limits = [limit for limit in (model.longest, max_tokens) if limit is not None]
     return _text_of(min(limits, default=MOST_TOKENS))
 
@@ -284,9 +275,9 @@ class ComponentCard(Record):
     settings: Json
     identity: Json
     mark: str | None = Field(default=None, exclude_if=is_none)
-    """What a reader of every score with it must know; not written where there is nothing."""
+    """The caveat for readers of its scores; not written if there is none."""
     control: bool = Field(default=False, exclude_if=not_)
-    """True for a control, which is no model to choose."""
+    """True for a control, which nobody would choose as a model."""
 
     @classmethod
     def of(cls, name: str, component: Component) -> "ComponentCard":

@@ -19,7 +19,7 @@ from driftledger.components.service import (
     RefusedError,
     RemoteComponent,
     TransientError,
-    moment,
+    time_after,
 )
 from driftledger.core.canonical import Json, canonical_json
 from driftledger.core.errors import ConfigError, ServiceError
@@ -56,7 +56,7 @@ class Endpoint(RemoteComponent):
         {"n", "stream", "messages", "prompt", "input", "inputs"}
     )
     """Fields of a request that no setting may change."""
-    lines: ClassVar[dict[str, str]]
+    remedies: ClassVar[dict[str, str]]
     """Field of a request that has a setting → what to change if a service refuses the field."""
 
     model: str = Field(min_length=1)
@@ -100,7 +100,7 @@ class Endpoint(RemoteComponent):
                 raise ValueError(
                     "beside base_url, api_key_env must name the variable with its key, or be null"
                 )
-        for name in sorted(self.extra.keys() & (self.reserved | self.lines.keys())):
+        for name in sorted(self.extra.keys() & (self.reserved | self.remedies.keys())):
             raise ValueError(
                 f"extra must not hold {name!r}: it has a setting of its own, or only one possible "
                 "value"
@@ -169,13 +169,13 @@ class Endpoint(RemoteComponent):
             line = f"{line[: _LONGEST_MESSAGE - 1]}…"
         return line
 
-    def useless(self, text: str) -> TransientError:
+    def unusable(self, text: str) -> TransientError:
         """Return an error about an answer that cannot be used; ``text`` may quote it."""
         return TransientError(
             self.redacted(text), advice=_NOT_NAMED, billed=True, once_more=True
         )
 
-    def ended(
+    def resolve_error(
         self, status: int, text: str, headers: Mapping[str, str] = MappingProxyType({})
     ) -> Any:
         """Return the result of a call that ends with an error, or raise the error.
@@ -189,7 +189,7 @@ class Endpoint(RemoteComponent):
             RefusedError: the service refuses this call.
             ServiceError: the service would refuse every call.
         """
-        trouble, rule, advice = self.judged(status, text)
+        trouble, rule, advice = self.diagnose(status, text)
         reason = trouble.message
         wait = retry_after(headers, trouble.text, trouble.status)
         if "of_input" in rule.flags:
@@ -210,19 +210,19 @@ class Endpoint(RemoteComponent):
         if rule.end == "another day":
             after = "a day"
             if wait and wait > self.limits.deadline:  # else it is of another limit
-                after = moment(wait)
+                after = time_after(wait)
             advice = f"{advice}; run again after {after}"
         else:
             advice = f"{advice} and run again"
         raise ServiceError(f"{self.server}: {reason}; {advice}") from None
 
-    def judged(self, status: int, text: str) -> tuple[Trouble, ErrorRule, str]:
+    def diagnose(self, status: int, text: str) -> tuple[Trouble, ErrorRule, str]:
         """Return an error with a message of one line, the rule for it, and what to do."""
         trouble = trouble_in(status, text)
         message = trouble.message
         lines = {
             name: f"take `{name}` out of `extra:`" for name in self.extra
-        } | self.lines
+        } | self.remedies
         quoted = rf"[`'\"](\w+|{re.escape(self.model)})[`'\"]"
         named = re.findall(r"\w+", trouble.param) + re.findall(quoted, message)
         mentioned = [

@@ -88,7 +88,7 @@ class HuggingFaceImages(Endpoint, RemoteGenerator):
     """Image generators of fal, Replicate, Together and others, with one token of Hugging Face."""
 
     library = "huggingface_hub"
-    lines: ClassVar[dict[str, str]] = {
+    remedies: ClassVar[dict[str, str]] = {
         "model": "correct `model:`",
         "seed": "set `seeded: false`",
     }
@@ -131,11 +131,11 @@ class HuggingFaceImages(Endpoint, RemoteGenerator):
         except HfHubHTTPError as error:
             answer = error.response
             text = answer.text or str(error)
-            return self.ended(answer.status_code, text, answer.headers)
+            return self.resolve_error(answer.status_code, text, answer.headers)
         except OfflineModeIsEnabled as error:
             raise ServiceError(f"{self.title}: {self.redacted(str(error))}") from None
         except (httpx2.HTTPError, TimeoutError) as error:
-            return self.ended(0, f"{type(error).__name__}: {error}")
+            return self.resolve_error(0, f"{type(error).__name__}: {error}")
         except (
             LookupError,
             TypeError,
@@ -143,7 +143,7 @@ class HuggingFaceImages(Endpoint, RemoteGenerator):
             binascii.Error,
             UnidentifiedImageError,
         ) as error:
-            raise self.useless(f"an answer that cannot be read: {error!r}") from None
+            raise self.unusable(f"an answer that cannot be read: {error!r}") from None
         except ValueError as error:  # an unknown service, or an unknown model of it
             advice = "correct `service:` or `model:` in params.yaml"
             raise RefusedError(

@@ -40,17 +40,17 @@ class OpenAIComponent(Endpoint):
     """Whether ``base_url`` has a list of models to look into."""
     path: ClassVar[str]
     """The path of its requests, below ``base_url``."""
-    needed: ClassVar[str]
+    items: ClassVar[str]
     """The list in an answer with the replies or images."""
     largest: ClassVar[int] = LARGEST_JSON
     """Bytes of an answer, at most."""
 
     @abstractmethod
-    def body_of(self, *given: Any) -> Json:
+    def body_of(self, *call: Any) -> Json:
         """Return the request of a call."""
 
     @abstractmethod
-    async def read(self, answer: Any, *given: Any) -> Any:
+    async def read(self, answer: Any, *call: Any) -> Any:
         """Return the reply or image in a service's answer, with its outcome.
 
         Raises:
@@ -64,7 +64,7 @@ class OpenAIComponent(Endpoint):
             return missing, notes
         status, body = list_models(self.address, self.key)
         if status in (0, 401):
-            trouble, _, advice = self.judged(status, body.decode(errors="replace"))
+            trouble, _, advice = self.diagnose(status, body.decode(errors="replace"))
             problem = "refuses the key" if status else "cannot be reached"
             missing.append(f"{self.server} {problem} ({trouble.message}); {advice}")
             return missing, notes
@@ -112,23 +112,25 @@ class OpenAIComponent(Endpoint):
         response = await client.post(self.path, body=body, cast_to=httpx2.Response)
         return str(response.text)
 
-    async def ask(self, client: Any, *given: Any) -> Any:
-        """Make one attempt at one call; raises as :meth:`ended`."""
+    async def ask(self, client: Any, *call: Any) -> Any:
+        """Make one attempt at one call; raises as :meth:`resolve_error`."""
         import openai
 
         try:
-            text = await self.post(client, self.body_of(*given))
+            text = await self.post(client, self.body_of(*call))
         except openai.APIError as error:
-            return self.raised(error)
-        return await self.heard(200, text, *given)
+            return self.resolve_exception(error)
+        return await self.result_in(200, text, *call)
 
-    def raised(self, error: Any) -> Any:
-        """Return the result of a call that ends with an error of the library, as :meth:`ended`."""
+    def resolve_exception(self, error: Any) -> Any:
+        """Resolve an error of the library, as :meth:`resolve_error`."""
         import openai
 
         if isinstance(error, openai.APIConnectionError):
             cause = error.__cause__ or error
-            return self.ended(0, f"{type(cause).__name__}: {cause}".removesuffix(": "))
+            return self.resolve_error(
+                0, f"{type(cause).__name__}: {cause}".removesuffix(": ")
+            )
         status = getattr(error, "status_code", 0)
         response = getattr(error, "response", None)
         message = error.message.removeprefix(f"Error code: {status}")
@@ -136,29 +138,29 @@ class OpenAIComponent(Endpoint):
         text = getattr(response, "text", "") or message
         headers = getattr(error, "litellm_response_headers", None)
         headers = headers or getattr(response, "headers", {})
-        return self.ended(status, text, headers=headers)
+        return self.resolve_error(status, text, headers=headers)
 
-    async def heard(self, status: int, text: str, *given: Any) -> Any:
-        """Return the result in an answer with this HTTP status; raises as :meth:`ended`."""
+    async def result_in(self, status: int, text: str, *call: Any) -> Any:
+        """Return the result in an answer with this HTTP status; raises as :meth:`resolve_error`."""
         if status not in range(200, 300):
-            return self.ended(status, text)
+            return self.resolve_error(status, text)
         if self.key and len(self.key) >= _SHORTEST_SECRET:
             text = text.replace(self.key, "***")
         answer: Any = None
         with suppress(ValueError):
             answer = load_json(text.encode(), self.largest, strict=False)
-        item = field(answer, dict, self.needed, 0)
+        item = field(answer, dict, self.items, 0)
         if item is None:
-            trouble, rule, _ = self.judged(200, text)
+            trouble, rule, _ = self.diagnose(200, text)
             is_silent = not (trouble.is_error or rule.words)
-            empty = self.without(answer) if is_silent else None
-            return empty or self.ended(200, text)
+            empty = self.empty_result(answer) if is_silent else None
+            return empty or self.resolve_error(200, text)
         for inside in (answer.get("error"), item.get("error")):
             if any(value for _, value in facts(inside)):
-                return self.ended(200, json.dumps({"error": inside}))
-        return await self.read(answer, *given)
+                return self.resolve_error(200, json.dumps({"error": inside}))
+        return await self.read(answer, *call)
 
-    def without(self, answer: Any) -> Result | None:
+    def empty_result(self, answer: Any) -> Result | None:
         """Return the result of an answer without replies or images and without an error.
 
         It is None if the answer cannot be read.

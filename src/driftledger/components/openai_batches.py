@@ -74,9 +74,9 @@ class OpenAIBatches:
     component: OpenAIComponent
     client: Any
 
-    def line(self, key: str, *given: Any) -> bytes:
+    def line(self, key: str, *call: Any) -> bytes:
         """Return a call's line in the file of a batch."""
-        body = self.component.body_of(*given)
+        body = self.component.body_of(*call)
         url = f"/v1{self.component.path}"
         request = {"custom_id": key, "method": "POST", "url": url, "body": body}
         return json.dumps(request).encode() + b"\n"
@@ -153,7 +153,7 @@ class OpenAIBatches:
                 details.append(value)
         reason = self.component.redacted(": ".join(details))
         if has_failed and job.errors and not _OF_MOMENT.search(reason):
-            self.component.ended(400, reason)
+            self.component.resolve_error(400, reason)
         raise TransientError(reason, once_more=has_failed)
 
     async def _read(
@@ -190,7 +190,7 @@ class OpenAIBatches:
         if not is_look and (lacks_batches or "`batch`" in rule.advice):
             message = f"it has no batches ({trouble.message})"
             text = json.dumps({"error": {"message": message}})
-        result = self.component.ended(trouble.status, text, answer.headers)
+        result = self.component.resolve_error(trouble.status, text, answer.headers)
         raise TransientError(result.error)
 
     @contextmanager
@@ -202,7 +202,9 @@ class OpenAIBatches:
         try:
             yield
         except openai.APIError as error:
-            raise TransientError(self.component.raised(error).error) from None
+            raise TransientError(
+                self.component.resolve_exception(error).error
+            ) from None
         except httpx2.HTTPError as error:
             raise TransientError(self.component.redacted(str(error))) from None
 

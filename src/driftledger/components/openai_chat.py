@@ -82,8 +82,8 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
 
     has_batches = True
     path = "/chat/completions"
-    needed = "choices"
-    lines: ClassVar[dict[str, str]] = {
+    items = "choices"
+    remedies: ClassVar[dict[str, str]] = {
         "temperature": "set `temperature: null`",
         "seed": "set `seed: null`",
         "max_tokens": (
@@ -173,7 +173,7 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
         detail = {"detail": self.image_detail} if self.image_detail else {}
         return {"type": "image_url", "image_url": {"url": url} | detail}
 
-    def without(self, answer: Any) -> Result | None:
+    def empty_result(self, answer: Any) -> Result | None:
         """Return an empty reply if the service has counted no token of a reply."""
         counts = counts_in(answer)
         prompt = counts.get("prompt", counts.get("input", 0))
@@ -192,9 +192,9 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
         content = message.get("content")
         has_message = message or outcome in (Outcome.FILTERED, Outcome.REFUSED)
         if not has_message or not isinstance(content, str | list | dict | None):
-            empty = None if message else self.without(answer)
+            empty = None if message else self.empty_result(answer)
             if empty is None:
-                raise self.useless(f"an answer that cannot be read: {answer}")
+                raise self.unusable(f"an answer that cannot be read: {answer}")
             return empty
         note = None
         if outcome is None:

@@ -34,9 +34,9 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
 
     has_batches = True
     path = "/images/generations"
-    needed = "data"
+    items = "data"
     largest = 2**27  # an image of 4096×4096 pixels takes less, in base64
-    lines: ClassVar[dict[str, str]] = {
+    remedies: ClassVar[dict[str, str]] = {
         "model": "correct `model:`",
         "size": "set another `image_size:`, or null,",
         "seed": "set `seed_parameter: null`",
@@ -53,7 +53,7 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
 
     @model_validator(mode="after")
     def _seed_has_a_name_of_its_own(self) -> Self:
-        others = self.reserved | self.lines.keys() | self.extra.keys()
+        others = self.reserved | self.remedies.keys() | self.extra.keys()
         if self.seed_parameter in others - {"seed"}:
             raise ValueError(
                 f"seed_parameter: {self.seed_parameter!r} is another field of the request"
@@ -94,7 +94,7 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
             **self.extra,
         }
 
-    def without(self, answer: Any) -> Result | None:
+    def empty_result(self, answer: Any) -> Result | None:
         words = field(answer, str, "choices", 0, "message", "content")
         data = {"data": answer["data"]} if "data" in answer else None
         return self._filtered(answer, words or data)
@@ -133,11 +133,11 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
                 raise ServiceError(
                     f"{self.server} answers with the address of an image; {advice}"
                 )
-            raise self.useless("an answer without an image")
+            raise self.unusable("an answer without an image")
         try:
             data = from_base64(unquote(encoded))
         except ValueError as error:
-            raise self.useless(
+            raise self.unusable(
                 f"an answer with no image that can be used: {error}"
             ) from None
         result = await decoded(self, data, usage_of(answer, images=1))
@@ -153,7 +153,7 @@ async def decoded(endpoint: Endpoint, data: bytes, usage: Usage) -> Result:
     try:
         image, changes = await asyncio.to_thread(decode, data, "its image", MOST_PIXELS)
     except DataError as error:
-        raise endpoint.useless(
+        raise endpoint.unusable(
             f"an answer with no image that can be used: {error}"
         ) from None
     return Result(

@@ -227,7 +227,7 @@ def _question_of(cells: Any, without: Sequence[str]) -> str:
     return ""
 
 
-def _is_same_question(theirs: str, asked: str, options: Sequence[str]) -> bool:
+def _is_same_question(theirs: str, ours: str, options: Sequence[str]) -> bool:
     """Return True if a row's question may be the one that is asked.
 
     The words of one must be a part of the other: the row may hold the question alone, or with
@@ -235,10 +235,10 @@ def _is_same_question(theirs: str, asked: str, options: Sequence[str]) -> bool:
     """
     if not _words(theirs):
         return True
-    body = asked
+    body = ours
     if options:
-        body = asked.partition(f"\nA. {' '.join(options[0].split())}")[0]
-    is_part = f" {_words(theirs)} " in f" {_words(asked)} "
+        body = ours.partition(f"\nA. {' '.join(options[0].split())}")[0]
+    is_part = f" {_words(theirs)} " in f" {_words(ours)} "
     return is_part or f" {_words(body)} " in f" {_words(theirs)} "
 
 
@@ -332,14 +332,14 @@ _ALONE = re.compile(r"(?<![A-Za-z0-9'’])([A-Za-z])(?![A-Za-z0-9'’])(?! (?<=a
 """A letter that is a word, except the article in "a dog"."""
 
 
-def carried_over(text: str, theirs: Sequence[str], shown: Sequence[str]) -> str | None:
+def carried_over(text: str, theirs: Sequence[str], ours: Sequence[str]) -> str | None:
     """Return the prediction with the letter that its option has now; None if that is unknown.
 
     A letter is another answer if options are shown in another order.
 
     Args:
         theirs: the options in the order of the prediction; empty if it is unknown.
-        shown: the options in the order of today.
+        ours: the options in the order of the call.
 
     >>> carried_over("B. a dog", ["a cat", "a dog"], ["a dog", "a cat"])
     'A. a dog'
@@ -348,7 +348,7 @@ def carried_over(text: str, theirs: Sequence[str], shown: Sequence[str]) -> str 
     >>> carried_over("It is a dog.", [], ["a dog", "a cat"])
     'It is a dog.'
     """
-    now = [_plain(option) for option in shown]
+    now = [_plain(option) for option in ours]
     then = [_plain(option) for option in theirs]
     if now == then or _plain(text) in now:
         return text
@@ -364,7 +364,7 @@ def carried_over(text: str, theirs: Sequence[str], shown: Sequence[str]) -> str 
         letter = string.ascii_uppercase[now.index(then[place])]
         return text[:at] + letter + text[at + 1 :]
     normal = unicodedata.normalize("NFKC", text)
-    letters = set(string.ascii_uppercase[: len(shown)])
+    letters = set(string.ascii_uppercase[: len(ours)])
     named = {letter.upper() for letter in _ALONE.findall(normal)}
     return None if _ORDER.search(normal) or letters & named else text
 

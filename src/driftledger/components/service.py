@@ -94,7 +94,7 @@ class RefusedError(AttemptError):
     """Whether the error is about the input of the call, so that other calls may not meet it."""
 
 
-def moment(seconds: float) -> str:
+def time_after(seconds: float) -> str:
     """Return the time after a wait, of at most ten years."""
     later = time.time() + min(seconds, 10 * 365 * 86_400)
     return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(later))
@@ -243,7 +243,7 @@ class ServiceClient:
             stop=stop_after_attempt(self._limits.attempts)
             | stop_before_delay(self._limits.deadline),
             wait=self._pause,
-            sleep=self._sleep,
+            sleep=self.pause,
             retry_error_callback=lambda state: cast(Future, state.outcome).result(),
         )
         try:
@@ -299,7 +299,7 @@ class ServiceClient:
             reason = ServiceError(
                 f"{self._budget.title}: {error}; the service asks to wait {wait:.6g} s, and "
                 f"limits.deadline is {self._limits.deadline:g} s: finished calls are stored, run "
-                f"again after {moment(wait)}"
+                f"again after {time_after(wait)}"
             )
             self.refuse(reason)
             raise reason
@@ -309,14 +309,11 @@ class ServiceClient:
 
     async def pause(self, seconds: float) -> None:
         """Wait; raise the reason if attempts are stopped."""
-        await self._sleep(seconds)
-        if self._refused is not None:
-            raise self._refused
-
-    async def _sleep(self, seconds: float) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._is_refused.wait()
+        if self._refused is not None:
+            raise self._refused
 
     async def _attempt(self, call: _Call) -> Result:
         """Make one attempt, and count what it costs."""
@@ -360,11 +357,8 @@ class ServiceClient:
     async def _pace(self) -> None:
         """Wait until the next attempt may start; raise the reason if attempts are stopped."""
         async with self._turn:
-            while self._refused is None:
-                seconds = max(self._next, self._held_until) - time.monotonic()
-                if seconds <= 0:
-                    break
-                await self._sleep(seconds)
+            while (start := max(self._next, self._held_until)) > time.monotonic():
+                await self.pause(start - time.monotonic())
             apart = 60 / (self._limits.requests_per_minute or math.inf)
             self._next = max(self._next, time.monotonic()) + apart
         if self._refused is not None:

@@ -136,8 +136,8 @@ def decoded(tokenizer: Any, tokens: Sequence[int], prompt: Sequence[int]) -> str
             )
 
     def with_marks(part: Sequence[int]) -> str:
-        shown = [token for token in part if special.get(token, True)]
-        return str(tokenizer.decode(shown, skip_special_tokens=False))
+        kept = [token for token in part if special.get(token, True)]
+        return str(tokenizer.decode(kept, skip_special_tokens=False))
 
     end = with_marks([*prompt][-16:]).rstrip()
     begun = next(
