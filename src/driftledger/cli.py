@@ -240,9 +240,9 @@ def init(
     """
     from driftledger.project.catalogue import selectable
 
-    given = {"models": model, "generators": generator, "encoders": encoder}
+    selected = {"models": model, "generators": generator, "encoders": encoder}
     chosen = {}
-    for section, names in given.items():
+    for section, names in selected.items():
         if names:
             entries = [selectable(section, name, base_url, key_env) for name in names]
             chosen[section] = dict(entries)
@@ -355,11 +355,14 @@ def plan(
     if again:
         project, _ = commands.again.dated(project, again)
     preview = commands.plan.plan(project)
-    planned = {name: each.to_dict() for name, each in preview.calls.items()}
+    planned = {name: calls.to_dict() for name, calls in preview.calls.items()}
     table = commands.plan.plan_table(planned)
     if as_json or len(table.columns) > 1:
         show(json.dumps(planned, indent=2) if as_json else table)
-    for sentence in (*preview.notes, *(f"missing: {each}" for each in preview.missing)):
+    for sentence in (
+        *preview.notes,
+        *(f"missing: {calls}" for calls in preview.missing),
+    ):
         typer.echo(for_line(sentence), err=True)
     raise typer.Exit(1 if preview.missing else 0)
 

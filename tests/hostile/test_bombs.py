@@ -60,14 +60,14 @@ BOMB = f"a0: &a0 [lol, lol, lol]\n{LAUGHS}"
 YAML = {
     "aliases": (
         BOMB,
-        "line 2, column 10: an alias stands inside of what an anchor names",
+        "line 2, column 10: an alias is inside its own anchor",
     ),
     "merges": (
         "a: &a {x: 1}\nb: &b {<<: *a}\nc: {<<: [*b, *b]}",
-        "line 2, column 12: an alias stands inside of what an anchor names",
+        "line 2, column 12: an alias is inside its own anchor",
     ),
-    "itself": ("&a [*a]", "line 1, column 5: an alias stands inside"),
-    "itself as key": ("&a {? *a : 1}", "line 1, column 7: an alias stands inside"),
+    "itself": ("&a [*a]", "line 1, column 5: an alias is inside"),
+    "itself as key": ("&a {? *a : 1}", "line 1, column 7: an alias is inside"),
     "repeated": (
         "[" + "a," * 1100 + "&b b, " + "*b, " * 1000 + "]",
         "more than 1,048,576 values",
@@ -141,7 +141,7 @@ def test_a_text_is_read_or_refused_in_bounded_time(loader, parts, says):
 def test_settings_and_locks(tmp_path):
     (tmp_path / "params.yaml").write_text(BOMB)
     with pytest.raises(
-        ConfigError, match=r"is not YAML: line 2, column 10: an alias stands inside"
+        ConfigError, match=r"is not YAML: line 2, column 10: an alias is inside"
     ) as caught:
         load_settings(tmp_path / "params.yaml")
     assert len(str(caught.value).splitlines()) == 1

@@ -122,9 +122,9 @@ class FirstLook(OpenedProject):
             for flag in flags_of(spec.metrics, score):
                 notes[f"to know: {for_line(flag)}"] = None
         numbers = self.scores(self.benchmark).query("headline")
-        shown = "{0.value:.3f} [{0.low:.3f}, {0.high:.3f}]".format
-        cells = [shown(each) for each in numbers.itertuples()]
-        numbers["cell"] = [each.removesuffix(" [nan, nan]") for each in cells]
+        cell_of = "{0.value:.3f} [{0.low:.3f}, {0.high:.3f}]".format
+        cells = [cell_of(number) for number in numbers.itertuples()]
+        numbers["cell"] = [number.removesuffix(" [nan, nan]") for number in cells]
         table = numbers.pivot_table(
             "cell", "model", "title", aggfunc="first", sort=False
         )
@@ -189,11 +189,11 @@ def evaluate(
         ServiceError: a service refuses.
     """
     spec = benchmark_of(benchmark)
-    own = dict[tuple[str, str], Any]()
+    passed = dict[tuple[str, str], Any]()
     raw = load_yaml((OWN / "templates" / PARAMS).read_text(encoding="utf-8"))
     section = shipped_section(benchmark) | {"min_coverage": 0.0} | spec.first_look
     raw[benchmark] = section | settings
-    select = partial(_select, raw, own)
+    select = partial(_select, raw, passed)
     embedded = read_preset(OWN, "default")
     readers = []
     if "text_encoder" in spec.scores.keys:
@@ -213,8 +213,8 @@ def evaluate(
         "judge": judge and select("models", judge),
         "seed": seed,
     }
-    kept = TemporaryDirectory(prefix="driftledger-")
-    project = Project(Path(kept.name), own_code=True)
+    folder = TemporaryDirectory(prefix="driftledger-")
+    project = Project(Path(folder.name), own_code=True)
     raw["store"] = calls_folder(store)
     try:
         if spec.data is QUESTION_SET:
@@ -237,7 +237,7 @@ def evaluate(
                 select("datasets", source, name)
             ]
         project = replace(
-            project, given=parse_settings(raw, "evaluate", Path.cwd(), own)
+            project, given=parse_settings(raw, "evaluate", Path.cwd(), passed)
         )
         with redirect_stdout(StringIO()):
             resolve(project)
@@ -250,11 +250,11 @@ def evaluate(
         if len(without) == len(project.selected):
             raise without[0]
     except BaseException:
-        kept.cleanup()
+        folder.cleanup()
         raise
     finally:
         release_all(project.components.values())
-    return FirstLook(project, benchmark, kept)
+    return FirstLook(project, benchmark, folder)
 
 
 def _say_the_price(planned: Iterable[PlannedCalls]) -> None:
@@ -273,50 +273,51 @@ def _say_the_price(planned: Iterable[PlannedCalls]) -> None:
 
 def _select(
     raw: dict[str, Any],
-    own: dict[tuple[str, str], Any],
+    passed: dict[tuple[str, str], Any],
     section: str,
-    given: Any,
-    called: str = "",
+    choice: Any,
+    name: str = "",
 ) -> str:
     """Write the entry of an argument into ``raw``, and return its name.
 
-    A component or provider itself is kept in ``own``. Without ``called``, the name is the entry's
-    own.
+    A component or provider itself is kept in ``passed``.
 
     Raises:
         ConfigError: it is unknown or of another kind.
     """
-    if isinstance(given, type):
-        given = given()
-    if isinstance(given, Path):
-        given = str(given)
-    if isinstance(given, str):
-        called, entry = selectable(section, given)
-    elif isinstance(given, Mapping):
-        entry = dict(given)
-    elif isinstance(given, BASES[section]):
+    if isinstance(choice, type):
+        choice = choice()
+    if isinstance(choice, Path):
+        choice = str(choice)
+    if isinstance(choice, str):
+        name, entry = selectable(section, choice)
+    elif isinstance(choice, Mapping):
+        entry = dict(choice)
+    elif isinstance(choice, BASES[section]):
         entry = {
-            "provider": given.provider,
-            **given.model_dump(include={"model", "path"}),
+            "provider": choice.provider,
+            **choice.model_dump(include={"model", "path"}),
         }
     else:
-        what = given.provider if isinstance(given, Provided) else type(given).__name__
+        what = (
+            choice.provider if isinstance(choice, Provided) else type(choice).__name__
+        )
         raise ConfigError(
             f"{what} is not a {section[:-1].replace('_', ' ')}; give a name of the catalogue, "
             "PROVIDER/MODEL, an entry, a component or a function"
         )
     if entry is None:
-        return called
+        return name
     provider = str(entry.get("provider")).rpartition(":")[2]
     what = entry.get("model") or entry.get("path") or provider
-    called = called or name_of(Path(what).name)
+    name = name or name_of(Path(what).name)
     entries = raw.setdefault(section, {})
-    while called in entries:
-        called += "_2"
-    entries[called] = entry
-    if not isinstance(given, str | Mapping):
-        own[section, called] = given
-    return called
+    while name in entries:
+        name += "_2"
+    entries[name] = entry
+    if not isinstance(choice, str | Mapping):
+        passed[section, name] = choice
+    return name
 
 
 def _source(images: GivenImages, folder: Path) -> DatasetProvider:
@@ -333,10 +334,10 @@ def _source(images: GivenImages, folder: Path) -> DatasetProvider:
     folder.mkdir()
     noted = {}
     several = [images] if isinstance(images, bytes | Image.Image) else images
-    for number, given in enumerate(several, 1):
+    for number, single in enumerate(several, 1):
         setting = "images to files that are here"
-        image, notes = read_given(given, f"image {number}", setting, PILLOW_LIMIT)
-        name = stem_of(given) or f"image_{number:03}"
+        image, notes = read_given(single, f"image {number}", setting, PILLOW_LIMIT)
+        name = stem_of(single) or f"image_{number:03}"
         while (folder / f"{name}.png").exists():
             name += f"_{number:03}"
         (folder / f"{name}.png").write_bytes(png_bytes(image))

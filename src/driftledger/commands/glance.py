@@ -45,13 +45,13 @@ def show_scores(project: Project) -> list[str]:
         show(for_line(f"no scores to show: {error}"))
         return []
     numbers = rows_in(with_ranks(frame(scores), rows_reader(project)))
-    shown = overview(numbers, every=True)
+    leaderboard = overview(numbers, every=True)
     further = []
-    if shown is not None:
+    if leaderboard is not None:
         columns = at_a_glance(numbers).values()
-        data = dict.fromkeys(str(own[0].data) for own in columns)
-        show(glance(shown, [*data]))
-        cells = [cell for cell in _cells(shown) if cell.score]
+        data = dict.fromkeys(str(column[0].data) for column in columns)
+        show(glance(leaderboard, [*data]))
+        cells = [cell for cell in _cells(leaderboard) if cell.score]
         if cells:
             further = [f"next: driftledger audit {_target(project, cells[0], scores)}"]
     pages = f"report: {project.root / SITE / 'index.html'}"
@@ -73,52 +73,54 @@ def _target(project: Project, cell: Cell, scores: Sequence[Score]) -> str:
     place = cell.place
     assert score is not None
     assert place is not None
-    run = next(each for each in project.combinations if each.shows(score.keys))
+    run = next(other for other in project.combinations if other.shows(score.keys))
     number = str(NumberName(*place))
-    same = [each for each in scores if each.model == score.model and each.find(*place)]
+    same = [
+        other for other in scores if other.model == score.model and other.find(*place)
+    ]
     if len(same) > 1:
         number = f"{place_of(benchmark(score.benchmark), score.keys)}/{number}"
     return shlex.quote(f"{run.path}:{number}")
 
 
-def glance(shown: Table, data: Sequence[str]) -> RenderableType:
+def glance(overview: Table, data: Sequence[str]) -> RenderableType:
     """Lay out the leaderboard's overview; controls and unranked models come last.
 
     Args:
         data: the names of what it is over.
     """
     tables = list[RenderableType]()
-    for at in range(1, len(shown.head), _COLUMNS):
-        heads = shown.head[at : at + _COLUMNS]
+    for at in range(1, len(overview.head), _COLUMNS):
+        heads = overview.head[at : at + _COLUMNS]
         drawn = table("", *heads, numbers=heads)
         for column, head in zip(drawn.columns[1:], heads, strict=True):
             column.header = Text("\n").join(
                 map(line, head.replace(" / ", "\xa0/\xa0").split(" "))
             )
             column.vertical = "bottom"
-        for kind, rows in shown.by_kind.items():
+        for kind, rows in overview.by_kind.items():
             if kind != MODELS:
                 drawn.add_row(line(f"{kind}:", QUIET))
             for row in rows:
                 shown_here = row[at : at + _COLUMNS]
                 drawn.add_row(*map(_in_terminal, [row[0], *shown_here]))
         tables += [drawn, line("")]
-    notes = [*shown.notes[1:]]
-    if any(each.letters for each in _cells(shown)):
+    notes = [*overview.notes[1:]]
+    if any(note.letters for note in _cells(overview)):
         notes.append(
-            "models that share a letter cannot be told apart; ± is half the interval; an uneven "
-            "one is printed whole"
+            "models that share a letter cannot be told apart; ± is half the interval; a "
+            "lopsided interval is printed with both ends"
         )
     where = f"on {first_few(data, 10)}; reports/leaderboard.md has all"
-    if CONTROLS in shown.by_kind:
+    if CONTROLS in overview.by_kind:
         where = f"controls ignore the sample; {where}"
-    styled = (line(each, HEAD if ALARM in each else QUIET) for each in [*notes, where])
+    styled = (line(note, HEAD if ALARM in note else QUIET) for note in [*notes, where])
     return Group(*tables[:-1], *styled)
 
 
-def _cells(shown: Table) -> list[Cell]:
+def _cells(overview: Table) -> list[Cell]:
     """List the cells of a table that are numbers, row by row."""
-    return [each for row in shown.rows for each in row if isinstance(each, Cell)]
+    return [cell for row in overview.rows for cell in row if isinstance(cell, Cell)]
 
 
 def _in_terminal(cell: Cell | str) -> Text:
@@ -134,11 +136,11 @@ def _in_terminal(cell: Cell | str) -> Text:
     if number is not None and number.value is not None and number.interval is not None:
         digits = benchmark(score.benchmark).metrics[number.metric].digits
         low, high = number.interval
-        shown = f"±{(high - low) / 2:.{digits}f}"
+        interval_text = f"±{(high - low) / 2:.{digits}f}"
         lopsided = low + high - 2 * number.value
         if round(lopsided, digits):
-            shown = f"{low:.{digits}f}–{high:.{digits}f}"
-        texts.append(line(shown, QUIET))
+            interval_text = f"{low:.{digits}f}–{high:.{digits}f}"
+        texts.append(line(interval_text, QUIET))
     if score.coverage != 1:
         texts.append(line(f"{score.coverage:.{COVERAGE.digits}f}", QUIET))
     return Text("\n").join(texts)

@@ -88,16 +88,16 @@ def init(
     if not (is_begun or force):
         _refuse_others(root, texts)
     checkpoints = _checkpoints(root, chosen)
-    kept = ""
+    path_for_dvc = ""
     if images is not None and _is_for_dvc(root, top or root, images):
         [entry] = data["datasets"].values()
-        kept = entry["path"]
-    _write_project(root, texts, checkpoints, kept, is_new=top is None)
+        path_for_dvc = entry["path"]
+    _write_project(root, texts, checkpoints, path_for_dvc, is_new=top is None)
     sentences = [f"{_shown(root)} is a project now"]
     if top is None:
         sentences.append("with a Git repository of its own")
     if images is not None:
-        sentences += _image_notes(data["datasets"], images, bool(kept))
+        sentences += _image_notes(data["datasets"], images, bool(path_for_dvc))
     sentences += question_notes
     sentences += [f"Git ignores {for_line(path)}" for path in checkpoints]
     is_chosen = bool(chosen) or preset not in (None, "minimal")
@@ -181,7 +181,7 @@ def _write_project(
     root: Path,
     texts: Mapping[str, str],
     checkpoints: Sequence[str],
-    kept: str,
+    path_for_dvc: str,
     *,
     is_new: bool,
 ) -> None:
@@ -189,7 +189,7 @@ def _write_project(
 
     Args:
         checkpoints: further rules for Git.
-        kept: the path of images that DVC is to keep; empty for none.
+        path_for_dvc: the path of images that DVC is to keep; empty for none.
         is_new: whether the folder needs a Git repository.
     """
     for name, text in _DVC.items():
@@ -199,9 +199,9 @@ def _write_project(
         _write(root / name, text)
     if is_new:
         run_program("git", "init", "--quiet", cwd=root)
-    if kept:
+    if path_for_dvc:
         # without links: the files stay the user's, to be written over
-        add = ("dvc", "add", "--no-relink", "--", kept)
+        add = ("dvc", "add", "--no-relink", "--", path_for_dvc)
         run_program(sys.executable, "-m", *add, cwd=root)
     for name, text in texts.items():
         _write(root / name, text)
@@ -218,7 +218,9 @@ def _image_notes(entries: Json, images: Path, is_kept: bool) -> list[str]:
     dataset = ImageFolder(path=images.resolve())
     _, unread = dataset.files()
     if unread:
-        notes.append(f"left out, not an image that is read: {first_few([*unread])}")
+        notes.append(
+            f"left out, since their format is not read: {first_few([*unread])}"
+        )
     noted = [*dataset.noted()]
     return [*notes, *loss_notes(losses(noted), len(noted), "images")]
 
@@ -231,7 +233,9 @@ def _component_notes(root: Path, is_chosen: bool) -> list[str]:
         notes += needs(project, section, project.settings.named(section))
     judge = project.settings.judge
     if is_chosen and judge:
-        notes.append(f"{judge} grades the answers; run.judge in {PARAMS} names another")
+        notes.append(
+            f"{judge} grades the answers; to choose another, set run.judge in {PARAMS}"
+        )
     if not is_chosen:
         notes += [
             "what it selects is a demonstration: a toy describer and a toy painter, which only "
@@ -290,18 +294,18 @@ def _shown(root: Path) -> str:
     return for_line(str(root if near.parts[0] == ".." else near))
 
 
-def _in_settings(root: Path, top: Path, given: Path) -> str:
+def _in_settings(root: Path, top: Path, data: Path) -> str:
     """Return the path to write into the settings for a file or folder of data.
 
     Raises:
         ConfigError: settings cannot hold it.
     """
-    place = given.resolve()
+    place = data.resolve()
     path = place.as_posix()
     if place.is_relative_to(top):
         path = Path(os.path.relpath(place, root)).as_posix()
     if not is_relative_path(path.replace("../", "").lstrip("/")):
-        what = f"{for_line(str(given))} has characters in its name that settings cannot hold"
+        what = f"{for_line(str(data))} has characters in its name that settings cannot hold"
         raise ConfigError(f"{what}; rename it")
     return path
 
@@ -314,12 +318,12 @@ def _check_images(root: Path, images: Path) -> None:
         DataError: it holds no images, or two of one name.
     """
     place = images.resolve()
-    shown = for_line(str(images))
+    name = for_line(str(images))
     if not place.is_dir():
-        raise ConfigError(f"--images: {shown} is not a folder; name one with images")
+        raise ConfigError(f"--images: {name} is not a folder; name one with images")
     if root.is_relative_to(place):
         raise ConfigError(
-            f"--images: {shown} would hold the project itself; put the images into a folder below "
+            f"--images: {name} would hold the project itself; put the images into a folder below "
             "it"
         )
     names = dict[str, str]()
@@ -433,7 +437,7 @@ def _next(root: Path) -> list[str]:
     """List the commands that come next."""
     commands = ["driftledger plan", 'git add . && git commit -m "Select models"']
     commands += ["driftledger run", "driftledger ui"]
-    here = os.path.relpath(root)
-    if here != ".":
-        commands.insert(0, f"cd {for_line(here)}")
+    path = os.path.relpath(root)
+    if path != ".":
+        commands.insert(0, f"cd {for_line(path)}")
     return ["next:", *(f"  {command}" for command in commands)]

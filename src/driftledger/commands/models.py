@@ -25,7 +25,7 @@ COMPONENTS = ("models", "generators", "encoders")
 def add(
     project: Project,
     section: str,
-    given: str,
+    choice: str,
     *,
     only: bool,
     base_url: str | None,
@@ -39,7 +39,7 @@ def add(
     Raises:
         ConfigError: it is unknown, or cannot understand the others; nothing is written.
     """
-    name, entry = selectable(section, given, base_url, key)
+    name, entry = selectable(section, choice, base_url, key)
     text = with_entry(project.root, section, name, entry, only=only)
     write_text(project.root / PARAMS, text)
     project = Project(project.root, own_code=True)
@@ -52,13 +52,13 @@ def needs(project: Project, section: str, names: Sequence[str]) -> list[str]:
     for name in names:
         missing, notes = project.settings.build(section, name).readiness()
         entry = project.settings.entry(section, name)
-        needed = [f"missing: {each}" for each in missing]
+        needed = [f"missing: {need}" for need in missing]
         needed += notes
         if entry.retired:
             needed.append(f"retired on {entry.retired}, so that its service refuses it")
         if entry.about and entry.about.memory:
             needed.append(f"{entry.about.memory:g} GB of memory for its weights")
-        sentences += [f"{section}.{name}: {each}" for each in needed]
+        sentences += [f"{section}.{name}: {need}" for need in needed]
     return sentences
 
 
@@ -111,10 +111,10 @@ def catalogue_table(rows: Sequence[Json]) -> Table:
 
     In a narrow terminal, the first line of an entry has its name alone.
     """
-    shown = table("", "needs", "$ per M tokens", "checked", "retired")
+    listing = table("", "needs", "$ per M tokens", "checked", "retired")
     longest = max(len(row["name"]) for row in rows)
     for section, entries in grouped(rows, lambda row: str(row["section"])).items():
-        shown.add_row(line(f"{section}:", HEAD))
+        listing.add_row(line(f"{section}:", HEAD))
         for row in entries:
             prices = row["prices"] or {}
             price = " / ".join(
@@ -123,8 +123,8 @@ def catalogue_table(rows: Sequence[Json]) -> Table:
             price += f"{prices['image']:g} an image" if "image" in prices else ""
             name = Text(f"{row['name']:{longest}}  {row['is']}")
             cells = (row["needs"], price, row["checked"] or "", row["retired"] or "")
-            shown.add_row(name, *map(line, cells))
-    return shown
+            listing.add_row(name, *map(line, cells))
+    return listing
 
 
 def _needed(section: str, fields: Mapping[str, Any]) -> str:

@@ -43,11 +43,12 @@ def new(folder: Path, kind: str, name: str) -> list[str]:
         raise ConfigError(unknown_name("kind", kind, KINDS))
     if not _MODULE.fullmatch(name) or keyword.iskeyword(name):
         raise ConfigError(
-            f"{name!r:.80} cannot be a module; use up to 30 of a-z 0-9 _, a letter first"
+            f"{name!r:.80} cannot be a module's name; use up to 30 of a-z, 0-9 and _, "
+            "beginning with a letter"
         )
     if find_spec(name) is not None:
         raise ConfigError(
-            f"{name!r} is what an installed module is called; choose another name"
+            f"{name!r} is the name of an installed module; choose another"
         )
     module = folder / f"{name}.py"
     test = f"test_{kind if kind in ('dataset', 'question_set') else 'component'}"

@@ -117,8 +117,8 @@ def ratings(
             choice = _choice(project, dataset, samples_here, choose)
         if not before.keys() <= choice.keys():
             raise ConfigError(
-                f"{section.ratings} has {len(before)} samples of {dataset} that were chosen when "
-                f"models differed elsewhere, so that {choose} would leave some out; rate these "
+                f"{section.ratings} has {len(before)} samples of {dataset}, chosen before scores "
+                f"changed, and a choice of {choose} would leave some out; rate these "
                 f"{len(before)}, or empty the column 'chance' to choose again"
             )
         rows = of_choice(rows, choice)
@@ -159,8 +159,8 @@ def _choice(
     spreads = model_spreads(numbers, rows_reader(project), dataset)
     if not spreads:
         raise ConfigError(
-            f"--choose looks where models differ, and {dataset} has scores of fewer than two; "
-            "evaluate more, or use --samples"
+            f"--choose needs scores of at least two models, and {dataset} has fewer; evaluate "
+            "more, or use --samples"
         )
     known = {sample: spreads.get(sample, 0.0) for sample in samples}
     return choose(known, project.settings.run.seed, total)

@@ -23,7 +23,7 @@ _WIDEST = 10_000
 """Columns of output that is not a terminal."""
 
 
-def show(shown: RenderableType) -> None:
+def show(content: RenderableType) -> None:
     """Print something, as wide as ``COLUMNS`` or the terminal allows.
 
     Lines end without blanks. Plain text, such as JSON, is printed unchanged. In a pipe or a file,
@@ -32,14 +32,13 @@ def show(shown: RenderableType) -> None:
     width = shutil.get_terminal_size((_WIDEST, 24)).columns
     out = Console(width=width, highlight=False, markup=False, emoji=False)
     with out.capture() as drawn:
-        if isinstance(shown, str):
-            out.out(shown, highlight=False)
+        if isinstance(content, str):
+            out.out(content, highlight=False)
         else:
-            out.print(shown)
+            out.print(content)
     out.file.write(
         "".join(
-            f"{each.rstrip(' ')}\n"
-            for each in drawn.get().removesuffix("\n").split("\n")
+            f"{row.rstrip(' ')}\n" for row in drawn.get().removesuffix("\n").split("\n")
         )
     )
     out.file.flush()  # raises here if the pipe is closed by now

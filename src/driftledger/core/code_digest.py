@@ -69,7 +69,7 @@ def _digests(module: str) -> tuple[tuple[str, str], ...]:
 
     if home is None or own_file(module) is None:
         raise ConfigError(
-            f"the code of {module!r} is in no file here, and it is what tells versions apart; "
+            f"the code of {module!r} is in no file here, so that its version is unknown; "
             "put it into a module that can be imported"
         )
     digests = {}

@@ -218,8 +218,8 @@ def _replacing(target: Path, *, shared: bool = False) -> Iterator[Path]:
 
     It is ``shared`` if others may make the same file at the same time.
     """
-    own = f".{os.getpid()}.{get_ident()}" if shared else ""
-    partial = target.with_name(f"{target.name}{own}.partial")
+    suffix = f".{os.getpid()}.{get_ident()}" if shared else ""
+    partial = target.with_name(f"{target.name}{suffix}.partial")
     target.parent.mkdir(parents=True, exist_ok=True)
     _remove(partial)
     try:
@@ -462,16 +462,16 @@ _FINITE = json.JSONDecoder(
 _NUMBER = re.compile(r"[-+.]?\d[\w.:+-]*")
 _REMEDIES = {
     "found unexpected ':'": (
-        "put what holds a colon, such as an address, into a line of its own, or into quotes, which "
-        "'dvc exp run -S' drops"
+        "put a value with a colon, such as an address, into a line of its own, or into quotes, "
+        "which 'dvc exp run -S' drops"
     ),
     "cannot start any token": (
-        "indent with blanks, not tabs, and put what begins with @, % or ` into quotes"
+        "indent with blanks, not tabs, and put a value that begins with @, % or ` into quotes"
     ),
     "mapping values are not allowed": (
         "put a text with a colon into quotes, and a key into a line of its own"
     ),
-    "did not find expected": "close what is opened, and indent what belongs together alike",
+    "did not find expected": "close every bracket and quote, and indent each section evenly",
 }
 """Part of a parser's message → what to do about it."""
 
@@ -499,9 +499,7 @@ def load_yaml(text: str | bytes) -> Any:
         _check_events(parser.parse(text))  # before anything is built
         return parser.load(text)
     except (AttributeError, IndexError, KeyError, TypeError):  # of constructors
-        raise ValueError(
-            "it holds a value that is not of the kind that its tag, such as !!int, names"
-        ) from None
+        raise ValueError("a value does not fit its tag, such as !!int") from None
     except YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         problem = getattr(error, "problem", None) or str(error)
@@ -533,10 +531,7 @@ def _check_events(events: Iterable[Event]) -> None:
         if isinstance(event, AliasEvent):
             repeated += values
             if any(anchors):
-                problem = (
-                    "an alias stands inside of what an anchor names; write out what it "
-                    "repeats"
-                )
+                problem = "an alias is inside its own anchor; write out what it repeats"
         elif isinstance(event, CollectionEndEvent):
             anchors.pop()
         elif isinstance(event, CollectionStartEvent):
@@ -569,7 +564,7 @@ def _is_number(scalar: ScalarEvent) -> bool:
 
 def keep_only(top: Path, folders: Collection[Path]) -> None:
     """Remove everything below ``top`` that is not in one of these folders."""
-    kept = {*folders}
+    wanted = {*folders}
     above = {above for folder in folders for above in folder.parents}
     waiting = [top]
     while waiting:
@@ -577,7 +572,7 @@ def keep_only(top: Path, folders: Collection[Path]) -> None:
         if not place.is_dir():
             continue
         for path in list(place.iterdir()):
-            if path in kept:
+            if path in wanted:
                 continue
             if path in above:
                 waiting.append(path)

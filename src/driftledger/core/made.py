@@ -62,13 +62,13 @@ def make(
         is_unchanged: whether its files are known to be as they were made; else they are read.
         known: see :func:`files_digest`; ``write`` adds the files that it has hashed.
     """
-    made = made_from(folder)
+    before = made_from(folder)
     if (
-        made is None
-        or made.failed
-        or made.inputs != inputs
-        or not (is_unchanged or made.files == files_digest(folder))
+        before is None
+        or before.failed
+        or before.inputs != inputs
+        or not (is_unchanged or before.files == files_digest(folder))
     ):
         failed = write() or 0
-        made = Made(inputs=inputs, files=files_digest(folder, known), failed=failed)
-        write_json(folder / INPUTS, made)
+        before = Made(inputs=inputs, files=files_digest(folder, known), failed=failed)
+        write_json(folder / INPUTS, before)

@@ -71,8 +71,8 @@ def walk(
             )
         seen.add(real)
         reals[folder] = real
-        folders[:] = [each for each in folders if not each.startswith(".")]
-        yield folder, folders, [each for each in files if not each.startswith(".")]
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        yield folder, folders, [name for name in files if not name.startswith(".")]
 
 
 def main_checkout(root: Path) -> Path:

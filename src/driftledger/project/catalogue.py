@@ -103,14 +103,14 @@ class CorrelationSettings(Strict):
 
 
 def selectable(
-    section: str, given: str, base_url: str | None = None, key: str | None = None
+    section: str, choice: str, base_url: str | None = None, key: str | None = None
 ) -> tuple[str, Any]:
     """Return the name and the entry of something that a user selects.
 
     The entry is None if the catalogue has it.
 
     Args:
-        given: a name of the catalogue, ``provider/model``, a folder with a checkpoint, or
+        choice: a name of the catalogue, ``provider/model``, a folder with a checkpoint, or
             ``package.module:Class``.
         base_url: where the service is, if it is not the provider's own.
         key: the environment variable with its key; None for a server that needs none.
@@ -118,28 +118,28 @@ def selectable(
     Raises:
         ConfigError: it is nothing of these.
     """
-    provider, _, rest = given.partition("/")
-    folder = Path(given).expanduser()
+    provider, _, rest = choice.partition("/")
+    folder = Path(choice).expanduser()
     valid = providers(section)
     service = {"base_url": base_url, "api_key_env": key} if base_url else {}
-    if given in catalogue(section):
-        shipped_entry = catalogue(section)[given].model_dump(
+    if choice in catalogue(section):
+        shipped_entry = catalogue(section)[choice].model_dump(
             mode="json", exclude_unset=True, exclude={"about", "retired"}
         )
         is_service = (
             "base_url"
             in provider_class(section, shipped_entry["provider"]).model_fields
         )
-        return given, shipped_entry | service if service and is_service else None
+        return choice, shipped_entry | service if service and is_service else None
     if section == "generators" and provider == "openai":
         provider = "openai_images"
     if folder.is_dir():
         entry: dict[str, Any] = {
             "provider": _provider_of(section, folder),
-            "path": given,
+            "path": choice,
         }
-    elif ":" in given and "/" not in given:
-        entry = {"provider": given}
+    elif ":" in choice and "/" not in choice:
+        entry = {"provider": choice}
     elif rest and provider in valid:
         fields = provider_class(section, provider).model_fields
         entry = {"provider": provider, "model" if "model" in fields else "path": rest}
@@ -150,12 +150,12 @@ def selectable(
         if "base_url" in fields:
             entry |= service
     else:
-        unknown = unknown_name(section[:-1], given[:200], catalogue(section))
+        unknown = unknown_name(section[:-1], choice[:200], catalogue(section))
         raise ConfigError(
             f"{unknown}; or a folder, or PROVIDER/MODEL with one of the providers "
             f"{', '.join(sorted(valid))}"
         )
-    last = rest or given.rpartition(":")[2]
+    last = rest or choice.rpartition(":")[2]
     return name_of(Path(last).name), entry
 
 

@@ -141,8 +141,8 @@ def first_params(
         ConfigError: the preset is unknown, or selects something that is missing or cannot
             understand the rest.
     """
-    laid = read_preset(root, preset)
-    run = laid["run"]
+    settings = read_preset(root, preset)
+    run = settings["run"]
     if "datasets" in data:
         over_datasets = [
             name for name in benchmark_names() if benchmark(name).data is DATASET
@@ -153,7 +153,7 @@ def first_params(
     elif data:
         # the embedded describers have answers to the shipped questions alone
         run = {"models": [control()], "judge": None}
-        laid["run"] = run
+        settings["run"] = run
     for name, entry in data.get("question_sets", {}).items():
         asking = benchmark(entry["protocol"])
         run["question_sets"] = [*run.get("question_sets", []), name]
@@ -163,7 +163,7 @@ def first_params(
     for section, entries in chosen.items():
         run[section] = [*entries]
     what = f"the preset {preset}"
-    return laid_over(root, laid, what, {**data, **chosen}, _TEMPLATE)[0]
+    return laid_over(root, settings, what, {**data, **chosen}, _TEMPLATE)[0]
 
 
 def with_entry(
@@ -182,7 +182,7 @@ def with_entry(
         )
     names = [name]
     if not only:
-        others = [each for each in content["run"][section] if each != name]
+        others = [other for other in content["run"][section] if other != name]
         names = [*others, name]
     selected = {"run": {section: names}}
     return laid_over(root, selected, name, {section: {name: entry}})[0]
@@ -226,7 +226,9 @@ def laid_over(
     yaml.indent(mapping=2, sequence=4, offset=2)
     yaml.representer.add_representer(
         type(None),
-        lambda own, _: own.represent_scalar("tag:yaml.org,2002:null", "null"),
+        lambda representer, _: representer.represent_scalar(
+            "tag:yaml.org,2002:null", "null"
+        ),
     )
     content = yaml.load((template or root / PARAMS).read_text(encoding="utf-8"))
     run = content["run"] | preset.get("run", {})

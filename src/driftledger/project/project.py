@@ -139,7 +139,7 @@ class Project:
                     component.__dict__.update(fingerprint=noted, spec={})
                 else:
                     raise type(error)(f"{section}.{name} is needed: {error}") from None
-            same = (each for each in self.components.values() if each == component)
+            same = (other for other in self.components.values() if other == component)
             self.components[section, name] = next(same, component)
         return self.components[section, name]
 
@@ -167,8 +167,8 @@ class Project:
         way = keys.get("description") or getattr(section, "description", None)
         if way is not None:
             description = self.settings.description(way)
-            if shown := description.demonstrations:
-                examples = {"example_encoder": shown.encoder, "example_model": shown.by}
+            if shots := description.demonstrations:
+                examples = {"example_encoder": shots.encoder, "example_model": shots.by}
                 names |= {role: name for role, name in examples.items() if name}
         components = {}
         for role, name in names.items():
@@ -183,7 +183,7 @@ class Project:
                 f"{kind.replace('_', ' ')} {keys[kind]} is not built yet; run 'dvc repro data', "
                 "which asks no model, or 'dvc pull'"
             )
-        given = Collecting(
+        collecting = Collecting(
             spec=spec,
             keys=keys,
             data=folder,
@@ -192,7 +192,7 @@ class Project:
             seed=self.settings.run.seed,
             description=description,
         )
-        return replace(given, protocol=spec.protocol(given))
+        return replace(collecting, protocol=spec.protocol(collecting))
 
     def noted_of(self, stage: Stage, keys: Keys) -> Json:
         """Return what ``resolve`` noted of a folder of a stage; empty if nothing."""

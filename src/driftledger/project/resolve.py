@@ -85,9 +85,9 @@ def resolved(project: Project, missing: dict[str, str] | None = None) -> Json:
     for name in settings.named("descriptions"):
         description = settings.description(name)
         examples = NOTHING
-        if shown := description.demonstrations:
-            encoder = noted["encoders"].get(shown.encoder)
-            by = noted["models"].get(shown.by)
+        if shots := description.demonstrations:
+            encoder = noted["encoders"].get(shots.encoder)
+            by = noted["models"].get(shots.by)
             examples = sha256_of([encoder, by])
         words = description.model_dump(mode="json", exclude_defaults=True)
         noted["descriptions"][name] = {**words, "examples_by": examples}
@@ -136,10 +136,13 @@ def _versions(project: Project, missing: dict[str, str] | None) -> Json:
     for section, name in selected:
         entry = settings.build(section, name)
         key = f"{section}.{name}"
-        given = [entry.provider, entry.model_dump(mode="json", exclude_defaults=True)]
+        definition = [
+            entry.provider,
+            entry.model_dump(mode="json", exclude_defaults=True),
+        ]
         if isinstance(entry, Component):
-            given += [entry.version, entry.code_is_identity and entry.code_digest]
-        written = sha256_of(given)
+            definition += [entry.version, entry.code_is_identity and entry.code_digest]
+        written = sha256_of(definition)
         try:
             digest = (
                 entry.fingerprint
@@ -150,8 +153,10 @@ def _versions(project: Project, missing: dict[str, str] | None) -> Json:
             is_noted = before.get(key, {}).get("written") == written
             if is_noted and isinstance(error, MissingSourceError | MissingExtraError):
                 digest = before[key]["digest"]
-                kept = "its noted version is kept, and only new calls to it fail"
-                say(f"driftledger: {key} is not on this machine ({error}); {kept}")
+                consequence = "its noted version is kept, and only new calls to it fail"
+                say(
+                    f"driftledger: {key} is not on this machine ({error}); {consequence}"
+                )
             elif missing is None:
                 raise
             else:
@@ -162,7 +167,7 @@ def _versions(project: Project, missing: dict[str, str] | None) -> Json:
         if isinstance(entry, Provider):
             noted[section][name] = {
                 "provider": entry.provider,
-                **given[1],
+                **definition[1],
                 "source": digest,
             }
             module = type(entry).__module__

@@ -244,7 +244,7 @@ class Settings(Strict):
             return provided.model_validate(entry.model_extra)
         except ValidationError as error:
             raise ConfigError(
-                *(f"{where}: {each}" for each in mistakes(error))
+                *(f"{where}: {mistake}" for mistake in mistakes(error))
             ) from None
         except ConfigError as error:
             error.args = (f"{where}: {error}",)
@@ -306,9 +306,9 @@ def read_params(root: Path, *, within: Path | None = None) -> Any:
     """
     with suppress(OSError, ValueError):
         pipeline = read_regular(root / "dvc.yaml", LARGEST_YAML, within=within)
-        if made := re.match(rb"# Written by driftledger (0\.[0-9.]+)", pipeline):
+        if written := re.match(rb"# Written by driftledger (0\.[0-9.]+)", pipeline):
             raise ConfigError(
-                f"driftledger {made[1].decode()} made this project, and its files are not read "
+                f"driftledger {written[1].decode()} made this project, and its files are not read "
                 "here; docs/troubleshooting.md, 'A project of 0.2', says how to bring it up to date"
             )
     return read_yaml(root / PARAMS, within=within)
@@ -331,7 +331,7 @@ def read_yaml(path: Path, *, within: Path | None = None) -> Any:
         json.dumps(content)
     except TypeError as error:
         raise ConfigError(
-            f"{path} holds what DVC cannot hold ({error}); put a date into quotes"
+            f"{path} holds a value that DVC cannot store ({error}); put a date into quotes"
         ) from None
     except ValueError as error:
         raise ConfigError(f"{path} is not YAML: {error}") from None
@@ -406,24 +406,26 @@ def _selection(settings: Settings) -> Iterator[str]:
                 yield f"question_sets.{name}: {error}"
             protocols[name] = provider.protocol
     for spec in settings.benchmarks:
-        own = spec.name
-        selected = getattr(run, own)
+        selected = getattr(run, spec.name)
         built = "datasets" if spec.data is DATASET else "question_sets"
         for name in selected:
             if name not in getattr(run, built):
-                yield f"run: {own} goes over {name!r}, which is not in {built}; add it there"
-            other = protocols.get(name, own)
-            if other != own:
+                yield f"run: {spec.name} goes over {name!r}, which is not in {built}; add it there"
+            other = protocols.get(name, spec.name)
+            if other != spec.name:
                 questions = f"{name!r}, with questions for {other}"
-                yield f"run.{own} goes over {questions}; name it in run.{other}"
-        empty = [key for key in spec.scores.keys if not run.names(own, key)]
+                yield f"run.{spec.name} goes over {questions}; name it in run.{other}"
+        empty = [key for key in spec.scores.keys if not run.names(spec.name, key)]
         if empty:
             needed = " and ".join(f"run.{key}s" for key in empty)
-            yield f"{own} needs {needed}; select some, or nothing in run.{own}"
-        for key, _, names in settings.section(own).marks(OfSelected):
+            yield f"{spec.name} needs {needed}; select some, or nothing in run.{spec.name}"
+        for key, _, names in settings.section(spec.name).marks(OfSelected):
             for name in names:
                 if name not in selected:
-                    yield f"{own}.{key}: {name!r} is not in run.{own}; select it, or remove it"
+                    yield (
+                        f"{spec.name}.{key}: {name!r} is not in run.{spec.name}; select it, or "
+                        "remove it"
+                    )
     for where, entry, name in settings.references():
         if entry.must == "ask once":
             description = settings.description(name)
@@ -461,7 +463,9 @@ def _missing_towers(settings: Settings, built: Build) -> Iterator[str]:
     run = settings.run
     towers = []
     datasets = [built("datasets", name) for name in run.datasets]
-    has_texts = any(each is not None and each.medium == "text" for each in datasets)
+    has_texts = any(
+        dataset is not None and dataset.medium == "text" for dataset in datasets
+    )
     for name in () if has_texts else run.encoders:  # or as _other_media says
         towers.append(("image", name, "run.encoders", "name it in run.text_encoders"))
     for name in run.text_encoders:
@@ -486,14 +490,13 @@ def _missing_towers(settings: Settings, built: Build) -> Iterator[str]:
 def _other_media(settings: Settings, built: Build) -> Iterator[str]:
     """Report datasets of texts that a benchmark cannot use, and encoders of the other medium."""
     for spec in settings.benchmarks:
-        own = spec.name
-        for on in getattr(settings.run, own) if spec.data is DATASET else ():
+        for on in getattr(settings.run, spec.name) if spec.data is DATASET else ():
             dataset = built("datasets", on)
             has_texts = dataset is not None and dataset.medium == "text"
             if has_texts and not spec.takes_texts:
                 yield (
-                    f"run.{own}: {on!r} is a dataset of texts, which {spec.title} has no use for; "
-                    "take it out"
+                    f"run.{spec.name}: {on!r} is a dataset of texts, which {spec.title} has no use "
+                    "for; take it out"
                 )
             for name in _asked(settings, spec).get("encoders", ()):
                 encoder: Encoder | None = built("encoders", name)
@@ -501,8 +504,8 @@ def _other_media(settings: Settings, built: Build) -> Iterator[str]:
                     continue
                 takes, needed = ("image", "text") if has_texts else ("text", "image")
                 yield (
-                    f"run.encoders: {name!r} takes {takes}s, and run.{own} goes over {on!r}, a "
-                    f"dataset of {needed}s; select encoders for {needed}s, or take {on!r} out"
+                    f"run.encoders: {name!r} takes {takes}s, and run.{spec.name} goes over {on!r}, "
+                    f"a dataset of {needed}s; select encoders for {needed}s, or take {on!r} out"
                 )
 
 
@@ -536,8 +539,8 @@ def _not_understood(settings: Settings, built: Build) -> Iterator[str]:
             or speaker.is_control
         ):
             continue
-        bases = [each for each in type(speaker).__mro__ if issubclass(each, Model)]
-        is_understood = any(each.provider in reader.understands for each in bases)
+        bases = [base for base in type(speaker).__mro__ if issubclass(base, Model)]
+        is_understood = any(base.provider in reader.understands for base in bases)
         if not is_understood and reader.provider not in speaker.understood_by:
             yield (
                 f"{where}: {name!r} only works for models of "
