@@ -64,12 +64,6 @@ def test_table_2_has_every_value_with_its_source():
             "",
         )
         assert all(tuple(found[benchmark + part]) == MODELS for part in parts)
-    assert found["GC@3"] == dict(
-        zip(MODELS, (0.368, 0.340, 0.359, 0.351, 0.257, 0.238, 0.225), strict=True)
-    )
-    assert found["GC@1"] == dict(
-        zip(MODELS, (0.463, 0.451, 0.462, 0.458, 0.343, 0.344, 0.314), strict=True)
-    )
     assert all(
         "Table " in each["source"]
         for name in ("mmeception", "mm_sap")
@@ -82,11 +76,10 @@ def test_table_2_has_every_value_with_its_source():
 
 
 def test_other_tables_have_the_printed_values():
-    models = ("LLaVA-13B (LLaMA-2)", "LLaMA-Adapter v2-7B", "MM-ReAct-GPT-4")
     for board, benchmark, printed in CASES["printed"]:
         found = values(board)[benchmark]
-        assert tuple(found) == (models if board == "mm_vet" else MODELS[3:])
-        assert list(found.values()) == printed
+        assert found == printed
+        assert [*found] == [*printed]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from driftledger.data.datasets.texts import LONGEST, TextFolder
 from driftledger.data.records import read_samples
 from driftledger.project.presets import first_params
 from driftledger.project.settings import parse_settings
+from tests.support.cases import cases, each_case
 
 
 def test_a_folder_of_texts(tmp_path):
@@ -41,34 +42,13 @@ def test_a_text_that_is_refused(data, says, tmp_path):
         build("mine", TextFolder(path=tmp_path), tmp_path / "out")
 
 
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        (
-            {"encoders": ["layout"]},
-            "run.encoders: 'layout' takes images, and run.genception goes over 'texts', a "
-            "dataset of texts; select encoders for texts, or take 'texts' out",
-        ),
-        (
-            {"fidelity": ["texts"]},
-            "run.fidelity: 'texts' is a dataset of texts, which fidelity has no use for",
-        ),
-        (
-            {"datasets": ["texts", "photos"], "genception": ["texts", "photos"]},
-            "run.encoders: 'tfidf' takes texts, and run.genception goes over 'photos'",
-        ),
-        (
-            {"datasets": ["photos"], "genception": ["photos"]},
-            "run.encoders: 'tfidf' has no image tower",
-        ),
-    ],
-)
-def test_a_component_that_cannot_work_on_texts_is_refused(change, says, tmp_path):
+@each_case(cases(__file__, "text_components"))
+def test_a_component_that_cannot_work_on_texts_is_refused(case, tmp_path):
     settings = load_yaml(first_params(tmp_path, "minimal", {}))
     settings["datasets"] = {"texts": {"provider": "text_folder", "path": "texts"}}
     settings["run"] |= {"datasets": ["texts"], "genception": ["texts"]}
     settings["run"] |= {"encoders": ["tfidf"]}
     parse_settings(settings, "params.yaml")
-    settings["run"] |= change
-    with pytest.raises(ConfigError, match=says):
+    settings["run"] |= case["change"]
+    with pytest.raises(ConfigError, match=case["says"]):
         parse_settings(settings, "params.yaml")
