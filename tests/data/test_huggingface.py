@@ -48,9 +48,13 @@ def cache(tmp_path, monkeypatch):
 
 
 def as_image(cell):
-    """Return the image that a cell of a case stands for: the one of a number's red, or itself."""
+    """Return the image of a cell: that of a number's red, those of a list, or the cell itself."""
     if isinstance(cell, int):
         return {"bytes": png(cell), "path": None}
+    if isinstance(cell, list):
+        return [as_image(each) for each in cell]
+    if cell and cell["bytes"] == "RED":
+        return cell | {"bytes": png(1)}
     if cell and cell["bytes"]:
         return cell | {"bytes": cell["bytes"].encode()}
     return cell
@@ -72,6 +76,10 @@ def parquet(folder, rows, split="test", features=None):
 def hub(case, folder):
     """Lay out what a case has, and return the dataset."""
     lay_out(case.get("files", {}), folder)
+    if "pandas" in case:
+        (folder / "in").mkdir()
+        cells = [{"image": as_image(cell)} for cell in case["pandas"]]
+        pandas.DataFrame(cells).to_parquet(folder / "in" / "test.parquet")
     for split, rows in case.get("splits", {}).items():
         private = str(folder / "private.png")
         text = json.dumps(rows).replace("PRIVATE", private)
@@ -262,25 +270,3 @@ def test_without_the_library_what_pip_installs_is_named(tmp_path, monkeypatch):
         match=r"'datasets' is not installed; run: pip install datasets$",
     ):
         build("mine", HuggingFace(path=str(tmp_path)), tmp_path / "data")
-
-
-@pytest.mark.parametrize("keys", [("bytes", "path"), ("bytes",)])
-def test_images_as_pandas_writes_them_are_read(keys, tmp_path):
-    cells = [{"bytes": png(red), "path": f"{red}.png"} for red in (1, 2)]
-    rows = [{"image": {key: cell[key] for key in keys}} for cell in cells]
-    pandas.DataFrame(rows).to_parquet(tmp_path / "test.parquet")
-    assert [item.read() for item in HuggingFace(path=str(tmp_path)).items()] == [
-        png(1),
-        png(2),
-    ]
-
-
-def test_lists_of_images_are_named_for_what_they_are(tmp_path):
-    pandas.DataFrame({"image": [[{"bytes": png(1), "path": "a.png"}]]}).to_parquet(
-        tmp_path / "test.parquet"
-    )
-    with pytest.raises(
-        ConfigError,
-        match="column 'image' holds lists of objects of bytes, path, and no images",
-    ):
-        list(HuggingFace(path=str(tmp_path)).items())

@@ -1,6 +1,7 @@
 """An MLflow store for each test: a real SQLite file, copied from one on which MLflow's migrations
 ran once."""
 
+import re
 import shutil
 from collections.abc import Sequence
 from contextlib import contextmanager
@@ -54,6 +55,12 @@ class Evaluated:
         """Push some runs, by default all."""
         return track(self.root, runs or self.runs, self.tracking)
 
+    def counts(self, *runs):
+        """Push some runs, by default all, and return how many were created and unchanged."""
+        line = self.track(*runs)
+        assert line.startswith(f"MLflow experiment {EXPERIMENT!r}: ")
+        return [int(number) for number in re.findall(r"\d+", line)]
+
     def change(self, score):
         """Evaluate what gives another score."""
         [run] = write_project(self.root, evidence(score))
@@ -63,9 +70,12 @@ class Evaluated:
         return dump(self.tracking)
 
     def shown(self):
-        """List the names of the runs that a reader sees, and whether each is current."""
-        runs = self.dump()["runs"]
-        return [(run["name"], run["tags"].get("driftledger.current")) for run in runs]
+        """List the runs that a reader sees, and whether each is current: ``seer: true``."""
+        shown = []
+        for run in self.dump()["runs"]:
+            name = run["name"].removesuffix(" · brush · eye")
+            shown.append(f"{name}: {run['tags'].get('driftledger.current')}")
+        return shown
 
     def stages(self):
         """Return run → whether it is deleted."""

@@ -40,11 +40,9 @@ from tests.tracking.project import (
     write_project,
 )
 
-CREATED = f"MLflow experiment {EXPERIMENT!r}: "
-
 
 def test_runs_are_created_worst_first_and_once(project):
-    assert project.track() == f"{CREATED}2 runs created, 0 unchanged"
+    assert project.counts() == [2, 0]
     first = project.dump()
     assert [run["name"] for run in first["runs"]] == [
         "seer · brush · eye",
@@ -59,13 +57,12 @@ def test_runs_are_created_worst_first_and_once(project):
         ["shapes", "d" * 32, {"mlflow.data.context": "evaluation", **dvc}]
     ]
     assert ["similarity/shapes", 2, 0.7] in best["metrics"]
-    assert [version[:2] for version in first["versions"]] == [
-        *(
-            ["encoder.eye", 1],
-            ["generator.brush", 1],
-            ["model.blind", 1],
-            ["model.seer", 1],
-        )
+    versions = [f"{name} {number}" for name, number, *_ in first["versions"]]
+    assert versions == [
+        "encoder.eye 1",
+        "generator.brush 1",
+        "model.blind 1",
+        "model.seer 1",
     ]
     assert first["experiments"] == ["Default", EXPERIMENT]
     note = first["experiment"]["mlflow.note.content"]
@@ -80,7 +77,7 @@ def test_runs_are_created_worst_first_and_once(project):
         "brush": [],
         "eye": [],
     }
-    assert project.track() == f"{CREATED}0 runs created, 2 unchanged"
+    assert project.counts() == [0, 2]
     assert project.dump() == first
     with project.client() as (client, experiment):
         made = client.search_runs([experiment])
@@ -110,10 +107,8 @@ def test_a_moved_checkout_goes_on_and_writes_nothing_where_it_was(project):
     (project.root / "store").rename(project.root / "moved")
     moved = settings(project.root / "moved")
     for made in (2, 0):
-        assert (
-            track(project.root, project.runs, moved)
-            == f"{CREATED}{made} runs created, {2 - made} unchanged"
-        )
+        project.tracking = moved
+        assert project.counts() == [made, 2 - made]
     assert not (project.root / "store").exists()
     assert len(list((project.root / "moved/mlartifacts").rglob("scores.json"))) == 4
 
@@ -163,7 +158,7 @@ def test_chains_are_in_the_image_grid_by_step(project):
         [made] = client.search_runs([experiment])
         client.delete_tag(made.info.run_id, "driftledger.chains")
     shutil.rmtree(pictures[0].parent)
-    assert project.track(project.runs[0]) == f"{CREATED}0 runs created, 1 unchanged"
+    assert project.counts(project.runs[0]) == [0, 1]
     assert project.dump() == before
     pictures = sorted(store.rglob("images/*.png"))
     shutil.rmtree(project.root / "data")  # as in a clone that has pulled nothing
@@ -212,29 +207,19 @@ def test_steps_without_a_column_are_one_span_that_shows_what_the_first_was_asked
 def test_a_changed_generator_replaces_a_run_and_is_a_version_of_its_own(project):
     project.track()
     changed = project.change(gen_score("seer", 0.6, card("brush", 2)))
-    assert project.track(changed) == f"{CREATED}1 runs created, 0 unchanged"
+    assert project.counts(changed) == [1, 0]
     after = project.dump()
-    assert project.shown() == [
-        ("seer · brush · eye", "true"),
-        ("blind · brush · eye", "false"),
-    ]
+    assert project.shown() == ["seer: true", "blind: false"]
     assert after["old"] == [["old · seer · brush · eye", "false"]]
-    assert [
-        version[1] for version in after["versions"] if version[0] == "generator.brush"
-    ] == [
-        1,
-        2,
-    ]
+    brushes = [each[1] for each in after["versions"] if each[0] == "generator.brush"]
+    assert brushes == [1, 2]
     assert (
         after["runs"][0]["params"]["generator_version"]
         == card("brush", 2).fingerprint[:12]
     )
-    assert project.track() == f"{CREATED}0 runs created, 2 unchanged"
+    assert project.counts() == [0, 2]
     again = project.dump()
-    assert project.shown() == [
-        ("seer · brush · eye", "true"),
-        ("blind · brush · eye", "true"),
-    ]
+    assert project.shown() == ["seer: true", "blind: true"]
     assert (
         again["runs"][0]["params"]["generator_version"]
         == card("brush").fingerprint[:12]
@@ -252,12 +237,10 @@ def test_old_versions_are_active_and_the_evaluation_runs_are_the_current_ones(pr
         ]
         for version in range(11)
     ]
-    tracking = project.tracking.model_copy(update={"traces": "none"})
+    project.tracking = project.tracking.model_copy(update={"traces": "none"})
     for runs in versions:
         project.runs = write_project(project.root, *runs)
-        assert track(project.root, project.runs, tracking) == (
-            f"{CREATED}3 runs created, 0 unchanged"
-        )
+        assert project.counts() == [3, 0]
     current = sorted(run.name for run in project.runs)
     with project.client() as (client, experiment):
         runs = client.search_runs([experiment])
@@ -276,14 +259,14 @@ def test_old_versions_are_active_and_the_evaluation_runs_are_the_current_ones(pr
         assert ("mlflow.runType" in tags) is is_current
         assert run.info.run_name.removeprefix("old · ") in current
     before = project.dump()
-    track(project.root, versions[0], tracking)
+    project.track(*versions[0])
     back = project.dump()
     assert back != before
     assert back["evaluation runs"] == before["evaluation runs"]
     assert [run["params"]["generator_version"] for run in back["runs"]] == 3 * [
         card("brush", 0).fingerprint[:12]
     ]
-    track(project.root, versions[-1], tracking)
+    project.track(*versions[-1])
     assert project.dump() == before
 
 
@@ -300,10 +283,7 @@ def test_a_run_that_a_person_deletes_stays_away_unless_it_is_current(project):
                 if each.info.run_name == f"{name} · brush · eye"
             ]
             client.delete_run(run.info.run_id)
-        assert (
-            project.track(changed)
-            == f"{CREATED}{made} runs created, {1 - made} unchanged"
-        )
+        assert project.counts(changed) == [made, 1 - made]
         assert project.dump() == before | {"old": old}
 
 
@@ -320,20 +300,13 @@ def test_an_experiment_of_dvc_leaves_the_current_runs_alone(project, monkeypatch
     experiment("urban-snob", changed)
     during = project.dump()["runs"]
     assert during[1:] == before["runs"]
-    assert project.shown()[0] == ("exp urban-snob · seer · brush · eye", None)
+    assert project.shown()[0] == "exp urban-snob · seer: None"
     project.track()
-    assert project.shown()[0] == ("exp urban-snob · seer · brush · eye", "false"), (
-        "it is not replaced"
-    )
+    assert project.shown()[0] == "exp urban-snob · seer: false", "not replaced"
     project.track(changed)
-    assert project.shown() == [
-        ("seer · brush · eye", "true"),
-        ("blind · brush · eye", "false"),
-    ]
+    assert project.shown() == ["seer: true", "blind: false"]
     experiment("basal-slug", project.runs[0])  # whose results the replaced run has
-    assert project.shown()[1] == ("exp basal-slug · seer · brush · eye", "false"), (
-        "the replaced run, which has its results"
-    )
+    assert project.shown()[1] == "exp basal-slug · seer: false"
     after = project.dump()
     assert after["old"] == []
     assert after["evaluation runs"] == [
@@ -418,7 +391,7 @@ def test_a_double_of_two_clones_is_removed_by_the_next_push(project, monkeypatch
         patched.setattr(tracking_module._Push, "_finished", lambda push: {})
         project.track(project.runs[0])
     assert len(project.dump()["runs"]) == 3
-    assert project.track() == f"{CREATED}0 runs created, 2 unchanged"
+    assert project.counts() == [0, 2]
     assert project.dump() == before
 
 
@@ -441,13 +414,13 @@ def test_a_run_that_another_clone_is_writing_is_left_alone(project):
     assert project.stages()[theirs] == "active"
     with project.client() as (client, _):
         client.set_terminated(theirs)
-    assert project.track() == f"{CREATED}0 runs created, 2 unchanged"
+    assert project.counts() == [0, 2]
 
 
 def test_a_run_of_another_clone_that_was_cut_short_is_made_again(project):
     project.track(project.runs[1])
     theirs = left_running(project, 601)
-    assert project.track() == f"{CREATED}1 runs created, 1 unchanged"
+    assert project.counts() == [1, 1]
     assert project.stages()[theirs] == "deleted"
 
 
@@ -464,7 +437,7 @@ def test_a_run_that_another_clone_deletes_meanwhile_is_a_sentence(project, monke
             DriftledgerError, match="another clone is writing the same runs"
         ):
             project.track()
-    assert project.track() == f"{CREATED}2 runs created, 0 unchanged"
+    assert project.counts() == [2, 0]
 
 
 def trace_ids(client, experiment):
