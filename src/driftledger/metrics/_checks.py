@@ -1,4 +1,4 @@
-"""Checks of what metrics are given. Each raises a ValueError that names the argument."""
+"""Checks of the arguments of metrics; each raises a ValueError with the name."""
 
 import math
 from collections.abc import Collection, Iterable, Sized

@@ -1,4 +1,4 @@
-"""Did a second asking change more than noise does, and is a score as good as another?
+"""Tests whether answers changed more than by noise, and whether B is as good as A.
 
 Exact tests on paired images, and non-inferiority by a one-sided interval.
 """
@@ -27,7 +27,7 @@ def mcnemar(fixed: int, broken: int) -> float:
 
 
 def more_than_floor(changed_only: int, floor_only: int) -> float:
-    """Return the exact one-sided p-value of more changes than a second asking of A shows.
+    """Return the exact one-sided p-value that B changes more than a second asking of A.
 
     A was asked twice, B once. If B is a third asking of the same model, the second and the third
     are exchangeable, so an image in which one of them differs more from the first is as likely one
@@ -50,7 +50,7 @@ def _at_least(count: int, tosses: int) -> float:
 
 
 class NonInferiority(NamedTuple):
-    """Is B at most a margin worse than A?"""
+    """The answer to: is B at most a margin worse than A?"""
 
     lower: float
     """The lower end of the one-sided interval of B's lead over A."""
@@ -59,7 +59,8 @@ class NonInferiority(NamedTuple):
     excluded: bool
     """True if Student's t shows B to be worse than A by more than the margin."""
     samples: int | None
-    """How many samples would show, four times out of five, that an equal B is within the margin."""
+    """The number of samples that show, four times out of five, that an equal B is within the
+    margin."""
 
 
 def non_inferiority(

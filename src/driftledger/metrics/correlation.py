@@ -6,7 +6,7 @@ from statistics import NormalDist
 from driftledger.metrics.intervals import ConfidenceInterval
 
 FEWEST = 4
-"""Of three pairs that have nothing in common, r is above 0.9 or below −0.9 in 29 % of all cases."""
+"""The fewest pairs. Of three unrelated pairs, r is beyond ±0.9 in 29 % of all cases."""
 
 
 def fisher_interval(r: float, n: float, confidence: float) -> ConfidenceInterval | None:

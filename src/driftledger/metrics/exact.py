@@ -24,7 +24,7 @@ def exact_mean(values: Values) -> float:
 
 
 def decimal(value: float) -> Fraction:
-    """Return the decimal number that a float is written as: a tenth for 0.1.
+    """Return a float as the decimal fraction that it is written as: 1/10 for 0.1.
 
     >>> decimal(0.1) * 3 == Fraction(3, 10), 0.1 * 3 == 0.3
     (True, False)

@@ -20,7 +20,7 @@ from driftledger.metrics._checks import Features, check_features
 
 _EPS = float(np.finfo(np.float64).eps)
 _AT_ONCE = 1024
-"""Rows that are in memory as float64; as many as features if these are more."""
+"""Rows in memory as float64 at once, or as many as there are features if more."""
 
 
 def frechet_distance(a: Features, b: Features) -> float:
@@ -65,8 +65,7 @@ def _mean(features: Features) -> Float64:
 
 
 def _centred(features: Features) -> Iterator[Float64]:
-    """Yield the rows less their mean divided by √(n−1), some at a time: features are float32, and
-    take twice the memory as float64."""
+    """Yield blocks of centred rows divided by √(n−1), as float64."""
     mean = _mean(features)
     size = max(features.shape[1], _AT_ONCE)
     for start in range(0, len(features), size):

@@ -16,10 +16,10 @@ Pair = tuple[str, str]
 
 
 class PairDifference(NamedTuple):
-    """The second of a pair compared with the first."""
+    """The difference between the two of a pair."""
 
     difference: float
-    """The second's value less the first's, over what both have."""
+    """The second value minus the first, over common samples."""
     p_value: float | None
     """Two-sided, of no difference; None where there is too little to test."""
 

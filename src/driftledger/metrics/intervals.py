@@ -53,7 +53,7 @@ class Estimate(NamedTuple):
     """Why the interval is missing."""
 
     def within(self, least: float, most: float) -> "Estimate":
-        """Cut the interval off where no value can be.
+        """Cut the interval to the range of possible values.
 
         >>> Estimate(0.93, 0.05, 3.0, ConfidenceInterval(0.8, 1.06)).within(-1, 1).interval
         ConfidenceInterval(low=0.8, high=1)
@@ -88,7 +88,7 @@ def fewest(confidence: float) -> int:
 
 
 def t_quantile(confidence: float, df: float) -> float:
-    """Return the t between which and −t a share ``confidence`` of Student's distribution lies.
+    """Return the two-sided quantile t of Student's distribution.
 
     ``df`` need not be whole, and may be ``math.inf``. Raises ValueError if ``confidence`` is not
     between 0 and 1.
@@ -218,7 +218,7 @@ class _Spread(NamedTuple):
 
 
 def _pooled(spreads: Sequence[_Spread]) -> list[float]:
-    """Return the variances, those of few clusters at least the larger categories' pooled one."""
+    """Return the variances; with few clusters, at least the pooled one of larger categories."""
     weighted = []
     weights = []
     for spread in spreads:

@@ -12,7 +12,7 @@ from driftledger.core.types import Float64
 from driftledger.metrics._checks import Features, check_features
 
 _AT_ONCE = 512
-"""Rows that are in memory as float64."""
+"""Rows in memory as float64 at once."""
 
 
 def kernel_distance(a: Features, b: Features) -> float:
@@ -55,7 +55,7 @@ def kernel_distance(a: Features, b: Features) -> float:
 
 
 def _terms(a: Features, b: Features, other_a: Features, other_b: Features) -> Float64:
-    """Return the terms of the mean, of each row with each of the others."""
+    """Return the terms of the mean for some rows with all other rows."""
     terms = _kernel(a, other_a)
     terms += _kernel(b, other_b)
     terms -= _kernel(a, other_b)

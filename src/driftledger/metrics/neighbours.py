@@ -21,8 +21,8 @@ STEPS = 10**9
 CELLS = 2**22
 """Cosines computed at once, so that memory does not grow with the number of queries."""
 _UP = 0.500001
-"""A little more than a half, and than a product errs: a cosine of 1/1024, halfway between two
-steps, is rounded up."""
+"""A little more than a half, by more than the error of a product: a cosine halfway between two
+steps is rounded up."""
 
 
 def nearest(support: Features, queries: Features, k: int) -> Int64:
@@ -58,13 +58,13 @@ def nearest(support: Features, queries: Features, k: int) -> Int64:
 
 
 def all_steps(support: Features, queries: Features) -> Iterator[Int64]:
-    """Yield the cosines of each query and all of ``support``, in steps."""
+    """Yield the rounded cosines of each query with all of ``support``, in steps."""
     for block in _blocks(support, queries):
         yield from block
 
 
 def _blocks(support: Features, queries: Features) -> Iterator[Int64]:
-    """Yield the cosines of some queries at a time and all of ``support``, in steps."""
+    """Yield the rounded cosines for blocks of queries, in steps."""
     columns = unit(support).T
     several = max(1, CELLS // len(support))
     for start in range(0, len(queries), several):
@@ -80,7 +80,7 @@ def rounded(rows: Float64, columns: Float64) -> Int64:
 
 
 def check_sets(support: Features, queries: Features) -> None:
-    """Require two finite matrices with rows, and as many columns in one as in the other."""
+    """Require two finite, non-empty matrices with equally many columns."""
     check_features("support", support)
     check_features("queries", queries)
     if support.shape[1] != queries.shape[1]:

@@ -1,5 +1,4 @@
-"""Two scores over the same samples: how far they differ, and whether chance could have made the
-difference.
+"""Compares two scores over the same samples: the difference, and its p-value.
 
 Differences are taken sample by sample: what both scores share, such as an easy sample, cancels in
 them.
@@ -30,7 +29,7 @@ DECIMALS = 12
 
 
 class Paired(NamedTuple):
-    """Two scores over n common samples, and B's less A's as an ``Estimate``."""
+    """Two scores over n common samples, and the difference B − A as an ``Estimate``."""
 
     a: float
     b: float
@@ -44,7 +43,7 @@ class Paired(NamedTuple):
     free: int
     """How many units can vary: samples that are not alone in their category, or clusters."""
     heaviest: float
-    """The weight of the heaviest unit, over that of a mean one: 1 where all weigh the same."""
+    """The weight of the heaviest unit relative to the mean weight."""
     reason: str = ""
     """Why the interval is missing."""
 

@@ -1,5 +1,4 @@
-"""Ratings by people beside a metric: do raters agree, does the metric follow them, and what would
-all samples be rated?
+"""Compares ratings by people with a metric: agreement, correlation, corrected mean.
 
 Samples are chosen by chance, some likelier than others: each weighs as many samples as it stands
 for, 1 / chance. Those of one weight are a stratum.
@@ -18,7 +17,7 @@ from driftledger.metrics.intervals import ConfidenceInterval, Estimate, t_quanti
 from driftledger.metrics.paired import POWER
 
 Ratings: TypeAlias = Sequence[Sequence[float]]
-"""Of each sample or text, one by each rater."""
+"""The ratings of each sample or text, one per rater."""
 
 
 def agreement(samples: Sequence[Ratings], confidence: float) -> Estimate:
@@ -78,7 +77,7 @@ def rated_correlation(
 
 
 def smallest_correlation(n: float, confidence: float) -> float:
-    """Return the correlation that n samples show four times out of five; 1 if they show none.
+    """Return the smallest correlation that n samples show four times out of five, or 1.
 
     >>> [round(smallest_correlation(n, 0.95), 2) for n in (3, 20, 30, 50)]
     [1.0, 0.59, 0.49, 0.39]

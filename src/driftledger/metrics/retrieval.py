@@ -31,7 +31,7 @@ from driftledger.metrics.neighbours import (
 )
 
 ORDERS = 1000
-"""Of equally similar support descriptions, over which a vote is averaged."""
+"""The number of random orders over which a vote with ties is averaged."""
 
 
 class Votes(NamedTuple):
@@ -55,7 +55,7 @@ class Hits(NamedTuple):
     votes: Float64
     """q×K: column k−1 holds the vote of the k nearest, so column 0 is top-1."""
     class_mean: Float64
-    """q."""
+    """q values, by the nearest class mean."""
     tied: Int64
     """q: how many classes have one of the nearest; top-1 depends on their order if it is above
     1."""
@@ -145,7 +145,7 @@ def hits(
     truth: Sequence[str],
     most: int,
 ) -> Hits:
-    """Return how far each query is taken for its class in ``truth``, with ties as expectations.
+    """Return the share in which each query is taken for its true class, averaging ties.
 
     Top-1 is the share of that class among the nearest, all equally similar; class mean its share
     among the classes with the nearest mean. A vote of more than two that depends on the order of
@@ -213,7 +213,7 @@ def hits(
 
 
 def _jackknife_changes(steps: Int64, is_right: Bools, best: Int64) -> Float64:
-    """Return how top-1 of a query changes without each of its nearest neighbours, ``best``."""
+    """Return the change of top-1 of a query if each nearest neighbour is left out."""
     hits = is_right[best]
     if len(best) == 1 < len(steps):
         others = steps.copy()
@@ -225,7 +225,7 @@ def _jackknife_changes(steps: Int64, is_right: Bools, best: Int64) -> Float64:
 
 
 def _in_random_orders(levels: Int64, numbers: Int64) -> Int64:
-    """Return ``numbers`` by ``levels``, in each row with those of one level in another order."""
+    """Return ``numbers`` sorted by ``levels``, with a random order of ties in each row."""
     _, ranks = np.unique(levels, return_inverse=True)
     random = np.random.default_rng(0).random((ORDERS, len(levels)))
     orders = np.argsort(ranks + random, axis=1)
@@ -270,7 +270,7 @@ def _by_means(
 
 
 def _count(rows: Bools) -> Int64:
-    """Count what holds in each row, q×1."""
+    """Count the true values in each row, q×1."""
     counts: Int64 = rows.sum(axis=1, keepdims=True)
     return counts
 
@@ -288,7 +288,7 @@ def _classes(
 
 
 def _sums(support: Features, numbers: Int64, classes: int) -> Float64:
-    """Return the sum of each class, correctly rounded and so in any order.
+    """Return the correctly rounded sum of the rows of each class.
 
     Sums are in the place of means, since a cosine does not depend on the length.
     """
@@ -300,7 +300,7 @@ def _sums(support: Features, numbers: Int64, classes: int) -> Float64:
 
 
 def _winners(ranked: Int64, classes: int) -> Int64:
-    """Return the vote of the first 1, 2, …, k neighbours, given their q×k classes, nearest first.
+    """Return the winners by 1, 2, …, k voters, from their classes (q×k, nearest first).
 
     The strength of a class is its voters · (k + 1) plus how far before the last its first voter
     comes, so that no two classes are equally strong.

@@ -29,7 +29,7 @@ MEASURES = (
 def worths(
     choice: int | None, *, correct: int | None, refusal: int, subset: str
 ) -> dict[str, float]:
-    """Return what an answer is worth in each measure whose denominator it is in: 0 or 1.
+    """Return the worth of an answer, 0 or 1, in each measure that counts it.
 
     Higher is better, for rates only in basic. The score is equation 2, known knowns 3, known
     unknowns 4, answer accuracy 5 and answer rate 6.

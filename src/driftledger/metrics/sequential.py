@@ -11,7 +11,7 @@ import numpy as np
 from driftledger.core.types import Float64
 
 STAKES = (0.9, 0.3)
-"""Shares of the wealth that are bet each time: for large and small differences."""
+"""Shares of the wealth to bet each time, for large and small differences."""
 STEPS = 20_000
 """The grid of means that are tested, between the bounds."""
 
@@ -93,7 +93,7 @@ def mean_sequence(
 
 
 def _steps(gains: Float64, wanted: float) -> int:
-    """Return the highest mean, in steps, at which a bet on a higher one gained so much.
+    """Return the highest mean (in grid steps) that a bet has refuted with this wealth.
 
     The wealth falls with the mean, so halving the range finds it. Products and sums in a fixed
     order have the same bits on every machine.
@@ -113,7 +113,7 @@ def _steps(gains: Float64, wanted: float) -> int:
 
 
 def _most_wealth(gains: Float64, mean: float) -> float:
-    """Return the largest average wealth after any round, from bets on a higher mean."""
+    """Return the largest average wealth after any round of bets on a higher mean."""
     wealth = np.zeros(len(gains))
     with np.errstate(over="ignore"):
         for stake in STAKES:
@@ -123,7 +123,7 @@ def _most_wealth(gains: Float64, mean: float) -> float:
 
 
 def smallest_difference(count: int, alpha: float) -> float:
-    """Return about which difference is shown after ``count`` of them, if they are all equal.
+    """Estimate the smallest difference that ``count`` equal ones would show.
 
     The wealth of a bet that the mean is above 0 is then about half of (1 + 0.9 d)ⁿ.
 

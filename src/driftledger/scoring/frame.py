@@ -13,9 +13,9 @@ from driftledger.scoring.score import Score
 
 _KEYS = ["generator", "encoder", "text_encoder", "description"]
 SETUP: Final = ["benchmark", "data", *_KEYS]
-"""The columns in which scores agree that are set side by side; "" where there is none."""
+"""The columns that scores in one table share; "" if a score has none."""
 PLACE: Final = ["metric", "t", "group_kind", "group"]
-"""The columns that find a number in a score, as in :class:`Place`."""
+"""The columns that identify a number in a score, as in :class:`Place`."""
 OF_SCORE: Final = [*SETUP, "model", "control", "coverage", "unranked", "score"]
 """The columns that all numbers of a score share. ``unranked`` says why the score has no rank, and
 ``score`` is the :class:`Score` itself."""
@@ -76,7 +76,7 @@ def place_of(number: Any) -> Place:
 
 
 def by_setup(numbers: Iterable[Any]) -> list[list[Any]]:
-    """Return the rows of each setup, in the order in which setups come."""
+    """Return the rows of each setup, in first-seen order."""
 
     def setup_of(number: Any) -> tuple[str, ...]:
         return tuple(getattr(number, column) for column in SETUP)
@@ -85,7 +85,7 @@ def by_setup(numbers: Iterable[Any]) -> list[list[Any]]:
 
 
 def scores_in(numbers: Iterable[Any]) -> list[Score]:
-    """Return the scores that rows are of."""
+    """Return the scores behind rows."""
     scores = {id(number.score): number.score for number in numbers}
     return [*scores.values()]
 

@@ -1,4 +1,4 @@
-"""From values of samples to numbers: one for each metric, t and group, with its interval.
+"""Makes numbers of the values of samples: one for each metric, t and group.
 
 The value and the interval come from one call, the same for all samples, a category and a group.
 """
@@ -28,7 +28,7 @@ Kinds = Mapping[str, Mapping[str, Collection[str]]]
 
 
 class Subset(NamedTuple):
-    """The values of a group; of all samples, where it has no name."""
+    """The values of a group, or of all samples if it has no name."""
 
     kind: str | None
     group: str | None
@@ -38,9 +38,9 @@ class Subset(NamedTuple):
 def numbers(
     values: Iterable[Value], table: MetricTable, kinds: Kinds, confidence: float
 ) -> list[Number]:
-    """Return the numbers that values give: of all samples and of each group, by metric and t.
+    """Return the numbers by metric and t, of all samples and of each group.
 
-    Of several repeats, a number has the standard deviation of those that each repeat alone gives.
+    With several repeats, ``std`` is the standard deviation of the numbers of each repeat.
     """
     result = []
     all_values = [*values]
@@ -54,7 +54,7 @@ def numbers(
 
 
 def with_reasons(found: Sequence[Number], reasons: Iterable[Number]) -> list[Number]:
-    """Return numbers, and those of ``reasons`` that say why there is none in their place."""
+    """Return the numbers, and the ``reasons`` for those that are missing."""
     known = {number.place for number in found}
     return [*found, *(reason for reason in reasons if reason.place not in known)]
 
@@ -98,8 +98,7 @@ def estimated(metric: Metric, estimate: Estimate) -> Number:
 def _subsets(metric: Metric, values: Values, kinds: Kinds) -> Iterator[Subset]:
     """Yield all values, and those of each group.
 
-    A mean over categories has no number for a group in which a category has no value: it would be
-    the mean of something else.
+    A mean over categories needs a value in each category of a group, or it has no number.
     """
     yield Subset(None, None, values)
     by_category = grouped(values, lambda value: value.category)
@@ -136,7 +135,7 @@ def _deviation(
 
 
 def over_repeats(values: Values) -> Values:
-    """Average each sample over its repeats: however often it is repeated, it counts once.
+    """Average each sample over its repeats, so that it counts once.
 
     Source: Miller 2024, "Adding Error Bars to Evals", section 3.1.
     """

@@ -1,4 +1,4 @@
-"""Metrics: a benchmark's numbers, each a row that says all that a reader asks about it."""
+"""Metrics of benchmarks: a row with everything that readers ask about a number."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -12,7 +12,7 @@ from driftledger.scoring.number import Number, NumberName, Value
 from driftledger.scoring.score import Score
 
 Direction = Literal["higher", "lower", "neither"]
-"""Which values are better; of counts, and of rates that are read with others, neither are."""
+"""Which values are better; neither for counts and for rates that need context."""
 
 ShownIn = Literal[
     "headline", "compared", "glance", "across", "table", "bars", "last", "curve"
@@ -36,9 +36,9 @@ class Input(StrEnum):
     """What images are seen through."""
     TEXT_ENCODER = "text_encoder"
     ANSWERS = "answers"
-    """Answers, and what was read in them or how a judge graded them."""
+    """Answers, with their readings or grades."""
     RATINGS = "ratings"
-    """What people said of descriptions."""
+    """People's ratings of descriptions."""
 
 
 Estimator = Callable[[Sequence[Value], float], Estimate]
@@ -60,10 +60,10 @@ class Metric:
     _: KW_ONLY
     needs: frozenset[Input]
     estimate: Estimator | None = None
-    """How values become a number with its interval; None for one that its benchmark computes."""
+    """The function from values to a number; None if the benchmark computes it."""
     unit: str = ""
     scale: float = 1.0
-    """A number is so many times its estimate: 100 for per cent."""
+    """The factor from an estimate to the number: 100 for per cent."""
     range: tuple[float, float] = (-inf, inf)
     """In the unit; no end of an interval lies outside."""
     span: float = 0.0
@@ -110,13 +110,13 @@ class Metric:
         return self.title.format(t=t)
 
     def headed(self, t: int | None) -> str:
-        """Return the title with its unit, and its direction where a reader could be mistaken."""
+        """Return the title with its unit, and a remark if lower is better."""
         unit = f" ({self.unit})" if self.unit else ""
         return self.titled(t) + unit + self.remark
 
     @property
     def remark(self) -> str:
-        """A remark where lower is better."""
+        """The remark " (lower is better)", or nothing."""
         return " (lower is better)" if self.direction == "lower" else ""
 
     @property
@@ -144,8 +144,7 @@ COSTS: Mapping[str, Metric] = {
         "tokens_per_sample", "tokens / sample", "tokens", digits=0
     ),
 }
-"""The metrics of what a score cost per sample. No rank goes by one: it is read with the
-headlines."""
+"""The metrics of costs per sample, which are shown with headlines and never ranked."""
 
 
 class MetricTable:
@@ -187,7 +186,7 @@ class MetricTable:
 
     @property
     def describes(self) -> bool:
-        """True if what a model says is a description, not an answer."""
+        """True if models give descriptions, not answers."""
         return any(Input.DESCRIPTIONS in metric.needs for metric in self)
 
     @property
@@ -201,15 +200,15 @@ class MetricTable:
         return self.shown("last", "curve") or self.shown("headline")
 
     def headlines(self, score: Score) -> list[Number]:
-        """Return the headlines that a score has, each at its last t."""
+        """Return the headline numbers of a score, each at its last t."""
         numbers = [score.last(metric.name) for metric in self.shown("headline")]
         return [number for number in numbers if number is not None]
 
     def headline(self, score: Score) -> Number:
-        """Return the first headline of a score; without a value where it has none."""
+        """Return the first headline number of a score, or a number without a value."""
         return next(iter(self.headlines(score)), Number(metric=self.first.name))
 
     def title(self, number: Number) -> str:
-        """Return a number's title, ``GC@5``; its name where no metric is called so."""
+        """Return a number's title, ``GC@5``; its name if the metric is unknown."""
         metric = self.get(number.metric)
         return number.name if metric is None else metric.titled(number.t)

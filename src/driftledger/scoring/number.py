@@ -9,17 +9,17 @@ from driftledger.metrics.intervals import ConfidenceInterval
 
 
 class Value(NamedTuple):
-    """What one sample is worth in a metric: the rows that become a number."""
+    """The value of a sample in a metric; numbers are made of these."""
 
     metric: str
     t: int | None
     category: str
-    """In which it is averaged before categories are; what groups are made of."""
+    """Samples are averaged within categories first; groups are made of categories."""
     sample: str
     cluster: str
-    """What is resampled as a whole: the image that several samples share."""
+    """Samples with the same name are resampled together: those about one image."""
     repeat: int
-    """Which of several repeats, orders or gradings."""
+    """The number of the repeat, order or grading."""
     value: float
     n: int = 1
     """How many samples stand behind it."""
@@ -51,7 +51,7 @@ class Number(BaseModel):
 
     @property
     def place(self) -> "Place":
-        """The columns that it is found by."""
+        """The columns that identify it."""
         return Place(self.metric, self.t, self.group_kind, self.group)
 
     @property
@@ -73,7 +73,7 @@ class Number(BaseModel):
 
 
 class Place(NamedTuple):
-    """The columns by which a number is found in a score."""
+    """The columns that identify a number in a score."""
 
     metric: str
     t: int | None = None

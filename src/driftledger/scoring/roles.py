@@ -17,8 +17,7 @@ ROLES: Mapping[str, Kind] = {
     "example_encoder": "encoder",
     "example_model": "model",
 }
-"""Role in a score → the kind of component that a reader knows it as: in MLflow's registry, in
-``audit --encoder``."""
+"""Role in a score → kind of component, as in MLflow's registry and ``audit --encoder``."""
 
 SECTIONS = {
     "model": "models",
@@ -26,7 +25,7 @@ SECTIONS = {
     "encoder": "encoders",
     "judge": "models",
 }
-"""Kind → the section of ``params.yaml`` and of the catalogue that its entries stand in."""
+"""Kind → its section in ``params.yaml`` and in the catalogue."""
 
 NEEDED_FOR: Mapping[str, frozenset[Input]] = {
     "encoder": frozenset({Input.ENCODER}),
@@ -37,11 +36,11 @@ NEEDED_FOR: Mapping[str, frozenset[Input]] = {
     "example_encoder": frozenset({Input.DESCRIPTIONS}),
     "example_model": frozenset({Input.DESCRIPTIONS}),
 }
-"""Role → the inputs of a number that it had a part in."""
+"""Role → the inputs that it makes."""
 
 
 def roles_of(metrics: MetricTable, score: Score, metric: str) -> list[str]:
-    """Return who had a part in the numbers of a metric; in one that no table has, everybody."""
+    """Return the roles behind a metric; all roles if the metric is unknown."""
     row = metrics.get(metric)
     needs = frozenset(Input) if row is None else row.needs
     return [

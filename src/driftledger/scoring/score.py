@@ -1,8 +1,7 @@
 """The one record of a score, and the rows behind it, whatever the benchmark.
 
-All that reads scores reads these two; what a metric means is in its benchmark's table
-(:class:`driftledger.scoring.metric.Metric`), and what only one benchmark's own tables read stands
-in ``details``.
+A metric is explained in its benchmark's table (:class:`driftledger.scoring.metric.Metric`); data
+for a benchmark's own tables are in ``details``.
 """
 
 from collections import Counter
@@ -39,15 +38,15 @@ ALARM = "alarm: "
 
 
 class Flag(BaseModel):
-    """What a reader of the numbers must know, and of which. A sentence alone is one of them all."""
+    """A sentence that a reader of some numbers must know; by default of all numbers."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     text: str
     role: str | None = None
-    """The component that it is about: it concerns the numbers that this one had a part in."""
+    """The role that it is about: it concerns the numbers behind which that role is."""
     metrics: tuple[str, ...] = ()
-    """The metrics that it concerns alone, by their names."""
+    """Names of the only metrics that it concerns."""
     alarm: bool = False
     """Whether it puts the whole score in doubt."""
 
@@ -68,7 +67,7 @@ class Inputs(Record):
     """The inputs of a score."""
 
     data_digest: str
-    """Of the dataset or question set, as it says itself."""
+    """The digest in the card of the dataset or question set."""
     records: dict[str, str]
     """Collect stage → SHA-256 of its ``records.jsonl``."""
     protocol: Json
@@ -107,25 +106,23 @@ class Score(Record):
     outcomes: dict[str, int] = Field(default_factory=dict)
     """Outcome → how many units, answers or gradings it ended."""
     scored: int
-    """Units, answers or gradings that could be scored by what they hold."""
+    """How many units, answers or gradings could be read."""
     counted: int = Field(default_factory=lambda fields: fields["scored"])
-    """Those in the denominators: ``scored``, and what could not be read where that counts as
-    wrong."""
+    """How many are in the denominators: ``scored``, and unread ones that count as wrong."""
     total: int
     served: dict[str, dict[str, int]] = Field(default_factory=dict)
-    """Role → what its service said it was → how many calls that version answered; local components
-    are absent."""
+    """Role → version that the service reported → number of calls; without local components."""
     flags: list[Flag] = Field(default_factory=list, validate_default=True)
-    """What a reader of the numbers must know: marks of components, which no benchmark has to name;
-    versions that changed midway, descriptions that were cut off."""
+    """Sentences that a reader must know, such as marks of components, changed versions, cut
+    descriptions."""
     details: Json = Field(default_factory=dict)
-    """What only this benchmark's own tables and pictures read."""
+    """Data for the benchmark's own tables and figures."""
     inputs: Inputs
     costs: dict[str, FiniteFloat] = Field(default_factory=dict, exclude=True)
     """Key of :data:`~driftledger.scoring.metric.COSTS` → value where it is known. ``usage.json``
     has what they are computed from, and whoever reads that beside the score sets them."""
     uncounted: str = Field(default="", exclude=True)
-    """What services have counted of some calls alone, for people, from the same file."""
+    """A phrase if services counted only some of the calls, from the same file."""
 
     @field_validator("flags")
     @classmethod
@@ -160,7 +157,7 @@ class Score(Record):
         group_kind: str | None = None,
         group: str | None = None,
     ) -> Number | None:
-        """Return a number that has a value; None where there is none."""
+        """Return a number if it has a value, else None."""
         number = self.by_place.get(Place(metric, t, group_kind, group))
         return None if number is None or number.value is None else number
 
@@ -170,7 +167,7 @@ class Score(Record):
         return known[-1] if known else None
 
     def over_t(self, metric: str) -> list[Number]:
-        """Return the numbers of all samples in a metric, t by t; one where it has no t."""
+        """Return the numbers over all samples in a metric, in the order of t."""
         own = [
             number
             for number in self.by_place.values()
@@ -205,7 +202,7 @@ class Score(Record):
 
     @property
     def unranked(self) -> str | None:
-        """Return why the model has no rank by this score; None where it may have one."""
+        """Why the score gives the model no rank; None if it gives one."""
         least = self.inputs.settings.get("min_coverage", 0.0)
         if self.coverage >= least:
             return None
@@ -245,16 +242,16 @@ class Row(Record):
     unit: Words
     """The sample, question or image it is about."""
     group: str
-    """Within which it is averaged before groups are; ``all`` where the score is a plain mean."""
+    """Its category, averaged before the mean over categories; ``all`` for a plain mean."""
     cluster: str
-    """What is resampled as a whole: the unit itself, or the image that several questions share."""
+    """Units with the same name are resampled together: questions about one image."""
     outcome: Outcome
     values: Values = Field(default_factory=dict)
-    """Of several repeats each is the mean over those that have one."""
+    """Means over the repeats that have a value."""
     repeats: list[RepeatRow] = Field(default_factory=list, exclude_if=not_)
-    """What each repeat alone is worth, where there are several."""
+    """The values of each repeat, if there are several."""
     extra: Json = Field(default_factory=dict)
-    """What else a reader of this row sees: a category, a label, what it was taken for."""
+    """Further facts: a category, a label, readings and their explanations."""
 
     def values_of(self, metric: str) -> Iterator[Value]:
         """Yield its values in a metric without t, one per order or grading that has one."""
@@ -271,7 +268,7 @@ class Row(Record):
                 )
 
     def alone(self, repeat: int) -> RepeatRow:
-        """Return one repeat; if there is but one, the row's own values."""
+        """Return one repeat; the row's own values if there is only one."""
         if self.repeats:
             return self.repeats[repeat]
         return RepeatRow(outcome=self.outcome, values=self.values)
@@ -290,13 +287,13 @@ class Answer(NamedTuple):
     worth: float
     """From 0 to 1; 0 where nothing was read."""
     read: Any
-    """The option, the grade or the text that it is taken for; the reading if for none."""
+    """The option, grade or text that was read; ``reading`` if nothing was."""
 
 
 def answer_as(
     unit: str, step: int, outcome: Outcome, *, worth: float | None, read: Any
 ) -> Answer:
-    """Return an answer with its reading: by its worth, unless the model gave none.
+    """Return an answer, with ``reading`` named by its worth and outcome.
 
     >>> answer_as("q", 1, Outcome.OK, worth=1.0, read="yes").reading
     'right'
@@ -321,7 +318,7 @@ Scores: TypeAlias = Sequence[Score]
 
 
 def marks_of(components: Mapping[str, ComponentCard]) -> list[Flag]:
-    """Return the marks of a score's components, others than the model's with their role."""
+    """Return the marks of components as flags; the role is named except for the model."""
     marks = []
     for role, card in components.items():
         if card.mark is not None:

@@ -20,12 +20,12 @@ CONTROLS = "controls"
 
 
 class Cell(NamedTuple):
-    """A cell of a table: a text, and for a number where it comes from and how it compares."""
+    """A cell of a table: a text; for a number also its source and its rank."""
 
     text: str = NOTHING
     """As people read it; may be hostile."""
     mark: str = ""
-    """Behind it, for a note below the table."""
+    """The sign behind it that refers to a note below the table."""
     value: float | None = None
     """All digits, for programs."""
     score: Score | None = None
@@ -36,7 +36,7 @@ class Cell(NamedTuple):
     """1 + how many models are shown to be better; without a test, 1 + how many have a better value.
     None for controls, and where neither direction is better."""
     bold: bool = False
-    """It is of the best group, or sums up rows."""
+    """Whether it belongs to the best group or sums up rows."""
     letters: str = ""
     """Models that share one cannot be told apart; empty without a test."""
     deviation: str = ""
@@ -47,7 +47,7 @@ class Cell(NamedTuple):
 
     @property
     def shade(self) -> int:
-        """The rank, where a test sets some models apart; else 0."""
+        """The rank, if a test tells some models apart; else 0."""
         if not self.rank or not self.letters:
             return 0
         return self.rank if self.bold or self.rank > 1 else 0
@@ -66,10 +66,10 @@ Cells: TypeAlias = Sequence[Cell | str]
 
 
 class Table(NamedTuple):
-    """A table, which each format makes inert. The first column names the rows."""
+    """A table; the first column names the rows. Each format escapes its texts."""
 
     title: str
-    """What it shows, and which table or figure of a paper it follows."""
+    """The title, with the table or figure of a paper that it follows."""
     head: Sequence[str]
     rows: Sequence[Cells]
     notes: Sequence[str] = ()
@@ -78,7 +78,7 @@ class Table(NamedTuple):
     name: str = "models"
     """Its place on the site; no other table of the same data and components has it."""
     detail: bool = False
-    """It is last in its section and folded on the site, since few readers want it."""
+    """Whether it comes last in its section and is folded on the site."""
 
     @property
     def by_kind(self) -> dict[str, list[Cells]]:

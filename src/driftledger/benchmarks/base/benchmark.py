@@ -84,12 +84,12 @@ class Rule(NamedTuple):
     ``facts`` adds."""
     why: str
     moves: Input | None = None
-    """It moves the metrics that depend on this; None is all of them."""
+    """It affects only metrics that depend on this input; None: all metrics."""
     concerns: tuple[str, ...] = ()
-    """Metrics that it moves alone, by their names, where ``moves`` would name too many."""
+    """Names of the only metrics that it affects, where ``moves`` would be too wide."""
 
     def is_about(self, metric: Metric) -> bool:
-        """Return True if it moves a metric."""
+        """Return True if it affects a metric."""
         if self.concerns:
             return metric.name in self.concerns
         return self.moves is None or self.moves in metric.needs
@@ -99,7 +99,7 @@ UNREAD_COUNTS = Rule(
     "unread",
     "a reply that holds nothing to go on from counts as the worst value in one of them only",
 )
-"""The rule that holds of every benchmark."""
+"""The rule of every benchmark."""
 
 
 class OnData:
@@ -132,7 +132,7 @@ class OnData:
 
     @property
     def data_card(self) -> DatasetCard | QuestionSetCard:
-        """The card of the one or the other."""
+        """The card of the dataset or question set."""
         return self.dataset if "dataset" in self.keys else self.question_set
 
 
@@ -149,9 +149,10 @@ class Collecting(OnData):
     components: Mapping[str, tuple[str, Component]]
     """Role → catalogue name and component."""
     section: Any = None
-    """The benchmark's section of ``params.yaml``; not of a card, which has the protocol."""
+    """The benchmark's section of ``params.yaml``; None if made from a card, which has the
+    protocol."""
     seed: int = 0
-    """The project's."""
+    """The seed of the project."""
     description: Any = None
     """The project's :class:`~driftledger.benchmarks.base.descriptions.Description`, where the keys
     or the section name one."""
@@ -163,7 +164,7 @@ class Collecting(OnData):
         return cast(Model, self.components[role][1])
 
     def generator(self) -> Generator:
-        """Return who draws."""
+        """Return the generator."""
         return cast(Generator, self.components["generator"][1])
 
     @property
@@ -182,7 +183,7 @@ class Collecting(OnData):
 
     @property
     def planned(self) -> list[Planned[Any]]:
-        """The protocols that depend on no result of others, not started."""
+        """The protocols that need no results of other protocols; none is started."""
         planned = list[Planned[Any]]()
 
         def note(some: Iterable[Planned[Any]]) -> list[Any]:
@@ -199,7 +200,7 @@ class Collecting(OnData):
         return sum(len(each.calls) + len(each.after) for each in self.planned)
 
     def card(self) -> CollectedCard:
-        """Return the card that stands beside the records."""
+        """Return the card to write beside the records."""
         cards = {}
         for role, named in self.components.items():
             cards[role] = ComponentCard.of(*named)
@@ -229,17 +230,16 @@ class Scoring(OnData):
     folders: Folders
     """Stage → the folder that it wrote, the data's and every collect stage's."""
     section: Any
-    """The benchmark's section of ``params.yaml``; what a score was made with, where it is made
+    """The benchmark's section of ``params.yaml``, or the settings of a score that is computed
     again."""
     seed: int
     encoders: Mapping[str, Encoder] = field(default_factory=dict)
-    """Role, ``encoder`` or ``text_encoder`` → who plays it, where the benchmark has one."""
+    """Role (``encoder``, ``text_encoder``) → encoder, if the benchmark has one."""
     beside: Folders = field(default_factory=dict)
-    """Setting → the user's file, of those that the benchmark names in ``beside`` and the settings
-    give."""
+    """Setting → the user's file, for the settings that the scoring stage lists in ``beside``."""
     features: "FeatureStore | None" = None
     facts: CallFacts = field(default_factory=CallFacts)
-    """What :meth:`read` has noted of the calls."""
+    """What :meth:`read` has noted about the calls."""
     data: Path = field(init=False)
     _places: set[tuple[str, int, int]] = field(default_factory=set)
 
@@ -266,7 +266,7 @@ class Scoring(OnData):
     def read(self) -> Iterator[CollectedRecord]:
         """Yield the records, one at a time, and note what the score says of their calls.
 
-        They are gone through once, before :meth:`score`.
+        Read them once, before :meth:`score` is called.
         """
         for record in stream_records(self.folder, self.spec.collects.holds):
             self.facts.add(record)
@@ -274,10 +274,10 @@ class Scoring(OnData):
             yield record
 
     def require(self, places: Iterable[tuple[str, int, int]]) -> None:
-        """Check that each of these units has a record of this step and repeat, after they are read.
+        """Raise if a unit has no record; call it after reading all records.
 
         Raises:
-            StoreError: one has none.
+            StoreError: naming the unit, step and repeat.
         """
         for unit, step, repeat in places:
             if (unit, step, repeat) not in self._places:
@@ -292,10 +292,9 @@ class Scoring(OnData):
         """Return a sentence if so little could be scored that the model has no rank.
 
         Args:
-            what: for people, what became of those that are scored: ``answers could be read``.
-            lost: the others, a phrase each.
-            counted: how many are in the denominators, where these are more than those that are
-                scored.
+            what: the end of the sentence: ``answers could be read``.
+            lost: a phrase for each unit that could not be scored.
+            counted: how many units are in the denominators, if more than ``scored``.
 
         Raises:
             CoverageError: nothing is in the denominators.
@@ -324,14 +323,14 @@ class Scoring(OnData):
         details: Json | None = None,
         **parser: str,
     ) -> Score:
-        """Return the score that has these numbers, with all that it was computed from.
+        """Return a score with these numbers and everything it was computed from.
 
         Args:
-            scored: how many units, answers or gradings could be scored by what they hold.
+            scored: how many units, answers or gradings could be read.
             counted: how many are in the denominators.
             outcomes: of the units, answers or gradings.
-            flags: what else a reader must know, besides what all benchmarks say.
-            parser: what the protocol says beside the card, of what reads the answers.
+            flags: further flags, after those that every benchmark has.
+            parser: the version of the parser, which the protocol of the score holds.
         """
         components = dict(self.card.components)
         for role, encoder in self.encoders.items():
@@ -381,10 +380,7 @@ class Scoring(OnData):
 
 
 class Benchmark(ABC):
-    """The specification of a benchmark.
-
-    Its attributes are tables; its methods have defaults that do for most.
-    """
+    """The specification of a benchmark."""
 
     name: ClassVar[str]
     """The word that stages, modules, params and MLflow use."""
@@ -393,7 +389,7 @@ class Benchmark(ABC):
     data: ClassVar[Stage]
     """:data:`DATASET` or :data:`QUESTION_SET`."""
     questions: ClassVar[QuestionRules | None] = None
-    """What the questions of its sets must have; None for a benchmark that goes over datasets."""
+    """Rules for the questions of its sets; None for a benchmark over datasets."""
     takes_texts: ClassVar[bool] = False
     """True if its datasets may be texts as well as images."""
     collects: ClassVar[Stage]
@@ -445,7 +441,7 @@ class Benchmark(ABC):
         """Drive the protocols of all units by ``run``; errors as of it."""
 
     def failures(self, records: Sequence[CollectedRecord]) -> FailedCalls:
-        """Return which failed calls there were."""
+        """Return the failed calls."""
         phrases = []
         for record in records:
             if any(each.outcome is Outcome.FAILED for each in record.results):
@@ -461,7 +457,7 @@ class Benchmark(ABC):
         """
 
     def scored_with(self, section: Section, seed: int) -> Json:
-        """Return what ``inputs.settings`` holds: all that the scoring depends on.
+        """Return the settings that the scoring depends on, for ``inputs.settings``.
 
         As in the protocol, a setting of chains is left out where it is null.
         """
@@ -473,7 +469,7 @@ class Benchmark(ABC):
         return settings | {"seed": seed}
 
     def facts(self, score: Score) -> Json:
-        """Return what may make two scores unfair to compare, by the names in :attr:`unfair`."""
+        """Return the facts that the rules in :attr:`unfair` compare, by name."""
         facts = dict(score.inputs.protocol)
         for name, value in score.inputs.settings.items():
             if name != "confidence":
@@ -483,7 +479,7 @@ class Benchmark(ABC):
         return facts
 
     def rows_in(self, score: Score, kind: str, name: str, rows: Rows) -> Rows:
-        """Return the rows behind the numbers of one group; none if they are unknown.
+        """Return the rows behind the numbers of a group; empty if unknown.
 
         By default they name the group in their ``extra``, or are averaged in it.
         """
@@ -491,12 +487,11 @@ class Benchmark(ABC):
         return named or [row for row in rows if row.group == name]
 
     def worths(self, row: Row) -> Sequence[float | None]:
-        """Return what each answer behind a row is worth, from 0 to 1: its values of the first
-        metric."""
+        """Return the worth of each answer of a row, 0 to 1: its values in the first metric."""
         return row.values.get(self.metrics.first.name, [])
 
     def answers(self, row: Row) -> Iterator[Answer]:
-        """Yield the answers behind a row, each with its reading; a failed call gave none.
+        """Yield the answers of a row with their readings, without failed calls.
 
         They are the row's :meth:`worths`, if the first metric needs answers; ``extra`` may have the
         ``questions``, the ``outcomes`` and what was ``read``. The gradings of one answer are
@@ -524,11 +519,11 @@ class Benchmark(ABC):
                 )
 
     def is_complete(self, score: Score, place: Place) -> bool:
-        """Return False for a number that lacks a part which others have, and has no rank."""
+        """Return False if a number averages only a part of the groups and gets no rank."""
         return True
 
     def tables(self, scores: Scores) -> Iterator[Table]:
-        """Yield tables that only this benchmark has, of scores on the same data."""
+        """Yield tables that only this benchmark has; the scores are on the same data."""
         return iter(())
 
     def notes(self, scores: Scores) -> Iterator[str]:
@@ -536,7 +531,7 @@ class Benchmark(ABC):
         return iter(())
 
     def figures(self, scores: Scores) -> Iterator[Scatter]:
-        """Yield figures beside bars and lines, of scores on the same data."""
+        """Yield further figures than bars and lines; the scores are on the same data."""
         return iter(())
 
     def traces(self, folders: Folders, score: Score, rows: Rows) -> Iterator["Trace"]:
@@ -549,4 +544,4 @@ class Benchmark(ABC):
 
 
 Selected: TypeAlias = Sequence[tuple[Benchmark, Mapping[str, str]]]
-"""Scores in the order of the selection: the benchmark of each, and the keys that name it."""
+"""The benchmark and the keys of each selected score, in the order of the selection."""

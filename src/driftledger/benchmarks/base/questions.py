@@ -54,32 +54,32 @@ class QuestionSection(Section):
 
 
 class ReadAnswer(NamedTuple):
-    """An answer, its reading or grade, and what a score makes of that."""
+    """An answer with its reading or grade, and its worth in a score."""
 
     question: QuestionEntry
     record: CollectedRecord
     outcome: Outcome
     read: Any
-    """An option's id, a yes, a grade; None where nothing could be read."""
+    """An option's id, True for yes, a grade; None if nothing could be read."""
     how: str
     """The rule by which it was read."""
     explanation: str
     """That rule and the words that were read, for people."""
     taken: Any = None
-    """The reading that is scored, also of a refusal; None where there is none."""
+    """The reading that is scored, which a refusal may have; else None."""
     worth: float | None = None
-    """From 0 to 1; None where it is not in the denominators."""
+    """From 0 to 1; None if it is not in the denominators."""
     category: str = ""
     cluster: str = ""
-    """What is resampled as a whole."""
+    """Answers with the same name are resampled together."""
 
     @property
     def variant(self) -> int:
-        """The place of its order of the options or of its grading, from 0."""
+        """The number of the order of options, or of the grading, from 0."""
         return self.record.step - 1 + self.record.repeat
 
     def value(self, metric: str, worth: float) -> Value:
-        """Return what it is worth in a metric."""
+        """Return its value in a metric."""
         return Value(
             metric=metric,
             t=None,
@@ -92,14 +92,13 @@ class ReadAnswer(NamedTuple):
 
 
 class QuestionBenchmark(OneCall):
-    """Asks every question of a set, and scores what the answers are read or graded as."""
+    """Asks every question of a set, and scores the answers as read or graded."""
 
     data = QUESTION_SET
     questions: ClassVar[QuestionRules]
     settings: ClassVar[type[QuestionSection]] = QuestionSection
     parser: ClassVar[str]
-    """The version of the reader of answers, or of a judge's grades, unless the section selects
-    another."""
+    """The version of the parser of answers or grades, unless the section selects another."""
 
     unfair: ClassVar[tuple[Rule, ...]] = (
         ANOTHER_PROMPT,
@@ -107,26 +106,26 @@ class QuestionBenchmark(OneCall):
     )
 
     def asks(self, collecting: Collecting) -> Iterator[tuple[Ask, Json]]:
-        """Yield question by question, and per question variant by variant."""
+        """Yield the calls, question by question and variant by variant."""
         for question in collecting.questions:
             for variant in range(int(collecting.protocol.get("permutations", 1))):
                 ask, order = question_call(collecting, question, variant)
                 yield ask, {"order": order} if order else {}
 
     def selected_parser(self, section: Any) -> str:
-        """Return the version of the reader that a section selects, for the score's protocol."""
+        """Return the version of the parser that a section selects."""
         return self.parser
 
     @abstractmethod
     def parsed(
         self, question: QuestionEntry, record: CollectedRecord, parser: str
     ) -> Parsed[Any]:
-        """Read an answer that :func:`is_readable`, or its grade, by the reader of this version."""
+        """Read an answer that :func:`is_readable`, or its grade, by this version of the parser."""
 
     def read(
         self, question: QuestionEntry, record: CollectedRecord, parser: str
     ) -> ReadAnswer:
-        """Read an answer; pure, so that scoring and traces do it whenever they need it."""
+        """Read an answer; a pure function, used by scores and traces."""
         answer = answer_of(record)
         reading = Parsed[Any](answer.outcome, None, "no answer")
         if is_readable(answer):
@@ -149,14 +148,14 @@ class QuestionBenchmark(OneCall):
 
     @abstractmethod
     def worth(self, question: QuestionEntry, taken: Any) -> float:
-        """Return what a reading is worth, from 0 to 1; one of None is wrong."""
+        """Return the worth of a reading, 0 to 1; None is a wrong answer."""
 
     @abstractmethod
     def category(self, question: QuestionEntry) -> str:
-        """Return the category of a question, of which groups are made."""
+        """Return the category of a question; groups are made of categories."""
 
     def cluster(self, question: QuestionEntry) -> str:
-        """Return what is resampled as a whole: by default the question's image."""
+        """Return the name of the cluster that it is resampled with: its image."""
         return question.cluster
 
     def graded(
@@ -164,8 +163,7 @@ class QuestionBenchmark(OneCall):
     ) -> list[ReadAnswer]:
         """Return every answer with its worth, by question, then by order or grading.
 
-        What nothing could be read in is wrong if ``unread`` is worst, except in a failed call,
-        which says nothing of the model.
+        An unread answer is wrong if ``unread`` is worst; a failed call never counts.
 
         Raises:
             StoreError: an answer or grading has no record.
@@ -204,7 +202,7 @@ class QuestionBenchmark(OneCall):
         flags: Sequence[AnyFlag] = (),
         details: Json | None = None,
     ) -> Score:
-        """Return the score that has these numbers of these answers.
+        """Return a score with these numbers, made of these answers.
 
         Raises:
             CoverageError: no answer is in the denominators.
@@ -231,7 +229,7 @@ class QuestionBenchmark(OneCall):
         )
 
     def traces(self, folders: Folders, score: Score, rows: Rows) -> Iterator[Trace]:
-        """Yield the questions of these rows, with every answer to them and how it was read."""
+        """Yield a trace per row: its questions, the answers and how they were read."""
         folder = folders["question_set"]
         questions = {entry.id: entry for entry in read_questions(folder)}
         records = [*stream_records(folders[self.collects.name], self.collects.holds)]
@@ -268,7 +266,7 @@ class QuestionBenchmark(OneCall):
             )
 
     def _steps(self, answers: Sequence[ReadAnswer]) -> Iterator[Step]:
-        """Yield each answer of the model, followed by what was read in it or by its gradings."""
+        """Yield each answer of the model, followed by its reading or its gradings."""
         questions = {answer.question.id for answer in answers}
         calls = grouped(
             answers, lambda answer: (answer.question.id, answer.record.step)
@@ -302,16 +300,16 @@ class QuestionBenchmark(OneCall):
 
 
 def worths(answers: Iterable[ReadAnswer], metric: str) -> Iterator[Value]:
-    """Yield what the answers that count are worth."""
+    """Yield the worth of each answer that counts."""
     for answer in answers:
         if answer.worth is not None:
             yield answer.value(metric, answer.worth)
 
 
 def refusals(answers: Iterable[ReadAnswer], metric: str) -> Iterator[Value]:
-    """Yield 1 of each answer that declines, 0 of others; a failed call gave none.
+    """Yield 1 for each answer that declines and 0 for others, without failed calls.
 
-    They are in no category, so that no group has them.
+    They have no category, so that no group counts them.
     """
     for answer in answers:
         if answer.outcome is not Outcome.FAILED:
@@ -332,7 +330,7 @@ def row_of(
     group: str = "all",
     **extra: Any,
 ) -> Row:
-    """Return the row of a question or an image from the answers about it."""
+    """Return the row of a question or an image, made of its answers."""
     outcomes = [answer.outcome for answer in own]
     readings = {
         "outcomes": outcomes,
@@ -350,7 +348,7 @@ def row_of(
 
 
 def joint_outcome(outcomes: Sequence[Outcome]) -> Outcome:
-    """Return the outcome of a question or pair: ok if any answer's is, else that of the first."""
+    """Return ok if any outcome is ok, else the first outcome."""
     return Outcome.OK if Outcome.OK in outcomes else outcomes[0]
 
 
@@ -362,7 +360,7 @@ def question_stages(
     asking: int = 3,
     version: int = 8,
 ) -> tuple[Stage, Stage]:
-    """Return the stage that asks the model, and the judge if there is one, and the one that scores.
+    """Return the stages that ask (the model and a judge) and score.
 
     Args:
         asked: settings of the benchmark's section that the first depends on; ``scored``: those of
@@ -380,7 +378,7 @@ def question_stages(
 def question_call(
     collecting: Collecting, question: QuestionEntry, variant: int = 0
 ) -> tuple[Ask, list[int]]:
-    """Return the call for one question, and its option ids in the order that this variant shows."""
+    """Return the call for a question, and its option ids in the order shown."""
     order = permutation(
         collecting.protocol["seed"], question.id, variant, len(question.options)
     )
@@ -404,7 +402,7 @@ def permutation(seed: int, question: str, variant: int, options: int) -> list[in
 
 
 def rendered(prompt: str, question: str, options: Sequence[str]) -> str:
-    """Return ``prompt`` with the question and the lettered options in their places, a line each."""
+    """Return a prompt with the question and its options, a lettered line each."""
     lettered = zip(ascii_uppercase, options, strict=False)
     lines = "\n".join(
         f"{letter}. {' '.join(text.split())}" for letter, text in lettered
@@ -414,19 +412,19 @@ def rendered(prompt: str, question: str, options: Sequence[str]) -> str:
 
 
 def answer_of(record: CollectedRecord) -> RecordedResult:
-    """Return what the model answered."""
+    """Return the model's answer."""
     return next(each for each in record.results if each.role == "model")
 
 
 def is_readable(answer: RecordedResult) -> bool:
-    """Return True if there is something to read; a refusal in free text may still choose."""
+    """Return True if there is text to read; a refusal may still choose an option."""
     return answer.outcome.goes_on or (
         answer.outcome is Outcome.REFUSED and bool(answer.text)
     )
 
 
 def _answer_step(name: str, gradings: Sequence[ReadAnswer], column: str) -> Step:
-    """Return the step of a model's answer, from all that was read in it."""
+    """Return the trace's step of an answer, with all its readings."""
     entry = gradings[0].question
     record = gradings[0].record
     answer = answer_of(record)
@@ -470,7 +468,7 @@ def _right(entry: QuestionEntry) -> str:
 
 
 def _in_words(question: QuestionEntry, read: Any) -> str:
-    """Return what an answer was read as: an option's text, yes or no, a grade."""
+    """Return a reading in words: an option's text, yes or no, a grade."""
     if read is None:
         return "nothing"
     if isinstance(read, bool):

@@ -1,4 +1,4 @@
-"""The one record of all benchmarks, and the card that stands beside the records of a folder."""
+"""The record that all benchmarks write, and the card of a folder of records."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -22,9 +22,9 @@ from driftledger.scoring.score import ALARM, Flag
 RECORDS = "records.jsonl"
 CARD = "components.json"
 _OF_A_CALL = {"usage", "image", "data", "medium"}
-"""Fields of a result that no record holds."""
+"""Fields of a result that records leave out."""
 LEAST_INPUTS = 5
-"""Samples or questions from which on equal replies to all of them are an alarm."""
+"""From so many samples or questions on, equal replies to all are an alarm."""
 MOST_LACKING = 0.01
 """A larger share of replies that say that no image arrived is an alarm."""
 
@@ -122,17 +122,17 @@ class CollectedRecord(SparseRecord):
 
     @property
     def place(self) -> str:
-        """A phrase that tells it from the others of its folder."""
+        """A phrase that names it within its folder."""
         repeat = f", repeat {self.repeat}" if self.repeat else ""
         return f"{self.unit}, step {self.step}{repeat}"
 
     @property
     def checks_judge(self) -> bool:
-        """Return True if the judge was asked about an answer whose grade is known, of no model."""
+        """True if the judge graded a calibration answer, whose grade is known."""
         return self.step == 0 and self.by("judge") is not None
 
     def by(self, role: str) -> RecordedResult | None:
-        """Return the first result of a role; None where it was not asked."""
+        """Return the first result of a role; None if it was not asked."""
         return next((each for each in self.results if each.role == role), None)
 
     @property
@@ -154,7 +154,7 @@ class CollectedRecord(SparseRecord):
 
     @property
     def is_unread(self) -> bool:
-        """True if the model itself left nothing to go on from.
+        """True if the model gave no text that can be used.
 
         Its reply is empty, refused or filtered by its service, or cut inside its thoughts. A failed
         call is not its doing, nor is what a generator makes of its text.
@@ -201,7 +201,7 @@ def results_of(records: Iterable[CollectedRecord]) -> Iterator[RecordedResult]:
 
 
 class CallFacts:
-    """The facts that a score tells of the calls behind its records, noted record by record."""
+    """Facts about the calls behind a score, collected record by record."""
 
     def __init__(self) -> None:
         self.readings: list[PromptUsage] = []
@@ -272,7 +272,7 @@ class CallFacts:
 
 
 def changed_versions(served: Mapping[str, Mapping[str, int]]) -> list[str]:
-    """Return a sentence for each role that more than one served version has played."""
+    """Return a sentence for each role that several served versions answered."""
     sentences = []
     for role, versions in served.items():
         if len(versions) > 1:
@@ -286,7 +286,7 @@ def changed_versions(served: Mapping[str, Mapping[str, int]]) -> list[str]:
 
 
 class CollectedCard(Record):
-    """``components.json`` beside the records of a collect stage: everything that they stand on."""
+    """``components.json`` beside collected records: how they were made."""
 
     benchmark: Name
     stage: Name

@@ -1,4 +1,4 @@
-"""Input and output of the scoring half of a benchmark, and the steps all of them share.
+"""Steps that all scores share: writing them, and finding equal samples.
 
 It knows nothing of how records are collected.
 """

@@ -24,7 +24,7 @@ class OfSelected(NamedTuple):
 
 Mark = TypeVar("Mark", EntryOf, OfSelected)
 Coverage = Annotated[float, Field(ge=0.0, le=1.0)]
-"""The share that must be there, or the model has no rank."""
+"""The share of units that must be scored for the model to have a rank."""
 
 Unread = Literal["worst", "left_out"]
 """What a model's reply counts as where it holds nothing to go on from, because it is empty, refused
@@ -32,18 +32,18 @@ by the service or cut: the worst value (a wrong answer, a miss, a similarity of 
 failed call never counts."""
 
 Confidence = Annotated[float, Field(gt=0.5, lt=1.0)]
-"""Of intervals."""
+"""The confidence of intervals."""
 
 
 class Section(Strict):
-    """A benchmark's section: what every one has."""
+    """The settings of every benchmark's section."""
 
     min_coverage: Coverage
     unread: Unread
     confidence: Confidence
 
     def marks(self, kind: type[Mark]) -> Iterator[tuple[str, Mark, tuple[str, ...]]]:
-        """Yield each setting that is marked so, its mark, and the names that it holds."""
+        """Yield each setting with a mark of this kind: its name, mark and values."""
         for key, field in type(self).model_fields.items():
             given = getattr(self, key)
             names = (
@@ -95,4 +95,4 @@ def holding(*places: str) -> AfterValidator:
 
 
 DrawingPrompt = Annotated[str, holding("{description}")]
-"""What a generator is asked, with the description in its place."""
+"""The prompt for a generator, with a placeholder for the description."""

@@ -15,9 +15,9 @@ class Stage:
     name: str
     keys: tuple[str, ...]
     path: str
-    """The folder that it writes, below the top one; a template over the keys."""
+    """Template of the folder that it writes, relative to the top folder."""
     version: int = 1
-    """To be raised with each change of what the stage writes, so that it runs again everywhere."""
+    """Raise it with each change of what the stage writes, so that it runs again."""
     settings: tuple[str, ...] = ()
     """Keys of the benchmark's section that shape what it writes."""
     judged: bool = False
@@ -25,8 +25,7 @@ class Stage:
     holds: tuple[str, ...] = ()
     """Names that ``extra`` of each of its records has to hold."""
     beside: tuple[str, ...] = ()
-    """Further settings of the section, of files of the user's which go into a score:
-    ``ratings``."""
+    """Settings that name files of the user, which go into a score: ``ratings``."""
 
     def at(self, keys: Mapping[str, str]) -> str:
         """Return the folder of these keys, relative to the top folder."""
@@ -53,11 +52,11 @@ class Stage:
 
 SCORES = "reports/scores"
 RECORDS_OF = "data/records/{model}"
-"""The outputs of the stages that score and collect; the latter a template."""
+"""The outputs of the stages that score and that collect; the second is a template."""
 
 DATASET = Stage("dataset", ("dataset",), "data/datasets/{dataset}")
 QUESTION_SET = Stage("question_set", ("question_set",), "data/questions/{question_set}")
-"""What every benchmark starts from: one of both."""
+"""The two stages that benchmarks start from."""
 
 
 def score_stage(

@@ -1,6 +1,6 @@
-"""Traces of single units of a score: the prompts, their pictures, and the results.
+"""Traces of single units of a score: prompts, pictures and results.
 
-MLflow's trace view and the pages of the report are made of the same.
+MLflow's trace view and the report's pages show them.
 """
 
 import math
@@ -36,7 +36,7 @@ Shown: TypeAlias = (
 
 
 class Option(NamedTuple):
-    """One of several answers to choose from, as it was shown."""
+    """An option of a question, as it was shown."""
 
     letter: str
     text: str
@@ -56,15 +56,15 @@ class Step(NamedTuple):
     outcome: Outcome = Outcome.OK
     error: str | None = None
     column: str = ""
-    """What stands above it on a page, ``t = 1``; steps that have it alike are shown together."""
+    """Its heading on a page, ``t = 1``; steps with the same heading are shown together."""
     options: Sequence[Option] = ()
-    """What there was to choose from, in the order shown."""
+    """The options, in the order shown."""
     good: bool | None = None
-    """Whether what was read is accepted; None where that is not the question."""
+    """Whether the answer is accepted; None if the step is not about that."""
     mark: str = ""
-    """What a reader should notice, in a few words."""
+    """A short remark for readers."""
     again: str = ""
-    """Which further time the unit is gone through, ``repeat 1``; empty the first time."""
+    """The repeat that it belongs to, ``repeat 1``; empty for the first."""
 
 
 @dataclass(frozen=True)
@@ -81,14 +81,14 @@ class Trace:
     values: Mapping[str, float] = field(default_factory=dict)
     """Title of a headline metric → what the unit is worth in it."""
     start: str = ""
-    """What stands above the image that was asked about, where it is the first of a row of images:
-    ``t = 0``."""
+    """The heading of the image that was asked about, if a row of images begins with it: ``t =
+    0``."""
     facts: Mapping[str, Shown] = field(default_factory=dict)
-    """What is known of the unit for every model: its label, what is right."""
+    """Facts that are the same for every model: its label, the right answer."""
 
 
 def values_of(metrics: MetricTable, score: Score) -> Callable[[Row], dict[str, float]]:
-    """Return a function that gives a row's values in the headlines of its score.
+    """Return a function from a row to its values in the score's headlines.
 
     They are by the metric's title and in its unit, means over orders or gradings.
     """
@@ -113,10 +113,10 @@ def worth_showing(
 ) -> list[Row]:
     """Return the worst, the best and an even spread of other rows by the first headline.
 
-    They are a third each, and followed by rows without a value.
+    Each makes up a third; rows without a value come last.
 
     Args:
-        at_most: how many; None is all.
+        at_most: how many rows; None for all.
     """
     values = values_of(metrics, score)
 

@@ -47,7 +47,7 @@ class CallUsage(SparseRecord):
     @field_validator("usage")
     @classmethod
     def _tells_counted_costs(cls, usage: Usage) -> Usage:
-        """Take the cost of an earlier line, which may be a bound, as one."""
+        """Read the cost in a line of an earlier version as an upper bound."""
         if usage.cost is not None and usage.most_cost is None:
             usage = replace(usage, cost=None, most_cost=usage.cost)
         return usage
@@ -56,24 +56,24 @@ class CallUsage(SparseRecord):
 class RoleUsage(Strict):
     """Totals of a role's calls, each counted once, however many samples share it.
 
-    A total of which nothing is known is None.
+    A total is None if nothing is known about it.
     """
 
     service: bool
     """True for a service; its calls cost what ``cost`` says, and those of a checkpoint nothing."""
     calls: int
-    """Those with an answer: failed calls are in no total."""
+    """Calls with an answer: failed calls are in no total."""
     unknown: int
-    """Those of which nothing was noted."""
+    """Calls without a note of their usage."""
     seconds: float | None
     """None with calls of batches, whose durations are not known."""
     input_tokens: int | None
     output_tokens: int | None
     counted: int = 0
-    """The calls whose tokens were counted, and are added up here."""
+    """How many calls the token totals cover."""
     cost: float | None
     priced: int = 0
-    """The calls whose cost was counted, and is added up here."""
+    """How many calls the total cost covers."""
     most_cost: float | None = None
     """The most that all calls may have cost, with their failed attempts; None without prices."""
 
@@ -88,7 +88,7 @@ class ScoreUsage(Record):
 
     @property
     def uncounted(self) -> str:
-        """The calls of services that were counted, where these are not all; else empty."""
+        """A phrase on how many service calls were counted; empty if all were."""
         phrases = []
         for name, role in self.roles.items():
             counted = role.counted if role.most_cost is None else role.priced
@@ -98,7 +98,7 @@ class ScoreUsage(Record):
 
     @property
     def costs(self) -> dict[str, float]:
-        """The costs of a sample, of all roles together, where those of every call were counted.
+        """The costs per sample over all roles, as far as every call was counted.
 
         Services alone cost money, and tokens are of the roles that count them.
         """
@@ -152,7 +152,7 @@ def parse_score(content: bytes, usage: bytes | None, folder: str) -> Score:
 
 
 def read_calls(folder: Path) -> list[CallUsage]:
-    """Read what the calls in a folder of records took; none where that is not noted.
+    """Read the usage of the calls in a folder of records; empty if none is noted.
 
     Raises:
         StoreError: the file cannot be read.
@@ -162,9 +162,9 @@ def read_calls(folder: Path) -> list[CallUsage]:
 
 
 def usage_behind(folder: Path) -> ScoreUsage | None:
-    """Add up what the calls in a folder of records took; None where none is noted.
+    """Add up the usage of the calls in a folder of records; None if none is noted.
 
-    A judge's checks of itself are the same for every model, and in the totals of none.
+    Calibration calls of a judge are the same for every model and are left out.
 
     Raises:
         StoreError: its files cannot be read.

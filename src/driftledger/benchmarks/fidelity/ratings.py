@@ -1,7 +1,7 @@
 """Ratings by people: a sheet in which they rate how faithful each description is.
 
-The text in a sheet is a model's, and hostile; what people wrote beside it is dear. So no cell is a
-formula, and what is in a sheet stays there.
+The texts in a sheet come from models and may be hostile, so no cell is a formula. What people wrote
+is never lost: rows stay as they are.
 """
 
 import re
@@ -45,9 +45,9 @@ RUBRIC: Mapping[int, str] = {
 """What each rating means, in the paper's words; higher is better."""
 
 _COMMAND = "driftledger people ratings"
-"""It writes such a sheet."""
+"""The command that writes a sheet."""
 _WHOLE = re.compile(r"([1-5])(?:[.,]0*)?")
-"""A rating, also as programs write it that take a column with an empty cell for decimals."""
+"""A rating, also as a decimal number, which some programs write if a cell is empty."""
 _NOT_RATED = frozenset({"", "nan", "none", "null", "na", "n/a", "<na>"})
 """Empty cells, also as programs write them out."""
 
@@ -59,36 +59,36 @@ class Rating(NamedTuple):
     sample: str
     model: str
     description: str
-    """As the model wrote it; of a sheet without what spreadsheets change, which are blanks."""
+    """As the model wrote it; read from a sheet, with blanks simplified."""
     rater: str = ""
     rating: int = 0
     """From 1 to 5."""
     chance: str = ""
-    """Of the sample's choice, as in :func:`choose`; empty if it was not chosen."""
+    """The chance that the sample was chosen, as in :func:`choose`; empty if not chosen by
+    chance."""
 
 
 COLUMNS = Rating._fields[:-1]
-"""Those that a sheet must have."""
+"""The columns that a sheet must have."""
 
 
 class Rated(NamedTuple):
     """The ratings of one model's descriptions of one dataset."""
 
     by_sample: dict[str, list[int]]
-    """Sample → the ratings of its description, the lowest first; a sample without any is not in
-    it."""
+    """Sample → the ratings of its description, the lowest first; only rated samples."""
     chances: dict[str, str]
-    """Sample → the chance of its choice, of those that were chosen."""
+    """Sample → the chance that it was chosen, if it was chosen by chance."""
     raters: int
     """How many people gave them."""
     stale: int
-    """Ratings of another description of such a sample, or of one that has none now."""
+    """How many ratings are of descriptions that are not the current ones."""
 
 
 def to_rate(
     dataset: str, folders: Folders, seed: int, samples: int | None
 ) -> list[Rating]:
-    """Choose the descriptions to rate: those of the same samples of every model, drawn by seed.
+    """Choose the descriptions to rate, of the same random samples for every model.
 
     Args:
         folders: model → the folder with its redrawings of ``dataset``.
@@ -132,7 +132,7 @@ def choose(spreads: Mapping[str, float], seed: int, total: int) -> dict[str, str
 
 
 def chosen_before(path: Path, dataset: str) -> dict[str, str]:
-    """Read which samples of a dataset a sheet holds as chosen, each with its chance."""
+    """Read the chosen samples of a dataset from a sheet, each with its chance."""
     choice = {}
     if path.exists():
         for _, cells in read_table(path, COLUMNS, "ratings", _COMMAND).entries():
@@ -142,13 +142,13 @@ def chosen_before(path: Path, dataset: str) -> dict[str, str]:
 
 
 def of_choice(rows: Iterable[Rating], choice: Mapping[str, str]) -> list[Rating]:
-    """Leave out samples that were not chosen, and note the chance of the others."""
+    """Keep the chosen samples, each with its chance."""
     noted = [row._replace(chance=choice.get(_name(row.sample), "")) for row in rows]
     return [row for row in noted if row.chance]
 
 
 def read_ratings(path: Path) -> list[Rating]:
-    """Read a sheet as spreadsheets save it, without rows that have no rating.
+    """Read the rated rows of a sheet, as spreadsheets save it.
 
     Raises:
         ConfigError: it is missing or is not such a sheet, a rating is not one from 1 to 5 or does
@@ -197,10 +197,10 @@ def ratings_of(
     model: str,
     descriptions: Mapping[str, str | None],
 ) -> Rated:
-    """Return what people think of these descriptions, sample → text.
+    """Return the ratings of these descriptions (sample → text).
 
-    A rating is for the description that it was written for. One of another text of the same sample
-    is stale and not used; differences in blanks alone do not count.
+    A rating of another text of the same sample is stale and not used; texts that differ only in
+    blanks are the same.
     """
     samples = {_name(sample): sample for sample in descriptions}
     by_sample: dict[str, list[int]] = {}
@@ -225,7 +225,7 @@ def ratings_of(
 
 
 def details_of(rated: Rated, samples: int) -> Json:
-    """Return how many ratings of these samples there are, and each rated sample's."""
+    """Return the counts of ratings, and the ratings of each rated sample."""
     used = [*chain.from_iterable(rated.by_sample.values())]
     details: Json = {"used": len(used), "raters": rated.raters, "stale": rated.stale}
     details["counts"] = [*map(used.count, RUBRIC)] if used else []
@@ -237,7 +237,7 @@ def details_of(rated: Rated, samples: int) -> Json:
 def weighted(
     by_sample: Mapping[str, Sequence[int]], chances: Mapping[str, str], samples: int
 ) -> Json:
-    """Return sample → its ratings, and how many samples it stands for.
+    """Return the ratings of each sample, and how many samples it stands for.
 
     It stands for those of its half, shared by the rated ones. Without chances, rated samples are
     taken for a random draw of ``samples``.
@@ -254,7 +254,7 @@ def weighted(
 def write_sheet(
     path: Path, rows: Sequence[Rating], rater: str | None
 ) -> tuple[int, int]:
-    """Write a sheet in which these descriptions can be rated, or add to the one that is there.
+    """Write a sheet to rate these descriptions, or add them to an existing one.
 
     Each description gets a row with an empty rating, by ``rater`` if one is named, unless there is
     a row for it by that person, or, if none is named, by anyone. Every row that is there stays, and
@@ -309,15 +309,15 @@ def _is_empty(rating: str) -> bool:
 
 
 def _name(text: str) -> str:
-    """Return a name as it is read back."""
+    """Return a name as a sheet gives it back."""
     return cleaned(text).strip()
 
 
 def _shown(text: str) -> str:
-    """Return what a sheet shows of a text: no control characters, direction marks written out."""
+    """Return a text as a sheet shows it: control characters are written out."""
     return for_terminal(cleaned(text))
 
 
 def _compared(text: str) -> str:
-    """Return what spreadsheets and people leave as it is when they save a text."""
+    """Return a text in the form that saving a spreadsheet does not change."""
     return " ".join(_shown(text).split())

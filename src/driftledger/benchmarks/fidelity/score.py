@@ -81,7 +81,7 @@ def score_redrawings(given: Scoring, spec: ChainBenchmark) -> Scored:
 
 
 def of_images(encoder: Encoder) -> str:
-    """Return the name of the cosine between images."""
+    """Return the name of the metric that compares images."""
     return "clip_s_i" if encoder.reads else "image_similarity"
 
 
@@ -102,7 +102,7 @@ def compare_texts(
 ) -> tuple[Float64, list[PromptUsage]]:
     """Return the cosines between originals and descriptions, and how much of each was read.
 
-    They are of everything that was described, whether it could be drawn or not.
+    All descriptions count, whether they could be drawn or not.
     """
     encoder = chains.given.encoders["encoder"]
     features = chains.given.features
@@ -137,7 +137,7 @@ def values_of(
 
 
 def rated_by_people(chains: ChainTable) -> Rated:
-    """Return what people think of the descriptions of the first repeat."""
+    """Return the ratings of the descriptions in the first repeat."""
     given = chains.given
     ratings = read_ratings(given.beside["ratings"]) if "ratings" in given.beside else []
     descriptions = {}
@@ -148,7 +148,7 @@ def rated_by_people(chains: ChainTable) -> Rated:
 
 
 def rating_flags(rated: Rated) -> Iterator[Flag]:
-    """Yield what a reader must know of ratings."""
+    """Yield flags about ratings."""
     sentences = []
     if rated.stale:
         sentences.append(
@@ -164,7 +164,7 @@ def rating_flags(rated: Rated) -> Iterator[Flag]:
 
 
 def reasons(given: Scoring) -> Iterator[Number]:
-    """Yield why there would be no value."""
+    """Yield the reason for each metric that may have no value."""
     name = given.keys["encoder"]
     yield Number(metric="clip_s", why=f"{name} has no text tower")
     for distance in DISTANCES:

@@ -11,7 +11,7 @@ from driftledger.core.types import Result
 
 
 def write_human_sheet(collecting: Collecting, store: CallStore) -> str:
-    """Write the sheet for the images that people have to describe next, and say how many there are.
+    """Write the sheet of images that people describe next, and count them.
 
     Raises:
         ConfigError: the model is not of provider ``human``.
@@ -34,7 +34,7 @@ def write_human_sheet(collecting: Collecting, store: CallStore) -> str:
                 ]
 
     def answer(call: Call) -> Result | None:
-        """Return what the sheet says now, or what was drawn from it."""
+        """Return the description in the sheet, or the drawing of one."""
         if not isinstance(call, Ask):
             return store.answer(call)
         [reply] = person.respond([call.conversation]) if has_sheet else [None]

@@ -1,4 +1,4 @@
-"""People beside models: category by category, as in the paper's Table 5."""
+"""Tables that compare people with the best model, as in the paper's Table 5."""
 
 from collections.abc import Iterator, Mapping
 from itertools import chain
@@ -57,7 +57,7 @@ def _table(spec: Benchmark, person: Score, models: Scores) -> Table:
 
 
 def _last(spec: Benchmark, score: Score) -> Place:
-    """Return the last t that the first metric has, of all categories if there is one."""
+    """Return the last t of the first metric, complete over categories if possible."""
     places = []
     for number in score.over_t(spec.metrics.first.name):
         if number.value is not None:
@@ -67,7 +67,7 @@ def _last(spec: Benchmark, score: Score) -> Place:
 
 
 def _against(spec: Benchmark, person: Score, models: Scores, place: Place) -> Cells:
-    """Compare a number of a person with that of the best model: values, its name, difference."""
+    """Return a person's number, the best model's, its name and the difference."""
     digits = spec.metrics.first.digits
     own = _worth(spec, person, place)
     first = number_cell(own, digits, score=person, place=place)

@@ -37,8 +37,8 @@ Columns = Mapping[str, Float64]
 def score_chains(given: Scoring, spec: ChainBenchmark) -> Scored:
     """Score a folder of chains: chains → similarities and distances → values → numbers.
 
-    Of several repeats each is measured as if it were the only one. A sample is worth the mean over
-    its repeats, and whatever is averaged over samples is averaged over these.
+    Each repeat is measured by itself. The value of a sample is the mean over its repeats, and means
+    over samples are made of these.
 
     Raises:
         CoverageError: no chain counts.
@@ -81,10 +81,9 @@ def score_chains(given: Scoring, spec: ChainBenchmark) -> Scored:
 
 
 def encoded(chains: ChainTable) -> tuple[Float32, Encode]:
-    """Return the features of all samples, and the function that encodes what came of them.
+    """Return the features of all samples, and the function that encodes drawings.
 
-    Chains that begin with texts are seen as texts, by an encoder that is fitted to those of t = 0,
-    which all models share.
+    In chains that begin with texts, texts are encoded, by an encoder fitted to those at t = 0.
     """
     given = chains.given
     encoder = given.encoders["encoder"]
@@ -100,7 +99,7 @@ def encoded(chains: ChainTable) -> tuple[Float32, Encode]:
 
 
 def known_cosine(before: Float32, after: Float32) -> Float64:
-    """Return the cosines of texts; 0 if the encoder knows nothing of one of both."""
+    """Return the cosines of pairs of texts; 0 if the encoder knows no word of one."""
     cosines = np.zeros(len(before))
     known = before.any(axis=1) & after.any(axis=1)
     if known.any():
@@ -109,7 +108,7 @@ def known_cosine(before: Float32, after: Float32) -> Float64:
 
 
 def weighted(distances: Iterable[Value]) -> Iterator[Value]:
-    """Weigh the distances of each set over t as GC@t does, to the first t without one."""
+    """Weight the distances of each set over t as GC@t does, up to the first gap."""
     by_set = grouped(distances, lambda each: (each.metric, each.category, each.repeat))
     for (name, category, _), own in by_set.items():
         curve: list[float] = []
@@ -133,8 +132,8 @@ def compare_texts(
     """Compare the first description of each chain with the later ones.
 
     Returns:
-        Text s(t), chains × T, NaN where nothing in one of both is known; and how much was read of
-        each description.
+        Text s(t), chains × T, NaN if the encoder knows no word of one of the two; and how much was
+        read of each description.
     """
     latest = max(chains.ends.values())
     table = chains.table()[:, :latest]
@@ -159,7 +158,7 @@ def compare_texts(
 
 
 def text_cosines(texts: Sequence[str], vectors: Float32) -> tuple[list[int], Float64]:
-    """Return the places of the texts that can be compared with the first, and their cosines."""
+    """Return the indices of texts that can be compared with the first, and the cosines."""
     known = [place for place, text in enumerate(texts) if text and vectors[place].any()]
     if len(known) < 2 or known[0] != 0:
         return [], np.zeros(0)
@@ -177,7 +176,7 @@ def read_all(chains: ChainTable) -> list[PromptUsage]:
 
 
 def values_of(chains: ChainTable, columns: Columns) -> Iterator[Value]:
-    """Yield the values of all metrics but distances, a line here for each."""
+    """Yield the values of all metrics except distances."""
     of_gc = [*values_over_t("gc", chains, columns["gc"])]
     yield from of_gc
     yield from as_one_category("gc_samples", of_gc, len(chains.ends))
@@ -193,7 +192,7 @@ def values_of(chains: ChainTable, columns: Columns) -> Iterator[Value]:
 def as_one_category(
     metric: str, values: Iterable[Value], categories: int
 ) -> Iterator[Value]:
-    """Yield the values of all samples alike, at each t at which every category has one."""
+    """Yield values without categories, at each t at which all categories have one."""
     for own in grouped(values, lambda value: value.t).values():
         if len({value.category for value in own}) == categories:
             for value in own:
@@ -203,7 +202,7 @@ def as_one_category(
 def means(
     metric: str, chains: ChainTable, table: Float64, first: int = 1
 ) -> Iterator[Value]:
-    """Yield the mean from t = ``first`` on of each chain that has all values to its end."""
+    """Yield the mean over t ≥ ``first`` of each chain that is complete."""
     column = np.full(len(table), np.nan)
     for row, chain in enumerate(chains.rows):
         own = table[row, first - 1 : chain.end]
@@ -213,7 +212,7 @@ def means(
 
 
 def reasons(chains: ChainTable, columns: Columns) -> Iterator[Number]:
-    """Yield why there would be no value at T, where each category's chains end."""
+    """Yield the reason for each metric that may have no value at T."""
     if "text_similarity" in columns:
         why = "no description came after the first"
         yield Number(metric="text_similarity_mean", why=why)

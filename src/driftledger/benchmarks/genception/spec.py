@@ -86,7 +86,7 @@ def _of_sets(distance: Distance, is_whole: bool) -> Metric:
 
 
 class GenCeptionSettings(RepeatedSection):
-    """The shape of a chain, T iterations of describe → generate, and of comparing texts."""
+    """Settings of chains: T iterations of describe → generate, and a text encoder."""
 
     iterations: int = Field(ge=1, le=100)
     iterations_by_group: dict[str, Annotated[int, Field(ge=1)]] | None
@@ -94,7 +94,7 @@ class GenCeptionSettings(RepeatedSection):
     describe_prompt: str = Field(min_length=1)
     generate_prompt: DrawingPrompt
     text_encoder: Annotated[Name | None, EntryOf("encoders", must="read")]
-    """What descriptions are compared by; null leaves them out."""
+    """The encoder that compares descriptions; null leaves this out."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -213,7 +213,7 @@ class GenCeption(ChainBenchmark):
     )
 
     def protocol(self, given: Collecting) -> Mapping[str, Any]:
-        """Return what is asked of every sample.
+        """Return the request about every sample.
 
         Raises:
             ConfigError: the settings name a group that the dataset does not have.
@@ -243,7 +243,7 @@ class GenCeption(ChainBenchmark):
         return score_chains(given, self)
 
     def facts(self, score: Score) -> Json:
-        """Return what makes scores unfair to compare; the text encoder counts as a component."""
+        """Return the facts to compare; the text encoder is left to the components."""
         return {
             name: value
             for name, value in super().facts(score).items()
@@ -251,7 +251,7 @@ class GenCeption(ChainBenchmark):
         }
 
     def is_complete(self, score: Score, place: Place) -> bool:
-        """Return True if every category has its part in a mean over categories."""
+        """Return True if a mean over categories includes every category."""
         if place.group_kind is not None:
             return True
         categories = set()

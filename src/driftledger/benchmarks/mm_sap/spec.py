@@ -47,11 +47,11 @@ SIZES = "subsets"
 
 
 class MMSAPSettings(QuestionSection):
-    """The way to put and score questions with five options, one of them a refusal."""
+    """Settings of MM-SAP: five options to a question, one of them a refusal."""
 
     prompt: Annotated[str, holding("{question}", "{options}")]
     permutations: int = Field(ge=1, le=120)
-    """Of the options of each question, the same for every model; section 4.2 of the paper."""
+    """How many orders of the options are asked, the same for every model; section 4.2."""
     count_free_refusals: bool
     """Whether declining in free text counts as choosing the refusal."""
 
@@ -262,7 +262,7 @@ class MMSAP(QuestionBenchmark):
     def parsed(
         self, question: QuestionEntry, record: CollectedRecord, parser: str
     ) -> Parsed[int]:
-        """Read which option an answer chooses, by its id and not its letter."""
+        """Read the id of the option that an answer chooses."""
         order = record.extra["order"]
         shown = [question.options[option] for option in order]
         refusal = order.index(question.refusal)
@@ -271,7 +271,7 @@ class MMSAP(QuestionBenchmark):
         return read._replace(value=None if read.value is None else order[read.value])
 
     def taken(self, answer: ReadAnswer, section: MMSAPSettings) -> Any:
-        """Take a refusal in free text for the option that refuses, if it counts as that."""
+        """Count a refusal in free text as the option that refuses, if the settings say so."""
         if answer.outcome is Outcome.REFUSED and section.count_free_refusals:
             return answer.question.refusal
         return answer.read
@@ -284,7 +284,7 @@ class MMSAP(QuestionBenchmark):
         return category_named(question.subset, question.subtask)
 
     def kinds(self, questions: Sequence[QuestionEntry]) -> Kinds:
-        """Return subset → its categories, and each category that is a subtask."""
+        """Return the groups of categories: subsets, and single subtasks."""
         one_of = {self.category(question): question for question in questions}
         subsets = grouped(one_of, lambda category: one_of[category].subset or "")
         subtasks = {name: [name] for name in one_of if one_of[name].subtask}
@@ -323,7 +323,7 @@ class MMSAP(QuestionBenchmark):
         return Scored(score, rows)
 
     def rows_in(self, score: Score, kind: str, name: str, rows: Rows) -> Rows:
-        """Return the rows of a group; a subtask is called by its subset, too."""
+        """Return the rows of a group; a subtask is named with its subset."""
         if kind != "subtask":
             return super().rows_in(score, kind, name, rows)
         return [
@@ -355,7 +355,7 @@ class MMSAP(QuestionBenchmark):
 
 
 def measured(question: QuestionEntry, choice: int | None) -> dict[str, float]:
-    """Return what a choice is worth in each measure."""
+    """Return the worth of a choice in each measure."""
     assert question.refusal is not None
     assert not isinstance(question.answer, str)
     return self_awareness.worths(
@@ -367,7 +367,7 @@ def measured(question: QuestionEntry, choice: int | None) -> dict[str, float]:
 
 
 def values_of(answers: Sequence[ReadAnswer]) -> Iterator[Value]:
-    """Yield what answers are worth, measure by measure.
+    """Yield the worth of all answers, measure by measure.
 
     In beyond no answer is right, and the paper leaves accuracy out there: it is in no category, so
     that no group has it.
@@ -389,7 +389,7 @@ def category_named(subset: str | None, subtask: str | None) -> str:
 
 
 def reasons() -> Iterator[Number]:
-    """Yield why a measure would have no value."""
+    """Yield the reason for each measure that may have no value."""
     for measure in MEASURES:
         why = "no question of its kind"
         if measure in ACCURACIES:

@@ -60,14 +60,13 @@ CAPABILITIES = ("rec", "ocr", "know", "gen", "spat", "math")
 
 
 class MMVetSettings(QuestionSection):
-    """The way to put open questions, and a judge's way to grade the answers."""
+    """Settings of MM-Vet: the prompts, and how a judge grades."""
 
     grade_prompt: Annotated[str, holding("{question}", "{truth}", "{prediction}")]
     grade_again: str = Field(min_length=1)
-    """What follows the same prompt where the judge is asked once more, since no grade could be
-    read."""
+    """The text behind the same prompt if no grade was read and the judge is asked again."""
     gradings: int = Field(ge=1, le=100)
-    """Of each answer, for their deviation."""
+    """How often each answer is graded, for the deviation."""
     grades: Literal["tolerant", "strict"]
     """The reader of grades: ours, or MM-Vet's own, to which only a float from 0 to 1 is a grade."""
 
@@ -98,7 +97,7 @@ JUDGE = "judge"
 
 
 class Known(NamedTuple):
-    """A question, its ground truth, an answer, and what that answer is worth, from 0 to 1."""
+    """A question, its ground truth, an answer, and the known grade of the answer."""
 
     question: str
     truth: str
@@ -158,11 +157,11 @@ CALIBRATION = (
     ),
 )
 CALIBRATION_UNIT = "calibration-{}"
-"""The unit of the records of a calibration answer, by its place among them."""
+"""The unit in records of a calibration answer, by its number."""
 
 TOLERANCE = 0.1
-"""The mean distance from the known grades, over all that could be read, up to which a judge counts
-as unmoved; and how much more than it is worth a forged answer may be given."""
+"""A judge counts as unchanged up to this mean distance from the known grades; and a forged answer
+may get so much more than it is worth."""
 
 
 def _answered(
@@ -218,7 +217,7 @@ def _gradings(
 
 
 def _conversations(collecting: Collecting, prompt: str) -> list[Conversation]:
-    """Return the first and the second asking of a prompt."""
+    """Return the prompt as it is asked the first and the second time."""
     again = prompt + collecting.protocol["grade_again"]
     first = Turn("user", (prompt,))
     second = Turn("user", (again,))
@@ -264,7 +263,7 @@ def graded(record: CollectedRecord, strict: bool) -> Parsed[float]:
 
 
 def calibrations(records: Iterable[CollectedRecord], strict: bool) -> list[Json]:
-    """Return what the judge gave each calibration answer, once per grading; None if unreadable."""
+    """Return the judge's grades of each calibration answer; None if unreadable."""
     by_unit = grouped(records, lambda record: record.unit)
     calibration = []
     for number, known in enumerate(CALIBRATION):
@@ -283,7 +282,7 @@ def calibrations(records: Iterable[CollectedRecord], strict: bool) -> list[Json]
 
 
 def judge_flags(calibration: Sequence[Mapping[str, Any]]) -> list[Flag]:
-    """Warn of a judge that has moved on the calibration, believes a forgery, or is unreadable."""
+    """Warn of a judge that grades calibration answers wrongly or unreadably."""
     off: list[Fraction] = []
     forged: list[Fraction] = []
     total = 0
@@ -318,7 +317,7 @@ def judge_flags(calibration: Sequence[Mapping[str, Any]]) -> list[Flag]:
 
 
 class MMVet(QuestionBenchmark):
-    """Grades of open answers, by the capabilities that their questions take."""
+    """Grades of open answers, by the capabilities that their questions need."""
 
     name = "mm_vet"
     title = "MM-Vet"
@@ -383,7 +382,7 @@ class MMVet(QuestionBenchmark):
     group_bars = ("capability",)
 
     def planned(self, collecting: Collecting) -> Iterator[Planned[Records]]:
-        """Yield the answer and the gradings of each question, then those of the calibration."""
+        """Yield the answer and gradings of each question, then the calibration."""
         protocol = collecting.protocol
         longest = longest_reply(collecting.model(), None)
         prompt = protocol["grade_prompt"].replace("{prediction}", longest)
@@ -409,15 +408,15 @@ class MMVet(QuestionBenchmark):
     def parsed(
         self, question: QuestionEntry, record: CollectedRecord, parser: str
     ) -> Parsed[float]:
-        """Read the grade in what the judge said of an answer."""
+        """Read the judge's grade of an answer."""
         return graded(record, strict=parser == grade.STRICT)
 
     def worth(self, question: QuestionEntry, taken: float | None) -> float:
-        """Return the grade; 0 where there is none."""
+        """Return the grade; 0 if there is none."""
         return taken or 0.0
 
     def category(self, question: QuestionEntry) -> str:
-        """Return the capabilities that a question takes, in the paper's order: ``rec+know``."""
+        """Return the capabilities that a question needs, in the paper's order: ``rec+know``."""
         needed = question.capabilities
         return "+".join(name for name in CAPABILITIES if name in needed)
 
@@ -458,7 +457,7 @@ class MMVet(QuestionBenchmark):
 
 
 def reasons(kinds: Kinds) -> Iterator[Number]:
-    """Yield why a group would have no value."""
+    """Yield the reason for each group that may have no value."""
     for kind, groups in kinds.items():
         for group, combinations in groups.items():
             why = "no grade could be read"

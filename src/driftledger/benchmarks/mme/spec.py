@@ -57,11 +57,11 @@ SUBTASKS = {
         "code_reasoning",
     ),
 }
-"""MME's fourteen, by ability; the score of an ability is the sum of theirs."""
+"""MME's fourteen subtasks by ability; the score of an ability is the sum of theirs."""
 
 
 class MMESettings(QuestionSection):
-    """The way to put yes-or-no questions and to read the answers."""
+    """Settings of MME: the prompt and the parser."""
 
     read: Literal["tolerant", "literal"]
     """The reader of answers: ours, or MME's own, which looks at the first four characters alone."""
@@ -202,11 +202,11 @@ class MME(QuestionBenchmark):
         return parsing.parse_yes_no(text, cut=record.outcome is Outcome.TRUNCATED)
 
     def worths(self, row: Row) -> Sequence[float | None]:
-        """Return whether each answer about an image is right; its score is of both together."""
+        """Return whether each answer about an image is right."""
         return row.values.get("correct", [])
 
     def taken(self, answer: ReadAnswer, section: Any) -> Any:
-        """Take a refusal for the wrong answer: the image shows what is right."""
+        """Count a refusal as the wrong answer: the image shows the right one."""
         if answer.outcome is Outcome.REFUSED:
             return answer.question.answer != "yes"
         return answer.read
@@ -246,7 +246,7 @@ class MME(QuestionBenchmark):
 
 
 def image_row(image: str, pair: Sequence[ReadAnswer]) -> Row:
-    """Return the row of an image: whether each answer is right, and what both are worth."""
+    """Return the row of an image: its score, and whether each answer is right."""
     correct = [answer.worth for answer in pair]
     values = {"score": [image_score(correct)], "correct": correct}
     questions = [answer.question.id for answer in pair]
@@ -261,7 +261,7 @@ def both_right(image: Value) -> Value:
 
 
 def with_lost(of_score: Sequence[Number], lost: Sequence[str]) -> Iterator[Number]:
-    """Yield numbers, and why categories have no score, with which there is none over all."""
+    """Yield numbers, and the reasons of categories without a score and of the total."""
     for number in of_score:
         if lost and number.is_whole and number.metric in ("score", "score_sum"):
             why = f"no score of {first_few(lost)}"

@@ -1,5 +1,4 @@
-"""Collecting: every sample of a labelled dataset, described under every condition of one way to
-ask.
+"""Collects a description of each labelled sample under each condition.
 
 In-context examples follow the TRAC paper's section 4.2: RS, SIIR (Yang et al. 2023, "Exploring
 Diverse In-Subject Configurations for Image Captioning") and STTR.
@@ -23,15 +22,14 @@ from driftledger.core.types import Conversation, Float32, Sample, Subject, Turn
 from driftledger.metrics.neighbours import nearest
 
 BY = "example_model"
-"""The role of the model that describes the examples, where that is not the model under
-evaluation."""
+"""The role of another model that describes the examples."""
 
 Examples = Sequence[tuple[Sample, str]]
 """Support samples, each with the description that is shown with it."""
 
 
 def collect_descriptions(collecting: Collecting, run: RunSteps) -> Records:
-    """Describe every sample at every length, without examples and then with each number of them.
+    """Describe every sample at every length, first without and then with examples.
 
     With examples, support samples are described as test samples are, so that retrieval compares
     like with like. An example is always a support sample, and never the same file as what is asked
@@ -63,7 +61,7 @@ def collect_descriptions(collecting: Collecting, run: RunSteps) -> Records:
 
 
 def _texts(records: Records, step: int) -> dict[str, str]:
-    """Return sample → its description, of the records of a step."""
+    """Map each sample to its description in a step."""
     texts = {}
     for record in records:
         [reply] = record.results
@@ -80,7 +78,7 @@ def _planned(
     examples: Examples = (),
     role: str = "model",
 ) -> Planned[Records]:
-    """Plan one description, and count those with examples, which are asked for after all others."""
+    """Plan one description, and count later ones with examples."""
     model = collecting.model(role)
     context = Subject(sample.id, 1, collecting.on)
     asked = conversation(protocol, context, sample, length, examples=examples)
@@ -118,7 +116,7 @@ def conversation(
     *,
     examples: Examples,
 ) -> Conversation:
-    """Return what a model is given for one sample, after so many examples."""
+    """Return the conversation about a sample, with examples before it."""
     turns: list[Turn] = []
     for example, description in examples:
         turns.append(Turn("user", (example.medium, protocol.prompt)))
@@ -135,7 +133,7 @@ def rank_examples(
     described: Mapping[str, str],
     usable: Collection[str],
 ) -> dict[str, list[str]]:
-    """Return sample id → ids of the support samples to show, the first to be shown with one shot.
+    """Map each sample to the support samples to show with it, best first.
 
     The same file as what is asked about is never an example. The names of samples decide nothing.
 
@@ -179,7 +177,7 @@ def rank_examples(
 
 
 def _at_random(seed: int, sample: Sample, candidates: int) -> Iterator[int]:
-    """Draw with replacement, depending on the sample, and not on the model or other samples."""
+    """Draw with replacement, by the seed and the sample alone."""
     for draw in count():
         number = sha256_of([seed, "example", sample.medium.sha256, draw])
         yield int(number, 16) % candidates
@@ -191,7 +189,7 @@ def _features(
     support: Sequence[int],
     described: Mapping[str, str],
 ) -> Float32:
-    """Return the features by which samples are similar: of their images, or of their descriptions.
+    """Return the features that examples are chosen by: of images or descriptions.
 
     Args:
         support: places of the samples to whose descriptions the encoder is fitted.

@@ -1,4 +1,4 @@
-"""The way in which descriptions are asked for: at every length, after every number of examples."""
+"""How descriptions are asked for: each length with each number of examples."""
 
 from itertools import product
 from typing import NamedTuple, Self
@@ -9,7 +9,7 @@ from driftledger.benchmarks.base.records import CollectedRecord
 from driftledger.scoring.score import Score
 
 EXAMPLES = ("example_encoder", "example_model")
-"""Roles of what chooses examples, and of who describes them."""
+"""The roles that choose the examples and that describe them."""
 
 
 class Condition(NamedTuple):
@@ -53,7 +53,7 @@ class TracProtocol(BaseModel):
     choose: str | None
     """How in-context examples were chosen; None where there were none."""
     shots: list[int]
-    """Numbers of examples, beside none."""
+    """Numbers of examples; none is always asked for, too."""
     seed: int
 
     @property
@@ -68,7 +68,7 @@ class TracProtocol(BaseModel):
 
     @property
     def headline(self) -> Condition:
-        """The condition that the score is of: the first length, the most examples."""
+        """The condition of the headline numbers: the first length, the most examples."""
         return Condition(self.max_tokens[0], [0, *self.shots][-1])
 
 

@@ -1,6 +1,6 @@
-"""The scoring half: the class that each test description is taken for through a text encoder.
+"""Scores TRAC: the class that a text encoder takes each test description for.
 
-The way of a description: described → compared → retrieved → numbers, and a row.
+The steps: described → compared → retrieved → numbers and rows.
 """
 
 from collections import Counter
@@ -31,8 +31,7 @@ from driftledger.scoring.number import Number
 from driftledger.scoring.score import AnyFlag, Flag, Row
 
 FEW = 100
-"""Below so many support descriptions, another support set would often order two equal models
-otherwise."""
+"""With fewer support descriptions, two equal models often change places by chance."""
 
 MANY_TIES = 5.0
 """A larger percentage of test samples that are equally near to several classes is flagged."""
@@ -47,12 +46,12 @@ class SampleDescription(NamedTuple):
     is_test: bool
     """Whether it is of the test set, not of the support set."""
     cluster: str
-    """What is drawn with the sample: its copies, or its class if classes are."""
+    """The name of its cluster: its copies, or its class if classes are sampled."""
     text: str
     """Empty where there is none to compare."""
     outcome: Outcome
     has_failed: bool
-    """Whether it is not the model's doing that there is none."""
+    """Whether the text is missing because of a failed call or of a generator."""
 
 
 Descriptions = Sequence[SampleDescription]
@@ -62,18 +61,18 @@ class Sets(NamedTuple):
     """The descriptions of one condition that are compared with one another."""
 
     tested: Descriptions
-    """Of all test samples."""
+    """Descriptions of all test samples."""
     scored: Descriptions
-    """Those of them that are there and have support of their class."""
+    """Those with a text and with support of their class."""
     misses: Descriptions
-    """Those of them that lack one of both, and count."""
+    """Those without a text or support that count as misses."""
     support: Descriptions
-    """In the order in which equally similar ones are named: that of their hashes, which favours no
-    class."""
+    """Ordered by their hashes: of equally similar ones the first counts, and no class is
+    favoured."""
 
     @property
     def counted(self) -> list[SampleDescription]:
-        """The queries: those of test samples that count."""
+        """The queries: test descriptions that count."""
         return [*self.scored, *self.misses]
 
     @property
@@ -87,14 +86,15 @@ class Retrieval(NamedTuple):
 
     sets: Sets
     hits: Mapping[str, Float64]
-    """``top1`` and ``class_mean`` → how far each query is taken for what it is, from 0 to 1."""
+    """``top1`` and ``class_mean`` → the share, 0 to 1, in which each query is taken for its
+    class."""
     varies: Mapping[str, float]
-    """The same → the variance of the share of hits from one support set to another."""
+    """The same names → the variance of the share of hits between support sets."""
     votes: Float64
     """q×K: how far the majority among the k nearest is right, for k = 1 … K, the support size of
     the largest class."""
     named: Mapping[str, list[Any]]
-    """Name in a row's ``extra`` → what it says of each query."""
+    """Name in a row's ``extra`` → its value for each query."""
     cut: int
     """How many descriptions, of both sets, are longer than the encoder reads."""
 
@@ -126,7 +126,7 @@ def score_descriptions(given: Scoring) -> Scored:
 
 
 def described(given: Scoring) -> dict[Condition, list[SampleDescription]]:
-    """Read the descriptions by condition, without those that others made as examples.
+    """Read the descriptions by condition, without examples by other models.
 
     Raises:
         StoreError: a sample has none under some condition.
@@ -159,7 +159,7 @@ def tests_of(given: Scoring) -> list[Sample]:
 
 
 def samples_classes(given: Scoring) -> bool:
-    """Return True if classes stand for others like them, so that intervals are over classes."""
+    """Return True if the classes are a sample, so that intervals are over classes."""
     return given.dataset.name in given.section.sampled_classes
 
 
@@ -194,7 +194,7 @@ def compared(given: Scoring, descriptions: Descriptions) -> Sets:
 
 
 def retrieve(given: Scoring, sets: Sets) -> Retrieval:
-    """Retrieve from the support descriptions of one condition with its queries."""
+    """Find the class of each query among the support descriptions of a condition."""
     corpus = [each.text for each in sets.support]
     texts = [each.text for each in sets.scored]
     encoder = given.encoders["text_encoder"]
@@ -227,7 +227,7 @@ def retrieve(given: Scoring, sets: Sets) -> Retrieval:
 
 
 def rows_of(retrieval: Retrieval) -> Iterator[Row]:
-    """Yield a row per test sample, with how far and for what it was taken."""
+    """Yield a row per test sample, with its hits and the classes it was taken for."""
     sets = retrieval.sets
     places = {each.unit: place for place, each in enumerate(sets.counted)}
     for each in sets.tested:
@@ -339,7 +339,7 @@ def _plain(values: Mapping[str, float | None], columns: Json) -> Iterator[Number
 def flags_of(
     given: Scoring, headline: Retrieval, rows: Sequence[Row]
 ) -> Iterator[AnyFlag]:
-    """Yield the flags that a reader of the headline must know."""
+    """Yield the flags of the headline."""
     lost = [f"{row.unit}: {row.outcome}" for row in rows if not row.extra["scored"]]
     scored = len(rows) - len(lost)
     what = f"test samples of {given.dataset.name} can be scored"
@@ -353,7 +353,7 @@ def flags_of(
 
 
 def flags_of_condition(given: Scoring, headline: Retrieval) -> dict[AnyFlag, object]:
-    """Return flags on what was compared, each with whether it holds."""
+    """Return flags about the compared sets, each with whether it applies."""
     sets = headline.sets
     dataset = given.dataset
     support = len(sets.support)

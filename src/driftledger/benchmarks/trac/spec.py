@@ -63,7 +63,7 @@ _HEADLINE: frozenset[ShownIn] = frozenset({"headline", "compared", "across", "ta
 
 
 class TracSettings(Section):
-    """The choice of classes or images for intervals."""
+    """Settings of intervals: over classes or over images."""
 
     sampled_classes: Annotated[tuple[Name, ...], OfSelected()]
     """Datasets with classes that are a sample of others like them, so that intervals are over
@@ -198,7 +198,7 @@ class Trac(Benchmark):
     )
 
     def facts(self, score: Score) -> Json:
-        """Return those of the headline: its length, and how and by whom its examples were made."""
+        """Return the facts of the headline: its length, and how its examples were made."""
         facts = super().facts(score)
         for key in ("max_tokens", "choose", "shots"):
             del facts[key]
@@ -243,14 +243,14 @@ class Trac(Benchmark):
         return score_descriptions(given)
 
     def answers(self, row: Row) -> Iterator[Answer]:
-        """Yield the class that a description is taken for; its text is compared by itself."""
+        """Yield the class that the description is taken for."""
         for value in row.values.get("top1", ()):
             taken = row.extra.get("top1")
             worth = None if value is None else value / PERCENT
             yield answer_as(row.unit, 0, row.outcome, worth=worth, read=taken)
 
     def rows_in(self, score: Score, kind: str, name: str, rows: Rows) -> Rows:
-        """Return the rows of a class; none of a condition, as rows are the headline's alone."""
+        """Return the rows of a class; empty for a condition, since only the headline has rows."""
         if kind != "class":
             return []
         return [row for row in rows if row.extra.get("label") == name]

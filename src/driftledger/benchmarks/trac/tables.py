@@ -1,4 +1,4 @@
-"""Top-1 by condition: a table as in the paper's Table 3, and lines."""
+"""Top-1 by condition: a table as in the paper's Table 3, and figures."""
 
 from collections.abc import Mapping, Sequence
 from itertools import chain, product
@@ -71,13 +71,13 @@ def _choice_of_examples(score: Score) -> str:
 
 
 def top1_by_length(score: Score) -> dict[int, Number]:
-    """Return top-1 without examples by length, 0 for no limit; none of a single length."""
+    """Return top-1 without examples by length (0: no limit); empty for a single length."""
     conditions = protocol_of(score).conditions
     return _top1(score, {c.max_tokens or 0: c for c in conditions if not c.shots})
 
 
 def top1_by_examples(score: Score) -> dict[int, Number]:
-    """Return top-1 at the headline's length by number of examples; none without examples."""
+    """Return top-1 at the headline's length by number of examples; empty without any."""
     protocol = protocol_of(score)
     length = protocol.headline.max_tokens
     conditions = [c for c in protocol.conditions if c.max_tokens == length]

@@ -16,7 +16,7 @@ _SHOWN = {
     "by class mean": "class_mean",
     "nearest": "nearest",
 }
-"""Name for people → what a row says of a sample."""
+"""Name for people → name in the ``extra`` of a row."""
 
 
 def traces_of(

@@ -1,4 +1,4 @@
-"""Distances between two sets of features, the originals' and what came of them.
+"""Distances between the features of the originals and of what was drawn from them.
 
 A row of :data:`DISTANCES` makes the metrics of every benchmark over chains, and their values.
 """
@@ -37,7 +37,7 @@ class Distance(NamedTuple):
     """As of a metric."""
     function: Callable[[Features, Features], float]
     grows: bool
-    """Whether it is too high over fewer samples than there are features."""
+    """Whether it is too high if there are fewer samples than features."""
 
 
 DISTANCES = (
@@ -75,7 +75,7 @@ def compare(
     by_category: bool,
     cosine: Callable[[Float32, Float32], Float64] = cosine_similarity,
 ) -> tuple[Float64, list[Value]]:
-    """Compare samples with what came of them, the features of one t at a time.
+    """Compare samples with their drawings, encoding one t at a time.
 
     Args:
         originals: the features of the samples.
@@ -127,9 +127,9 @@ def _distances(
 
 
 def in_every_repeat(values: Iterable[Value], repeats: int) -> Iterator[Value]:
-    """Yield the distances that every repeat has, with the size of the smallest set.
+    """Yield the distances that all repeats have, with the size of the smallest set.
 
-    Without one, the mean over repeats would be one of something else.
+    A mean over only some of the repeats would be a different quantity.
     """
     for own in grouped(values, lambda value: value[:3]).values():
         if len(own) == repeats:
@@ -151,7 +151,7 @@ def marked(
     width: int,
     things: str,
 ) -> Iterator[Number]:
-    """Say which distances are over fewer samples than the encoder has dimensions.
+    """Note on distances that they are over fewer samples than dimensions.
 
     Args:
         values: those that the numbers were made of.
@@ -185,7 +185,7 @@ def numbers_of(
     width: int,
     reasons: Iterable[Number],
 ) -> list[Number]:
-    """Return the numbers that values and distances give, and the reasons of those that lack.
+    """Return the numbers of values and distances, with reasons for missing ones.
 
     Args:
         width: how many dimensions the encoder has.

@@ -18,21 +18,21 @@ class ChainRequest(BaseModel):
 
     iterations: int = Field(ge=1, le=100)
     iterations_by_group: dict[str, int] | None = Field(default=None, exclude_if=is_none)
-    """Group of the dataset → where the chains of its categories stop, sooner than all others."""
+    """Group of the dataset → a smaller T for the chains of its categories."""
     describe_prompt: str
     max_tokens: int | None
     """How long a description may be; None is the model's own limit."""
     prefix: str | None = Field(default=None, exclude_if=is_none)
-    """The beginning of every description, which the model goes on from."""
+    """The beginning of every description, which the model continues."""
     generate_prompt: str
     seed: int
     repeats: int = Field(
         default=1, ge=1, le=1000, exclude_if=lambda repeats: repeats == 1
     )
-    """How many chains each sample has, from seeds of their own."""
+    """How many chains each sample has, each with its own seeds."""
 
     def drawing(self, text: str) -> str:
-        """Return what the generator is asked for a text."""
+        """Return the prompt that asks the generator to draw a text."""
         return self.generate_prompt.replace("{description}", text)
 
     def last(self, category: str | None, dataset: DatasetCard) -> int:
@@ -44,7 +44,7 @@ class ChainRequest(BaseModel):
 
 
 def of_repeat(repeat: int) -> str:
-    """Return the suffix of the name of a repeat's things; empty for the first repeat.
+    """Return the suffix for names in a repeat; empty for the first repeat.
 
     >>> of_repeat(0), of_repeat(2)
     ('', ', repeat 2')
@@ -65,7 +65,7 @@ def image_path(sample: str, t: int, repeat: int = 0, suffix: str = ".png") -> st
 
 
 def asked_again(settings: Mapping[str, Any], repeat: int) -> int | None:
-    """Return the repeat to send with a question, or None if one reply serves all repeats.
+    """Return the number of a repeat that needs its own reply; else None.
 
     A model that draws lots, which has a ``temperature`` that is not 0 and no ``seed``, is asked
     again for every repeat but the first. Any other would say the same, so that its reply to the
@@ -87,7 +87,7 @@ def asked_again(settings: Mapping[str, Any], repeat: int) -> int | None:
 
 
 class ChainStep(NamedTuple):
-    """The parts of a record that scores of chains need, in a sixth of its memory."""
+    """The fields of a record that are scored; takes a sixth of the memory."""
 
     outcome: Outcome
     problem: str
@@ -97,11 +97,11 @@ class ChainStep(NamedTuple):
     is_described: bool
     """Whether the reply has a text to go on from."""
     is_there: bool
-    """As of the record."""
+    """Whether there is a text that can be compared."""
     has_come: bool
-    """Whether it ended with what the next one begins with."""
+    """Whether it produced the image or text that the next step begins with."""
     is_worst: bool
-    """Whether the model left nothing to go on from, and that counts as the worst value."""
+    """Whether the model gave no description, and this counts as the worst value."""
     file: str | None
     """The path of the image that was drawn, relative to the folder."""
     sha256: str

@@ -40,7 +40,7 @@ class Chain(NamedTuple):
     cluster: str
     repeat: int
     end: int
-    """T, where it ends unless something is lost before."""
+    """The t at which it ends if no call is lost."""
     steps: dict[int, ChainStep]
     """t → what is needed of the record."""
 
@@ -67,7 +67,7 @@ class Chain(NamedTuple):
         )
 
     def texts(self, last: int) -> list[str]:
-        """Return the texts of t = 1 … last; empty for one that cannot be compared."""
+        """Return the texts of t = 1 … last; "" where none can be compared."""
         texts = []
         for t in range(1, last + 1):
             step = self.steps.get(t)
@@ -77,14 +77,14 @@ class Chain(NamedTuple):
 
 @dataclass
 class ChainTable:
-    """The chains of a folder, those of one sample one after the other."""
+    """All chains of a folder, ordered by sample and then by repeat."""
 
     given: Scoring
     samples: list[Sample]
     rows: list[Chain]
     repeats: int
     iterations: int
-    """T, of the longest."""
+    """T of the longest chain."""
 
     @classmethod
     def read(
@@ -128,7 +128,7 @@ class ChainTable:
 
     @property
     def categories(self) -> dict[str, dict[str, list[str]]]:
-        """Categories as a kind of groups."""
+        """The categories as groups of kind ``category``."""
         return {"category": {name: [name] for name in sorted(self.ends)}}
 
     @cached_property
@@ -153,11 +153,11 @@ class ChainTable:
         return self.scored + self.worst.total()
 
     def flags(self, done: str, things: str) -> list[AnyFlag]:
-        """Return what a reader must know of lost chains, equal samples and cut prompts.
+        """Return flags about lost chains, equal samples and cut prompts.
 
         Args:
-            done: for people, what became of chains that reached their end: ``reached t=5``.
-            things: for people, what there is one of for each chain.
+            done: what complete chains did: ``reached t=5``.
+            things: the word for chains: ``chains``, ``images``.
 
         Raises:
             CoverageError: no chain counts.
@@ -185,7 +185,7 @@ class ChainTable:
         flags: Sequence[AnyFlag],
         details: Json,
     ) -> Score:
-        """Return the score that has these numbers, and the outcomes ``of`` these chains."""
+        """Return a score with these numbers and the outcomes of the chains ``of``."""
         return self.given.score(
             numbers,
             scored=self.scored,
@@ -201,7 +201,7 @@ class ChainTable:
         return range(repeat, len(self.rows), self.repeats)
 
     def table(self) -> Float64:
-        """Return chains × T: 0 from where the model left nothing to go on from, else NaN."""
+        """Return a table of chains × T: 0 where the model gave no description, else NaN."""
         table = np.full((len(self.rows), self.iterations), np.nan)
         for row, chain in enumerate(self.rows):
             for t, step in chain.steps.items():
@@ -214,7 +214,7 @@ class ChainTable:
         return Medium(self.given.folder / str(step.file), step.sha256)
 
     def reached(self, repeat: int, t: int) -> dict[int, Any]:
-        """Return row → the image or the text, of the chains of a repeat that got to t."""
+        """Map the rows of a repeat that reached t to the image or text there."""
         is_text = self.given.kind == "text"
         reached: dict[int, Any] = {}
         for row in self.of_repeat(repeat):
@@ -225,12 +225,12 @@ class ChainTable:
 
 
 def taken(features: Float32, rows: Sequence[int]) -> Float32:
-    """Return these rows of a table, without a copy where they are all."""
+    """Return some rows of a table; the table itself if they are all."""
     return features if len(rows) == len(features) else features[rows]
 
 
 def _steps(given: Scoring) -> Mapping[tuple[str, int], dict[int, ChainStep]]:
-    """Return sample and repeat → t → what is needed of the record."""
+    """Map sample and repeat to their steps by t."""
     steps = defaultdict[tuple[str, int], dict[int, ChainStep]](dict)
     is_text = given.kind == "text"
     for record in given.read():
@@ -255,7 +255,7 @@ def values_over_t(metric: str, chains: ChainTable, table: Float64) -> Iterator[V
 
 
 def words(chains: ChainTable) -> Iterator[Value]:
-    """Yield the number of words of each description, which is a sample of its own."""
+    """Yield the number of words of each description, each as its own sample."""
     for chain in chains.rows:
         for t, step in chain.steps.items():
             if step.text:
@@ -267,7 +267,7 @@ def words(chains: ChainTable) -> Iterator[Value]:
 def rows_of(
     chains: ChainTable, columns: Mapping[str, Float64], *, by_category: bool
 ) -> list[Row]:
-    """Return a row per sample; of several repeats, with the values of each alone.
+    """Return a row per sample, with the values of each repeat if there are several.
 
     Args:
         columns: key of rows → chains × T.

@@ -1,4 +1,4 @@
-"""The common part of the specifications of benchmarks over chains: from a dataset to a score."""
+"""The base of benchmarks over chains: what they collect and show."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,10 +32,10 @@ from driftledger.scoring.metric import Input, Metric, ShownIn
 from driftledger.scoring.score import Row, Rows, Score
 
 KEYS = ("dataset", "model", "generator")
-"""What names a folder of chains."""
+"""The keys that name a folder of chains."""
 
 SEEN = frozenset({Input.ENCODER, Input.DRAWN, Input.DESCRIPTIONS, Input.DATA})
-"""What an encoder's view of chains depends on."""
+"""The inputs of what an encoder sees of chains."""
 
 ANOTHER_DESCRIPTION = Rule(
     "describe_prompt", "another prompt asks for another description"
@@ -61,7 +61,7 @@ WORDS = Metric(
 
 
 def chain_stage(name: str, benchmark_name: str, *settings: str) -> Stage:
-    """Return the stage that makes a benchmark's chains, which depends on these settings."""
+    """Return the stage that collects chains and depends on these settings."""
     path = f"{RECORDS_OF}/{benchmark_name}/{{dataset}}/{{generator}}"
     return Stage(name, KEYS, path, 6, settings, holds=("seed", "parent_sha256"))
 
@@ -78,10 +78,10 @@ class ChainBenchmark(Benchmark):
     def collect(
         self, collecting: Collecting, run: RunSteps
     ) -> Iterator[CollectedRecord]:
-        """Go through the chains of all samples, repeat after repeat.
+        """Collect the chains of all samples, one repeat after the other.
 
-        So the calls of each repeat are in the company that they would be in if it were the only
-        one, and a reply that several of them need is there when the later ones look for it.
+        A repeat is batched as if it were the only one, and finds the replies of earlier ones in the
+        store.
 
         Raises:
             NotStoredError: as of :class:`RunSteps`, after every repeat has been gone through.
@@ -160,7 +160,7 @@ def chain(
     repeat: int = 0,
     twin: int = 0,
 ) -> Steps[Records]:
-    """Go through one sample's chain, to T or to the first outcome without anything to go on.
+    """Collect one sample's chain, up to T or to a call without a result.
 
     An image is described and drawn at each t; a text is drawn, and that described.
 

@@ -1,8 +1,8 @@
 """The parser that finds the option a reply chooses.
 
-A rule looks for a kind of place where an answer can be and reads all of them. If they agree, that
-is the choice; if not, nothing was chosen: a later rule never settles what an earlier one read as
-several. A letter is never taken from the midst of a text.
+Each rule reads all places of one kind where an answer can stand. If they agree, that is the choice;
+if they differ, nothing was chosen, and no later rule is tried. A letter in the middle of a sentence
+is never taken.
 """
 
 from collections.abc import Iterator, Sequence
@@ -121,9 +121,9 @@ class Options:
         self._longest_first = sorted(searched, key=lambda at: -len(self._needles[at]))
 
     def exact(self, spoken: str) -> int | None:
-        """Return the option that ``spoken`` is as a whole.
+        """Return the option that equals all of ``spoken``; None if there is not exactly one.
 
-        It is that to the letter, else but for formatting, else but for case.
+        Compared first as it is, then without formatting, then without case.
         """
         bare = plain(spoken).strip(_AROUND)
         if find("letter").fullmatch(bare):
@@ -140,9 +140,9 @@ class Options:
         return None
 
     def letter(self, letter: str) -> int | None:
-        """Return the option that was shown as a single letter, or that has it as its text.
+        """Return the option with this letter as its label or as its text.
 
-        None: neither, or two options, as where one was shown as B and another one's text is B.
+        None if there is none, or two: one is shown as B, and the text of another is B.
         """
         shown = index_of(letter)
         named = self._letters.get(letter, self._letters.get(letter.upper()))
@@ -151,7 +151,7 @@ class Options:
         return shown if named in (None, shown) else None
 
     def letter_at(self, text: str, position: int) -> Choice | None:
-        """Return the option with the single letter as its text that ends a line there."""
+        """Return the option whose text is the single letter at the end of a line here."""
         letter = find("last_letter").match(text, position)
         index = self._letters.get(letter[0]) if letter else None
         return (
@@ -173,7 +173,7 @@ class Options:
         return None
 
     def mentions(self, low: str) -> list[Choice]:
-        """Return all places of an option's text, in order, except those inside another's."""
+        """Return the mentions of options' texts in order, without those inside longer ones."""
         every = []
         for index in self._longest_first:
             needle = self._needles[index]
@@ -205,7 +205,7 @@ class Options:
 
 
 def _places(needle: str, low: str) -> Iterator[int]:
-    """Yield where a text begins in another. A regular expression would be compiled, for 0.3 ms."""
+    """Yield the places of a text in another; compiling a pattern would take 0.3 ms."""
     start = low.find(needle)
     while start >= 0:
         yield start
@@ -222,7 +222,7 @@ def _without_article(text: str) -> str:
 
 
 def _ends(low: str, start: int, end: int) -> bool:
-    """Return True if no word runs on at ``end``, and no number is only a bound or a part.
+    """Return True if the word ends here, and a number is not only a bound or a part.
 
     As in *at least 3*, *1 of 4*.
     """
@@ -248,7 +248,7 @@ def _joined(reply: PlainReply[int], mentions: Sequence[Choice]) -> list[list[Cho
 
 
 class _ChoiceReply(PlainReply[int]):
-    """A plain reply with the options that it is about."""
+    """A plain reply and the options to choose from."""
 
     def __init__(self, text: str, options: Options, refusal: int) -> None:
         super().__init__(text)
@@ -260,20 +260,20 @@ class _ChoiceReply(PlainReply[int]):
         self.listed = {
             index_of(match["letter"]) for match in find("listed").finditer(text)
         }
-        """The options that a list goes through: ``A: wrong. B: right.``"""
+        """The options that a list judges one by one: ``A: wrong. B: right.``"""
 
     @cached_property
     def refused(self) -> list[int]:
         """The ends of refusals.
 
-        If options are named, to deny that something is there is to deny one of them.
+        If options are mentioned, saying that something is not there only denies one of them.
         """
         return refused_at(self.low, denials=not self.mentions)
 
     def choice(self, turns: int = 3) -> Parsed[int]:
-        """Return what the reply chooses, without a repetition of all options.
+        """Return what the reply chooses; a list that repeats all options is cut out first.
 
-        After ``turns`` refusals no *but* counts.
+        What follows *but* behind a refusal is read, at most ``turns`` times.
         """
         repeated = self.options.repeated(self.text, self.mentions)
         if repeated:
@@ -315,7 +315,7 @@ class _ChoiceReply(PlainReply[int]):
     def _weighed(self, readings: Sequence[Choice]) -> Parsed[int]:
         """Return what ``readings`` agree on.
 
-        Nothing if it is only possible and another option or a refusal follows.
+        Nothing if it is called possible, and another option or a refusal follows.
         """
         choice = self.agreed(readings)
         start = readings[0].start
@@ -336,8 +336,7 @@ class _ChoiceReply(PlainReply[int]):
         It may stand behind brackets and words such as *option*.
 
         Args:
-            bare: whether nothing announces an answer here, so that what is read has to be one by
-                itself.
+            bare: whether nothing announces an answer here, so that the text alone must show it.
         """
         denied = self.at("not", position)
         if denied:
@@ -404,7 +403,7 @@ class _ChoiceReply(PlainReply[int]):
         return Reading(index, "letter", position, end)
 
     def denied(self, reading: Choice, start: int) -> bool:
-        """Return True if the words around deny, ask, correct or only imagine it.
+        """Return True if the words around deny, question, correct or only imagine it.
 
         Args:
             start: the beginning of the statement.
@@ -425,7 +424,7 @@ class _ChoiceReply(PlainReply[int]):
         )
 
     def _verdicts(self) -> Iterator[Choice]:
-        """Yield the option that alone is called right, if each has a yes or a no."""
+        """Yield the only option that is called right: ``A: no. B: yes.``"""
         verdicts = {}
         for match in find("verdict").finditer(self.text):
             verdicts[match["letter"]] = match["yes"] is not None
@@ -435,7 +434,7 @@ class _ChoiceReply(PlainReply[int]):
             yield Reading(index, "answer_phrase", 0, len(self.low))
 
     def _corrected(self) -> Iterator[Choice]:
-        """Yield what is put in the place of an answer: *A... no, B*."""
+        """Yield an answer that corrects an earlier one: *A... no, B*."""
         for letter in find("said_letter").finditer(self.text):
             correction = self.at("correction", letter.end())
             reading = self.read(correction.end(), bare=True) if correction else None
@@ -443,9 +442,9 @@ class _ChoiceReply(PlainReply[int]):
                 yield reading.named("answer_phrase")
 
     def _answers(self) -> Iterator[Choice]:
-        """Yield what is announced, or is alone on a line or at the very start.
+        """Yield answers that are announced, alone on a line or at the very start.
 
-        In an explanation it counts only without one before.
+        Inside an explanation they count only if there was none before it.
         """
         yield from self.announced("answer", "answer_phrase")
         explained = find("explanation").search(self.low, 1)
@@ -491,7 +490,7 @@ class _ChoiceReply(PlainReply[int]):
     def _texts(self) -> Iterator[Choice]:
         """Yield the texts of options that are not denied.
 
-        One of them has to begin or end a sentence, or to be what it says.
+        At least one of them must begin or end a sentence, or follow *it is*.
         """
         leads = {
             self.skip("before_text", lead.end())
@@ -528,7 +527,7 @@ class _ChoiceReply(PlainReply[int]):
             yield from readings
 
     def _concluded(self) -> Iterator[Choice]:
-        """Yield a letter with which the reply ends, behind a colon and some words."""
+        """Yield a letter at the end of the reply, behind some words and a colon."""
         end = before("conclusion", self.text, len(self.text))
         if end and not find("not_concluded").search(self.low, max(0, end.start() - 40)):
             reading = self.read(end.start("letter"), bare=True)

@@ -80,7 +80,7 @@ class _GradeReply(PlainReply[float]):
     """A judge's plain reply."""
 
     def read(self, position: int) -> Reading[float] | None:
-        """Return the number at ``position`` with its scale, and what is joined to it."""
+        """Return the number at ``position``, with its scale and a number joined to it."""
         number = self.at("number", self.skip("grade_opening", position))
         if number is None:
             return None
@@ -103,7 +103,7 @@ class _GradeReply(PlainReply[float]):
 
 
 def _grade(number: str, most: str = "1") -> tuple[float | None, str]:
-    """Return the grade that a number out of ``most`` is, or why it cannot be one."""
+    """Return a number out of ``most`` as a grade, or why it is none."""
     if not (
         find("float").fullmatch(number) and find("most").fullmatch(most) and float(most)
     ):

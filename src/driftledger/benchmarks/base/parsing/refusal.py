@@ -15,16 +15,16 @@ from driftledger.benchmarks.base.parsing.text import find, folded, plain, replac
 
 Stance = Literal["refuses", "denies", "hedges", "commits"]
 _WINDOW = 4_000
-"""Characters at the beginning and the end of a very long text; nothing is read between them."""
+"""Only so many characters at the beginning and end of a very long text are read."""
 _BEGINNING = 600
-"""Characters in which a reply says that no image arrived; later ones describe one."""
+"""Only so many first characters can say that no image arrived."""
 
 
 @lru_cache(maxsize=1024)  # options are read again in every order
 def is_refusal(text: str) -> bool:
-    """Return True if the text says that it does not answer.
+    """Return True if the text declines to answer.
 
-    It may still hold an answer, which is looked for first.
+    It may hold an answer all the same: look for that first.
 
     >>> is_refusal("I'm sorry, but I cannot determine the colour."), is_refusal("无法确定")
     (True, True)
@@ -35,7 +35,7 @@ def is_refusal(text: str) -> bool:
 
 
 def refused_at(low: str, *, denials: bool = True) -> list[int]:
-    """Return the ends of refusals in folded, plain text; no English ones if an answer follows them.
+    """Return the ends of refusals in folded, plain text, except English ones before an answer.
 
     ``denials``: whether to say that something is not in the image refuses.
     """
@@ -80,7 +80,7 @@ def says_none_arrived(text: str, kind: str = "image") -> bool:
 
 
 def stance_of(clause: str) -> Stance | None:
-    """Return what ``clause``, in lower case, does; None if it only describes.
+    """Return the stance of a lower-case clause; None if it only describes.
 
     >>> [stance_of(clause) for clause in ("i can't tell", "no dog is shown", "i'm not sure")]
     ['refuses', 'denies', 'hedges']
@@ -98,7 +98,7 @@ def stance_of(clause: str) -> Stance | None:
 
 
 def _between(ends: str, text: str, begin: int, until: int) -> Iterator[tuple[int, int]]:
-    """Yield the parts between the matches of a list."""
+    """Yield the start and end of each part between the matches of a list."""
     for match in find(ends).finditer(text, begin, until):
         yield begin, match.start()
         begin = match.end()

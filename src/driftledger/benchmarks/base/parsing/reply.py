@@ -1,4 +1,4 @@
-"""The common part of all answer readers: announcements, denials and corrections of an answer."""
+"""What all parsers share: announced, denied and quoted answers."""
 
 import re
 from abc import ABC, abstractmethod
@@ -42,7 +42,7 @@ RULES = {
     "unfinished": "the reply ends before its answer is finished",
     "nothing": "no rule finds an answer",
 }
-"""Why something was read, or nothing → the same in words, if it needs other words."""
+"""``how`` of a reading → the same in words; a missing one is clear as it is."""
 
 
 class Parsed(NamedTuple, Generic[V]):
@@ -55,7 +55,7 @@ class Parsed(NamedTuple, Generic[V]):
     """The words of the reply that were read."""
 
     def explained(self, value: str) -> str:
-        """Say which rule read it, and where; ``value`` is what it reads, in words.
+        """Return the rule and the quoted words, for people; ``value`` is the reading in words.
 
         >>> Parsed(Outcome.OK, True, "first_word", "Yes, it is").explained("yes")
         "yes: first word, 'Yes, it is'"
@@ -114,11 +114,11 @@ class PlainReply(ABC, Generic[V]):
         """Return the announced answer at ``position``, with all that are joined to it."""
 
     def at(self, name: str, position: int) -> re.Match[str] | None:
-        """Return what a list finds at ``position``."""
+        """Match a list of patterns at ``position``."""
         return find(name).match(self.low, position)
 
     def skip(self, name: str, position: int) -> int:
-        """Return the end of what a list finds at ``position``; else ``position``."""
+        """Return the end of a match of a list at ``position``, or ``position``."""
         match = self.at(name, position)
         return match.end() if match else position
 
@@ -154,7 +154,7 @@ class PlainReply(ABC, Generic[V]):
     def announced(self, name: str, how: str) -> Iterator[Reading[V]]:
         """Yield answers behind the announcements of a list.
 
-        Those of what is not the answer do not count: *the wrong answer is*.
+        An announcement of something else does not count: *the wrong answer is*.
         """
         for match in find(name).finditer(self.low):
             mine = not before("not_mine", self.low, match.start())
@@ -172,7 +172,7 @@ class PlainReply(ABC, Generic[V]):
     def unfinished(self, thinking: bool) -> Parsed[V]:
         """Read the answer of a reply that was cut.
 
-        It is a final one, or one in a sentence that others follow without a doubt.
+        It must be a final answer, or stand in a complete sentence without a later doubt.
         """
         length = len(self.low)
         doubted = max(
@@ -189,13 +189,13 @@ class PlainReply(ABC, Generic[V]):
 
 @lru_cache(maxsize=1024)  # options are read again in every order
 def meant(text: str) -> str:
-    """Return a plain reply without what it takes back, denies or gives up: *A. No, wait*."""
+    """Return a plain reply without parts that it retracts: *A. No, wait*."""
     kept = after_last("retraction", folded(text))
     return replaced("passed_over", text[len(text) - len(kept) :]).lstrip(" .,:;!?…\n")
 
 
 def before(name: str, text: str, position: int) -> re.Match[str] | None:
-    """Return what a list finds right before ``position``."""
+    """Match a list that ends right before ``position``."""
     return find(name).search(text, max(0, position - BACK), position)
 
 

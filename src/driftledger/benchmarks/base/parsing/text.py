@@ -1,7 +1,6 @@
-"""The part of a reply that may be an answer, in one spelling, and ``patterns.yaml``.
+"""Text of replies in one spelling, and the patterns of ``patterns.yaml``.
 
-A wrapper may return an exception's message in the place of a reply, which may name any letter or
-number.
+Some services return an error message in place of a reply: it is not read as an answer.
 """
 
 import re
@@ -30,7 +29,7 @@ def table() -> dict[str, dict[str, Any]]:
 
 @cache
 def filled(pattern: str) -> str:
-    """``pattern`` as a regular expression, with the words of each ``{NAME}`` in their place."""
+    """Return a pattern as a regular expression, with each ``{NAME}`` filled in."""
     if " | " in pattern:
         pattern = f"({pattern.replace(' | ', '|')})"
     plain = _GROUP.sub(lambda part: "(?:" if part[0] == "(" else part[0], pattern)
@@ -39,12 +38,12 @@ def filled(pattern: str) -> str:
 
 @cache
 def find(name: str, flags: int = 0) -> re.Pattern[str]:
-    """Return the pattern of a list, compiled when it is first used, since that takes long."""
+    """Compile the pattern of a list, once and at its first use."""
     return re.compile("|".join(map(filled, table()[name].values())), flags)
 
 
 def replaced(name: str, text: str) -> str:
-    """``text`` after all replacements of a list, one after the other."""
+    """Return ``text`` after all replacements of a list, in order."""
     for pattern, replacement in _replacements(name):
         text = pattern.sub(replacement, text)
     return text
@@ -73,7 +72,7 @@ def plain(text: str) -> str:
 
 
 def folded(text: str) -> str:
-    """Lower case, of the same length, so that a place in one is the same place in the other."""
+    """Return ``text`` in lower case with the same length, so that positions agree."""
     if text.isascii():  # 80 times as fast
         return text.lower()
     return "".join(

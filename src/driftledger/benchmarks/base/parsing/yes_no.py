@@ -86,7 +86,7 @@ def parse_yes_no(text: str, *, cut: bool = False) -> Parsed[bool]:
 
 
 class _YesNoReply(PlainReply[bool]):
-    """A plain reply to a question that yes or no answers."""
+    """A plain reply to a yes-or-no question."""
 
     def read(
         self, position: int, how: str = "", *, first: bool = False
@@ -108,9 +108,9 @@ class _YesNoReply(PlainReply[bool]):
         return reading.several() if both else reading
 
     def begun(self) -> Iterator[Reading[bool]]:
-        """Yield answers behind *the answer is*, and where the reply or a sentence begins.
+        """Yield answers behind *the answer is*, or at the start of the reply or a sentence.
 
-        They may follow *so* there.
+        A word such as *so* may come before.
         """
         yield from self.announced("answer", "answer_phrase")
         if (initial := self.low.strip(" .!()\"'")) in ("y", "n"):
@@ -129,7 +129,7 @@ class _YesNoReply(PlainReply[bool]):
     def phrased(self) -> Iterator[Reading[bool]]:
         """Yield answers in other words, such as *of course*, *it isn't*.
 
-        They are at the start or behind words such as *based on the image*.
+        They stand at the start or behind *based on the image*.
         """
         for start in {0, self.skip("opener", 0)}:
             if phrase := self.at("phrase", start):
