@@ -43,6 +43,21 @@ CALLED = [
 ]
 
 
+GENCEPTION = benchmark("genception")
+VERSIONED = {
+    "painter": (Painter, "version", "999"),
+    "rubric": (Rubric, "version", "999"),
+    "collects": (
+        type(GENCEPTION),
+        "collects",
+        replace(GENCEPTION.collects, version=999),
+    ),
+    "scores": (type(GENCEPTION), "scores", replace(GENCEPTION.scores, version=999)),
+}
+"""Name in a case → the class, the attribute and its value: a new version of a component or stage.
+"""
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     root = tmp_path_factory.mktemp("small") / "project"
@@ -77,18 +92,15 @@ def calls(monkeypatch):
 
 
 def change(case):
-    """Change settings, and draw an image, as a case says."""
+    """Return the edit of ``params.yaml`` that a case describes."""
 
     def edit(params):
-        for *above, last, value in case["sets"]:
+        for *above, last, value in case.get("sets", []):
             section = params
             for key in above:
                 section = section[key]
             section[last] = value
 
-    if "draws" in case:
-        path, number = case["draws"]
-        draw(Path(path), number, (24, 18))
     return edit
 
 
@@ -96,112 +108,56 @@ def set_one(*place_and_value):
     return change({"sets": [place_and_value]})
 
 
+def damage(root, how, folder):
+    """Damage a folder that a stage has made."""
+    top = root / folder
+    files = sorted(path for path in top.rglob("*") if path.is_file())
+    first = next(path for path in files if path.name != "inputs.json")
+    if how == "a changed byte":
+        first.write_bytes(first.read_bytes() + b" ")
+    elif how == "a missing file":
+        first.unlink()
+    elif how == "a further file":
+        (top / "further").touch()
+    elif how == "a forged text":
+        records = (top / "records.jsonl").read_text(encoding="utf-8")
+        forged = records.replace('"text":"', '"text":"Forged. ')
+        assert forged != records
+        (top / "records.jsonl").write_text(forged, encoding="utf-8")
+    else:
+        assert how == "no inputs.json"
+        (top / "inputs.json").unlink()
+
+
 @each_case(cases(__file__, "changes"))
-def test_a_change_makes_what_depends_on_it(case, root, monkeypatch):
-    """A case names patterns of the folders that are made again, and no others are."""
+def test_a_change_makes_what_depends_on_it_and_pays_for_no_more(
+    case, root, calls, monkeypatch
+):
+    """Change settings, an image, a version, a folder or the store, and bring the project up to
+    date.
+
+    A case has patterns of the folders that are made again and of those that are removed, and the
+    calls that it costs.
+    """
     monkeypatch.setattr(Regions, "_answer", lambda *_: "no")  # also to another prompt
     before = folders(root)
+    bytes_before = contents(root)
     assert len(before) == 5 + 2 * (6 + 6)
+    if "draws" in case:
+        path, number = case["draws"]
+        draw(Path(path), number, (24, 18))
+    if "version" in case:
+        monkeypatch.setattr(*VERSIONED[case["version"]])
+    if "damages" in case:
+        damage(root, *case["damages"])
+    if case.get("store") == "lost":
+        shutil.rmtree(root / ".driftledger")
     made = made_by(changed(root, change(case)))
-    assert made == matching(folders(root), case["makes"])
-    assert before.keys() <= folders(root).keys()
-
-
-@pytest.mark.parametrize(
-    ("component", "patterns"),
-    [(Painter, ("*/genception/*", "*/fidelity/*")), (Rubric, ("*/mm_vet/*",))],
-)
-def test_a_new_version_of_a_component_makes_what_it_had_a_part_in(
-    component, patterns, root, monkeypatch
-):
-    monkeypatch.setattr(component, "version", "999")
-    assert made_by(Project(root)) == matching(folders(root), patterns)
-
-
-def test_a_new_version_of_a_stage_makes_its_folders_and_scores_only_where_bytes_differ(
-    root, calls, monkeypatch
-):
-    spec = benchmark("genception")
-    monkeypatch.setattr(type(spec), "collects", replace(spec.collects, version=999))
-    assert made_by(Project(root)) == {
-        CHAINS.format(model) for model in ("regions_medium", "blind")
-    }
-    monkeypatch.setattr(type(spec), "scores", replace(spec.scores, version=999))
-    assert made_by(Project(root)) == {
-        SCORE.format(model) for model in ("regions_medium", "blind")
-    }
-    assert (
-        json.loads((root / SCORE.format("blind") / "score.json").read_bytes())[
-            "inputs"
-        ]["version"]
-        == 999
-    )
-    assert not calls
-
-
-def test_what_is_no_longer_selected_is_removed_and_nothing_else_is_touched(root, calls):
-    before = folders(root)
-    update(
-        changed(
-            root, lambda params: params["run"].update(models=["regions_medium"], mme=[])
-        )
-    )
-    gone = matching(before, ["reports/scores/blind/*", "*/regions_medium/mme/*"])
-    assert len(gone) == 6 + 2
-    assert folders(root) == {
-        name: when for name, when in before.items() if name not in gone
-    }
-    assert not (root / "reports/scores/blind").exists()
-    assert not calls
-
-
-@pytest.mark.parametrize(
-    "damaged",
-    [CHAINS.format("blind"), SCORE.format("blind"), "data/datasets/my_images"],
-)
-@pytest.mark.parametrize(
-    "how", ["a changed byte", "no inputs.json", "a missing file", "a further file"]
-)
-def test_a_damaged_folder_is_made_again_without_a_call(how, damaged, root, calls):
-    before = contents(root)
-    folder = root / damaged
-    files = sorted(
-        path
-        for path in folder.rglob("*")
-        if path.is_file() and path.name != "inputs.json"
-    )
-    {
-        "a changed byte": lambda: files[0].write_bytes(files[0].read_bytes() + b" "),
-        "no inputs.json": (folder / "inputs.json").unlink,
-        "a missing file": files[0].unlink,
-        "a further file": (folder / "further").touch,
-    }[how]()
-    assert contents(root) != before
-    update(Project(root))
-    assert contents(root) == before
-    assert not calls
-
-
-@each_case(cases(__file__, "paid"))
-def test_records_pay_back_into_an_empty_store(case, root, calls):
-    """A case has the calls that a change costs."""
-    shutil.rmtree(root / ".driftledger")
-    one = {"sets": [*case["sets"], ["run", "models", ["regions_medium"]]]}
-    update(changed(root, change(one)))
-    assert calls == case["costs"]
-
-
-def test_a_record_that_was_changed_pays_nothing_back(root, calls):
-    before, records = (
-        contents(root),
-        root / CHAINS.format("regions_medium") / "records.jsonl",
-    )
-    shutil.rmtree(root / ".driftledger")
-    text = records.read_text(encoding="utf-8")
-    records.write_text(text.replace('"text":"', '"text":"Forged. '), encoding="utf-8")
-    update(Project(root))
-    assert contents(root) == before
-    assert calls == {"model": 2 * IMAGES, "generator": 2 * IMAGES}
+    after = folders(root)
+    assert made == matching(after, case["makes"])
+    assert before.keys() - after.keys() == matching(before, case.get("removes", []))
+    assert calls == case.get("calls", {})
+    assert (contents(root) == bytes_before) == case.get("same", False)
 
 
 def test_a_model_that_is_not_selected_is_named(root):
