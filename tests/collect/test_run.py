@@ -22,10 +22,16 @@ from driftledger.collect.store import CallStore
 from driftledger.components import service as patience
 from driftledger.components.budget import Limits, Prices
 from driftledger.components.openai_chat import OpenAIChat
-from driftledger.core.errors import BudgetError, ServiceError, StoreError
+from driftledger.core.errors import (
+    BudgetError,
+    DriftledgerError,
+    ServiceError,
+    StoreError,
+)
 from driftledger.core.types import Conversation, Subject, Turn
 from tests.collect.chains import EXPECTED, chain, eight_images, run
 from tests.support import virtual_time
+from tests.support.cases import cases, each_case
 from tests.support.fakes import SEEN, EchoModel, SizeGenerator
 from tests.support.fakes.services import ASKED, AT_ONCE, FarGenerator, FarModel
 from tests.support.server import Server
@@ -252,39 +258,26 @@ def test_a_run_that_stops_leaves_what_another_needs_too(images, tmp_path):
     assert text.startswith("50x30")
 
 
-def test_hiccups_change_nothing_but_are_counted(images, tmp_path):
-    model = FarModel(hiccups=2, prices=Prices(input=1e6, output=0))
-    assert run(model, SizeGenerator(), images, tmp_path / "store") == EXPECTED
-    with CallStore(tmp_path / "store") as store:
-        assert store.spent(model.fingerprint) == (72, 80.0 * 24)
-
-
-def test_a_call_that_cannot_be_had_fails_alone_and_is_tried_by_the_next_run(
-    images, tmp_path
-):
-    patient = FarModel(hiccups=3, limits=Limits(attempts=4), prices=Prices(input=1e6))
-    run(
-        patient, SizeGenerator(), images[:1], tmp_path / "store"
-    )  # so that it has answered
-    with CallStore(tmp_path / "store") as store:
-        before = store.spent(patient.fingerprint)
-    model = patient.model_copy(update={"limits": Limits(attempts=3)})
-    ended = run(model, SizeGenerator(), images, tmp_path / "store")
-    assert ended[0][0] == "20x30"
-    assert ended[1:] == [["failed: 503: come back later (3 attempts)"]] * 7
-    with CallStore(tmp_path / "store") as store:
-        assert store.spent(model.fingerprint) == (before.attempts + 21, before.cost)
-    assert run(model, SizeGenerator(), images[1:2], tmp_path / "store")[0][0] == "30x30"
-
-
-def test_equal_failures_end_a_run_in_which_nothing_was_answered(images, tmp_path):
-    model = FarModel(hiccups=9, limits=Limits(attempts=3, concurrency=1))
-    with pytest.raises(
-        ServiceError,
-        match=r"come back later \(3 attempts\); no call was answered so far",
-    ):
-        run(model, SizeGenerator(), images, tmp_path / "store")
-    assert sum(ASKED.values()) == 9
+@each_case(cases(__file__, "services"))
+def test_what_a_service_does_in_one_run_after_the_other(case, images, tmp_path):
+    """``texts`` are those of a run, where the model does not say all sizes."""
+    store = tmp_path / "store"
+    generator = FarGenerator() if case.get("far") else SizeGenerator()
+    for step in case["runs"]:
+        model = FarModel.model_validate(step["model"])
+        part = slice(*step.get("images", [0, 8]))
+        if "raises" in step:
+            with pytest.raises(DriftledgerError) as raised:
+                run(model, generator, images[part], store)
+            assert step["raises"] in f"{type(raised.value).__name__}: {raised.value}"
+        else:
+            texts = step.get("texts", EXPECTED[part])
+            assert run(model, generator, images[part], store) == texts
+        if "spent" in step:
+            with CallStore(store, writes=False) as kept:
+                assert kept.spent(model.fingerprint) == tuple(step["spent"])
+        stored = stored_calls(store, images, model, generator)
+        assert stored >= step.get("stored", 0)
 
 
 def test_a_broken_service_ends_the_run_and_keeps_what_was_under_way(images, tmp_path):
@@ -310,31 +303,6 @@ def test_a_broken_service_ends_the_run_and_keeps_what_was_under_way(images, tmp_
         )
         == 7
     )
-
-
-def test_a_spent_budget_ends_the_run_and_a_larger_one_goes_on(images, tmp_path):
-    for _ in range(2):
-        with pytest.raises(BudgetError, match="max_calls = 10"):
-            run(
-                FarModel(limits=Limits(max_calls=10)),
-                FarGenerator(),
-                images,
-                tmp_path / "store",
-            )
-        assert (
-            stored_calls(tmp_path / "store", images, FarModel(), FarGenerator()) >= 10
-        )
-    assert (
-        run(
-            FarModel(limits=Limits(max_calls=24)),
-            FarGenerator(),
-            images,
-            tmp_path / "store",
-        )
-        == EXPECTED
-    )
-    with CallStore(tmp_path / "store") as store:
-        assert store.spent(FarModel().fingerprint).attempts == 24
 
 
 def test_an_attempt_is_in_the_budget_before_it_is_made(images, tmp_path):

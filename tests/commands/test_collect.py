@@ -34,6 +34,7 @@ from driftledger_demo.generators.painter import Painter
 from driftledger_demo.models.controls import Blind, WordCounter
 from driftledger_demo.models.regions.model import Regions
 from driftledger_demo.models.rubric import Rubric
+from tests.support.cases import cases, each_case
 from tests.support.evaluation import build
 from tests.support.small import (
     IMAGES,
@@ -336,9 +337,9 @@ def test_what_records_hold_is_not_asked_again(project, monkeypatch):
     assert {file: file.read_text() for file in written} == written
 
 
-def test_a_model_that_is_not_selected_is_named(project):
-    with pytest.raises(ConfigError, match="selected model 'blnd' is unknown"):
-        collect(project, ["blnd"])
+@each_case(cases(__file__, "collect"))
+def test_a_mistake_is_a_sentence(case, project, sentence):
+    sentence(case, project.root)
 
 
 def test_a_fresh_clone_builds_what_calls_need(project, monkeypatch):
@@ -363,17 +364,6 @@ def test_what_must_come_first_is_named(project):
     with pytest.raises(
         StoreError,
         match="data/questions/scenes_mme is missing; run 'dvc repro data' or 'dvc pull'",
-    ):
-        collect(project, ["blind"])
-
-
-def test_what_has_changed_since_it_was_resolved_is_not_asked(project):
-    project = changed(
-        project.root, lambda params: params["models"]["blind"].update(batch_size=3)
-    )
-    with pytest.raises(
-        StoreError,
-        match=r"models\.blind has changed since it was resolved; run 'dvc repro' again",
     ):
         collect(project, ["blind"])
 
@@ -554,10 +544,3 @@ def test_shards_make_what_one_process_makes(project, tmp_path, monkeypatch):
     assert "there was nothing to make; when" in said
     collect(Project(project.root), MODELS)
     assert contents(project.root) == reference
-
-
-def test_what_is_not_a_store_is_named(project, tmp_path):
-    with pytest.raises(StoreError, match="is not a call store and holds none"):
-        merge(project, [tmp_path / "nowhere"])
-    with pytest.raises(ConfigError, match="--shard '2/2' is not a shard"):
-        collect_shard(project, "2/2", tmp_path)
