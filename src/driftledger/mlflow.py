@@ -43,8 +43,8 @@ from driftledger.tracking.assessments import metadata_of
 class _ImageScorer(Scorer):
     """Compares an image with what a generator draws from an app's description.
 
-    An app that says nothing gets 0, as a model does. Where the app failed, or the generator drew
-    nothing, the assessment has an error in the place of a value.
+    An empty output gets 0, as for a model. If the app failed or the generator drew nothing, the
+    assessment has an error instead of a value.
     """
 
     image: str = "image"
@@ -142,7 +142,7 @@ class Fidelity(_ImageScorer):
     """A metric of the fidelity benchmark, 0 to 100, higher is better."""
 
     metric: Literal["clip_s", "clip_s_i", "image_similarity", "ssim"]
-    """Its name, and that of the assessment."""
+    """The name of the metric and of the assessment."""
 
     def value(self, image: Medium, text: str, drawn: Medium) -> float:
         if self.metric == "ssim":
@@ -193,7 +193,7 @@ def _medium(entry: Any, where: str) -> Medium:
 
 
 def _under(row: Any, key: str, role: str, setting: str) -> Any:
-    """Return what a row has under a key.
+    """Return the value of a row under a key.
 
     Raises:
         DataError: it has no such key.

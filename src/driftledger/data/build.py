@@ -162,7 +162,7 @@ def _leaks(entries: Sequence[SampleEntry]) -> dict[str, str]:
 
 
 def _label_counts(where: str, entries: Sequence[SampleEntry]) -> Labels:
-    """Count the samples of each label by split; none where no sample has a split.
+    """Count the samples of each label by split; empty if no sample has a split.
 
     Raises:
         DataError: a sample lacks its split or label, a set is empty, or a class has test samples

@@ -53,9 +53,9 @@ class Source(NamedTuple):
         return str(self.folder or self.repository)
 
     def has(self, name: str) -> bool:
-        """Return whether a file of that name is at the top.
+        """Return True if a file of that name is at the top.
 
-        Of the hub, offline, it is whether its local cache has the file.
+        Offline, only files in the hub's local cache count.
         """
         if self.folder is not None:
             return (self.folder / name).is_file()
@@ -341,7 +341,7 @@ class HubTable(PagedProvider, ABC):
         return self.read_image(file, page, place)
 
     def _may_read(self, file: Path) -> bool:
-        """Return whether a file is in the dataset's folder or in the library's.
+        """Return True if a file is in the dataset's folder or in the library's.
 
         A table could name any file on this disk.
         """

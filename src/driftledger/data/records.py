@@ -47,28 +47,34 @@ class SampleEntry(Record):
     """What was repaired when it was read, e.g. ``rotated upright as its EXIF tag says``."""
 
 
-class DatasetCard(Record):
-    """``dataset.json``: what the dataset is, and the digest of what it holds."""
+class Card(Record):
+    """What the cards of datasets and question sets share."""
 
     name: str
     provider: str
     settings: Json
     source: dict[str, str]
+    blank: list[Id] = Field(default_factory=list, exclude_if=not_)
+    """Ids of samples, or of questions with an image, in which reading left nothing to see."""
+    frames: list[Id] = Field(default_factory=list, exclude_if=not_)
+    """Ids of samples that are the first of several frames, or of questions with such an image."""
+    digest: str
+    """SHA-256 over id, category, label, split and file hash of every sample, or over content and
+    image hash of every question, in order."""
+
+
+class DatasetCard(Card):
+    """``dataset.json``: the dataset's origin, counts and digest."""
+
     samples: int
     categories: Counts
     groups: dict[str, list[str]]
     general_category: str | None = None
-    """What all classes are, e.g. bird: ``{category}`` in a prompt."""
+    """The class of all samples, such as ``bird``: ``{category}`` in a prompt."""
     labels: Labels = Field(default_factory=dict)
     """Empty unless the dataset has a support and a test set."""
     leaks: dict[Id, Id] = Field(default_factory=dict)
     """Id of a test sample → id of the support sample that is the same, pixel for pixel."""
-    blank: list[Id] = Field(default_factory=list, exclude_if=not_)
-    """Ids of the samples in which reading left nothing to see."""
-    frames: list[Id] = Field(default_factory=list, exclude_if=not_)
-    """Ids of the samples that are the first of several frames."""
-    digest: str
-    """SHA-256 over every sample's id, category, label, split and file hash."""
 
     @property
     def sample_seed(self) -> int:
@@ -77,9 +83,7 @@ class DatasetCard(Record):
         return seed
 
 
-def loss_notes(
-    lost: "Losses | DatasetCard | QuestionSetCard", total: int, things: str
-) -> list[str]:
+def loss_notes(lost: Losses | Card, total: int, things: str) -> list[str]:
     """Say of how many things nothing visible is left, or only the first frame was read.
 
     >>> loss_notes(Losses(["a"], ["b"]), 3, "images")[0]
@@ -100,10 +104,8 @@ def loss_notes(
     return notes
 
 
-def notes_of(
-    card: "DatasetCard | QuestionSetCard", total: int, things: str
-) -> list[str]:
-    """Say what was lost in reading a dataset or question set of ``total`` things, or left out."""
+def notes_of(card: Card, total: int, things: str) -> list[str]:
+    """Return notes on what was lost or left out when ``total`` things were read."""
     notes = loss_notes(card, total, things)
     if left_out := card.source.get("left_out"):
         notes.append(f"left out, since it is not read: {left_out}")
@@ -111,7 +113,7 @@ def notes_of(
 
 
 def dataset_digest(entries: Sequence[SampleEntry]) -> str:
-    """Return the digest of these samples, in order: what a score can depend on."""
+    """Return the digest of these samples, in order, over all that a score depends on."""
     rows = []
     for entry in entries:
         rows.append([entry.id, entry.category, entry.label, entry.split, entry.sha256])
@@ -152,8 +154,8 @@ class QuestionEntry(Record):
 
     id: Id
     image: RelativePath
-    """Below the question set's folder; the first of several. They stand where the texts have
-    ``<image 1>`` and so on, or else in front."""
+    """The first image, below the question set's folder. The places of images in the texts are
+    ``<image 1>`` and so on; an image without a place comes before the text."""
     image_sha256: str
     images: list[QuestionImage] = Field(default_factory=list, exclude_if=not_)
     """All images of a question that has several, in order."""
@@ -162,8 +164,7 @@ class QuestionEntry(Record):
     question: Words
     options: list[str] = Field(default_factory=list)
     answer: NonNegativeInt | str | None = None
-    """The index of the right option, where one is; or what is right as text: a ground truth,
-    ``yes`` or ``no``."""
+    """The index of the right option; or a ground truth as text, ``yes`` or ``no``."""
     refusal: NonNegativeInt | None = None
     """The index of the option that refuses."""
     subset: str | None = None
@@ -189,14 +190,10 @@ class QuestionEntry(Record):
         return tuple(Medium(folder / image.file, image.sha256) for image in images)
 
 
-class QuestionSetCard(Record):
+class QuestionSetCard(Card):
     """``question_set.json``: the question set's origin, counts and digest."""
 
-    name: str
-    provider: str
     protocol: Name
-    settings: Json
-    source: dict[str, str]
     questions: int
     images: int
     """Different ones, going by their pixels."""
@@ -207,12 +204,6 @@ class QuestionSetCard(Record):
     categories: Counts = Field(default_factory=dict)
     groups: dict[str, list[str]] = Field(default_factory=dict, exclude_if=not_)
     """Group name → its categories, which are averaged in it."""
-    blank: list[Id] = Field(default_factory=list, exclude_if=not_)
-    """Ids of the questions in an image of which reading left nothing to see."""
-    frames: list[Id] = Field(default_factory=list, exclude_if=not_)
-    """Ids of the questions with an image that is the first of several frames."""
-    digest: str
-    """SHA-256 over every question's content and its image's hash, in order."""
 
 
 def questions_digest(entries: Sequence[QuestionEntry]) -> str:

@@ -47,7 +47,7 @@ class SheetTable(NamedTuple):
 
 
 def is_cut(text: str) -> bool:
-    """Return whether a spreadsheet has cut the text.
+    """Return True if a spreadsheet has cut the text.
 
     Excel counts UTF-16 code units, libraries count characters.
     """

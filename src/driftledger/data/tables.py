@@ -38,7 +38,7 @@ class TableRow(NamedTuple):
     number: int
     """Counted from 0."""
     place: str
-    """What errors call it."""
+    """The row's name in errors."""
     cells: Cells
     file: str | None
     """The image's file name as it is recorded: below the local folder, or without folders."""
@@ -165,7 +165,7 @@ def left_out(file: Path) -> list[str]:
 
 
 def _sheets(data: bytes) -> list[Any]:
-    """Open the sheets of a workbook, those that are shown before the hidden ones.
+    """Open the sheets of a workbook, visible ones before hidden ones.
 
     A text that begins with "=" is kept as a formula: its text may be what was meant.
     """
@@ -262,7 +262,7 @@ def not_text(value: Any) -> str | None:
 
 
 def as_text(value: Any, where: str) -> str | None:
-    """Return a cell as text, unchanged where it is text; None where it is missing.
+    """Return a cell as text, unchanged if it is text; None if it is missing.
 
     Raises:
         DataError: it holds another thing, such as a date of a spreadsheet, or was cut by one.

@@ -190,7 +190,7 @@ def _about(part: Numbers, *phrases: str) -> str:
 
 
 def _intervals(part: Numbers, word: str) -> str:
-    """Return a phrase on what whiskers or bands are; empty without a confidence."""
+    """Return a phrase that explains whiskers or bands; empty without a confidence."""
     confidence = part[0].score.inputs.settings.get("confidence")
     return f"{word} are intervals of {confidence:.0%}" if confidence else ""
 

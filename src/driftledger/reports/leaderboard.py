@@ -77,7 +77,7 @@ class BenchmarkReport(NamedTuple):
 
     spec: Benchmark
     side_by_side: list[Table]
-    """One table over all data and components, or none without any value."""
+    """A table over all data and components; empty if no number has a value."""
     sections: list[ReportSection]
 
 
@@ -97,7 +97,7 @@ def reports_in(numbers: Numbers) -> list[BenchmarkReport]:
 
 
 def _sections(numbers: Numbers, side_by_side: list[Table]) -> Iterator[ReportSection]:
-    """Yield a benchmark's tables: those across setups, then those of each setup."""
+    """Yield the sections of a benchmark: one across setups, then one for each setup."""
     spec = spec_of(numbers)
     setups = by_setup(numbers)
     across = [*generators_tables(numbers)]

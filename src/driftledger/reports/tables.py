@@ -97,7 +97,7 @@ def cells_by_model(numbers: Numbers) -> ByModel:
 
 
 def rank_cell(number: Any, rank: Any) -> Cell:
-    """Write a rank by a number; a dash for None."""
+    """Return the cell of a rank by a number; None is a dash."""
     return number_cell(rank, 0, score=number.score, place=place_of(number))
 
 
@@ -286,7 +286,7 @@ def models_table(
 
 
 def reasons_in(part: Numbers) -> dict[str, str]:
-    """Return model → why it has no rank among those of its setup."""
+    """Return model → the reason why it has no rank in its setup."""
     return {number.model: number.apart for number in part if number.apart}
 
 

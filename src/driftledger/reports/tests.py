@@ -35,15 +35,15 @@ from driftledger.scoring.metric import Metric, MetricTable
 from driftledger.scoring.score import Score
 
 _CLOSE = 1e-6
-"""How far a score's number may lie from what its rows give, as a share of it."""
+"""The largest relative difference between a score's number and the one that its rows give."""
 
 
 class Rank(NamedTuple):
     """The columns that say how a number compares with the same one of other models."""
 
     by_value: int | None = None
-    """1 + how many models have a better value, as the papers' tables rank. None for controls, for
-    models that are apart, and where neither direction is better."""
+    """1 + the number of models with a better value, as in the papers. None for controls, for models
+    without a rank, and if neither direction is better."""
     rank: int | None = None
     """1 + how many models are shown to be better; without a test as ``by_value``."""
     letters: str = ""

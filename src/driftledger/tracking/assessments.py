@@ -9,15 +9,15 @@ from driftledger.project.settings import Tracking
 from driftledger.tracking.store import opened
 
 ID = re.compile("(a|tr)-[0-9a-f]{32}")
-"""The id of an assessment or a trace."""
+"""The form of ids of assessments and traces."""
 _DEFAULT = "sqlite:///mlflow.db"
-"""MLflow's own store, where MLFLOW_TRACKING_URI names no other."""
+"""MLflow's own store, unless MLFLOW_TRACKING_URI names another."""
 _MOST = 10_000
-"""Traces that are searched for an assessment, the newest first."""
+"""The most traces that are searched for an assessment, the newest first."""
 
 
 def metadata_of(name: str, component: Component) -> dict[str, str]:
-    """Return what an assessment carries of a component."""
+    """Return the metadata with which an assessment names a component."""
     role = component.kind
     return {
         role: name,

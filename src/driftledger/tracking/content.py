@@ -240,7 +240,7 @@ def artifacts_of(run: Run, rows: Mapping[str, Sequence[Row]]) -> dict[str, bytes
 
 
 def rows_csv(lineages: Sequence[Lineage], rows: Mapping[str, Sequence[Row]]) -> str:
-    """Write all rows as one table: score, unit, values and what is noted of it."""
+    """Write all rows as one table: score, unit, values and notes."""
     table = []
     for lineage in lineages:
         widths: dict[str, int] = {}

@@ -33,7 +33,7 @@ _RUN = "driftledger.run"
 OF_RUN = f"metadata.`{SOURCE_RUN}` = '{{}}'"
 """Filter for the traces of a run."""
 CUT_SHORT = f"metadata.`{SOURCE_RUN}` IS NULL AND span.attributes.`{_RUN}` LIKE '%'"
-"""Filter for the traces of ours whose writing was ended before their metadata."""
+"""Filter for our traces without metadata, whose writing was ended early."""
 
 CHAIN_SIDE = 384
 """Pixels of the longer side of a chain's pictures, at most."""

@@ -52,7 +52,7 @@ class QuestionRules(ABC):
     """Fields that are read where a table has a column for them."""
 
     def unit(self, question: SourceQuestion) -> str:
-        """Return what is kept or left out by ``first``: each question by itself."""
+        """Return the id of what ``first`` counts: the question, unless a subclass joins several."""
         return question.id
 
     @abstractmethod

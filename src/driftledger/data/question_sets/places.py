@@ -30,7 +30,7 @@ _UNREAD = re.compile(
     r"|(?<![a-z0-9_^\\$])\{ *(?:image|img)s? *\}",
     re.IGNORECASE,
 )
-"""What looks like a place, where it is none."""
+"""Text that looks like a place and is none."""
 
 
 def numbered(question: SourceQuestion, images: int) -> list[str]:

@@ -53,11 +53,11 @@ class ColumnQuestions(QuestionProvider, ABC):
     columns: dict[
         str, Column | Annotated[tuple[Column, ...], Field(min_length=2)] | None
     ] = Field(default_factory=dict)
-    """A field of questions → its column, where that has another name: ``options`` and ``image`` may
-    have several, with one option or image each, and null leaves a column out. What a benchmark does
-    not need is read where the table has it."""
+    """Field of questions → its column, if that has another name. ``options`` and ``image`` may have
+    several columns, with one option or image each, and null leaves a column out. Fields that a
+    benchmark does not need are read if the table has them."""
     answer_is: Literal["text", "letter"] = "text"
-    """Whether the right option is named by its text, or by its letter (A is the first)."""
+    """How a table names the right option: by its text, or by its letter (A is the first)."""
     refusal: str | None = Field(default=None, pattern=r"\S")
     """The option that refuses, where it is the same in all rows and has no column."""
     groups: dict[str, Annotated[list[str], Field(min_length=1)]] = Field(
@@ -166,11 +166,11 @@ class ColumnQuestions(QuestionProvider, ABC):
         place = row.place
 
         def cell(field: str) -> Any:
-            """Return what the one column of a field holds; None without a column."""
+            """Return the cell of a field with one column; None without a column."""
             return row.cells.get(columns[field][0]) if field in columns else None
 
         def text(field: str, *, strip: bool = True) -> str | None:
-            """Return the cell as text; None where it is missing or blank."""
+            """Return the cell as text; None if it is missing or blank."""
             text = as_text(cell(field), f"{place} in {field}") or ""
             if not text.strip():
                 return None
@@ -224,7 +224,7 @@ class ColumnQuestions(QuestionProvider, ABC):
 _NUMBERED = re.compile(r"(?:image|img|picture|photo)[ _-]?([0-9]{1,3})", re.IGNORECASE)
 """The name of a column that holds one of several images."""
 _BETWEEN = re.compile(r";(?!base64,)|(?<!;base64),|[|\n]")
-"""What parts the images in a text, but not the head of a data URL."""
+"""What separates the images in a text, but not the head of a data URL."""
 _FILE = re.compile(r".+\.(?:[a-z0-9]{3,5}|pdf#[0-9]+)", re.IGNORECASE)
 
 
@@ -365,7 +365,7 @@ class QuestionTable(PagedProvider, ColumnQuestions):
         return self.recorded(printable(PurePosixPath(path).as_posix()))
 
     def _read(self, folder: Path, paths: Sequence[str], place: str) -> list[bytes]:
-        """Return the bytes of each image; none where nothing is written."""
+        """Return the bytes of each image; empty for an empty path."""
         images = []
         for path in paths:
             data = image_in(path) or b""
@@ -386,7 +386,7 @@ class QuestionTable(PagedProvider, ColumnQuestions):
 
     @property
     def _parts(self) -> Iterator[tuple[str | None, Path, Path]]:
-        """Subset, file and folder of images; one without a subset where there is one file."""
+        """Subset, file and folder of images of each file; a single file has no subset."""
         files = self.path if isinstance(self.path, dict) else {None: self.path}
         for subset, path in files.items():
             file = reached(path, "file", "path to the file of questions")

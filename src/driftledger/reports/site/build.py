@@ -61,7 +61,7 @@ LEGEND = (
     "darker a cell, the fewer models are shown to be better."
 )
 View = Mapping[str, Any]
-"""What a template shows, by name."""
+"""Name → a value that a template shows."""
 Figures = Mapping[str, Mapping[str, Drawing]]
 """Section → the path of each file below the site's folder → its figure."""
 
@@ -196,7 +196,7 @@ def site_files(
 def _shown_apart(
     pairs: Sequence[ApartPair], chains: Sequence[UnitTraces]
 ) -> Iterator[View]:
-    """Yield the pairs with units whose traces are here."""
+    """Yield the pairs with units, if the traces of both models are in this checkout."""
     by_score = {id(own.score): own for own in chains}
     for pair in pairs:
         sides = [by_score[id(score)] for score in pair.scores if id(score) in by_score]
