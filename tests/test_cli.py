@@ -28,7 +28,7 @@ from driftledger.core.paths import project_above
 from driftledger.ledger.findings import Finding, Skipped, VerifyResult
 from tests.conftest import REPOSITORY
 from tests.sentence import run
-from tests.support.cases import cases, each_case
+from tests.support.cases import CASES, cases, each_case
 from tests.support.params import default_params
 from tests.support.terminal import WIDTHS, fitting
 
@@ -142,77 +142,37 @@ def test_what_a_command_says(case, sentence):
     assert "" in (output.out, output.err)
 
 
-@pytest.mark.parametrize(
-    "typed",
-    ["plan", "audit 0.5", "verify", "stage resolve", "preset mme", "add model ollama"],
-)
-def test_a_project_of_0_2_is_one_sentence(monkeypatch, tmp_path, capsys, typed):
-    """It is known by its pipeline, and its settings are not looked at."""
-    (tmp_path / "params.yaml").write_text("run: {sed: 1}\n", encoding="utf-8")
-    (tmp_path / "dvc.yaml").write_text(
-        "# Written by driftledger 0.2.0, sha256:8ef745a0ff877266: 'driftledger upgrade' …\n",
-        encoding="utf-8",
-    )
-    monkeypatch.chdir(tmp_path)
-    assert run(monkeypatch, *typed.split()) == 2
-    [line] = capsys.readouterr().err.splitlines()
-    page, heading = re.search(r"0\.2\.0 .* (docs/\w+\.md), '(.+)'", line).groups()
+def test_a_page_that_a_sentence_names_has_that_heading():
+    text = (CASES / "commands.jsonl").read_text(encoding="utf-8")
+    [(page, heading)] = {*re.findall(r"(docs/\w+\.md), '(.+?)'", text)}
     assert f"## {heading}\n" in (REPOSITORY / page).read_text(encoding="utf-8")
 
 
-MISTAKEN = {
-    "init": "--preset zzz",
-    "add": "model zzz",
-    "run": "",
-    "plan": "",
-    "models": "zzz",
-    "preset": "zzz",
-    "upgrade": "",
-    "new": "zzz mine",
-    "collect": "",
-    "merge": "nowhere",
-    "gc": "",
-    "audit": "0.5",
-    "compare": "a b",
-    "verify": "",
-    "report": "",
-    "ui": "",
-    "track": "",
-    "bundle": "a -o a.zip",
-    "check": "nowhere.zip",
-    "export": "csv a -o a",
-    "stage": "scor a",
-    "people": "ratings photos",
-}
-"""Every command, with arguments that cannot be right where there is no project."""
-PLACES: dict[str, dict[str, bytes]] = {
-    "an empty folder": {},
-    "a project of 0.2": {
-        "params.yaml": b"run: {sed: 1}",
-        "dvc.yaml": b"# Written by driftledger 0.2.0, sha256:8ef745a0ff877266: ...",
-    },
-    "no text": {"params.yaml": b"\xff\xfe"},
-    "no YAML": {"params.yaml": b"run: {a: my_module:MyModel}"},
-    "nothing in it": {"params.yaml": b""},
-    "no settings": {"params.yaml": b"- 1"},
-    "a file of NUL": {"params.yaml": bytes(5000)},
-}
+def examples(group):
+    """Yield the command line that the help of each command ends with."""
+    for command in group.commands.values():
+        if hasattr(command, "commands"):
+            yield from examples(command)
+        else:
+            _, example, typed = command.help.partition("\n\nExample: driftledger ")
+            assert example, command.name
+            yield typed
 
 
-@pytest.mark.parametrize("place", PLACES)
+TOP = typer.main.get_command(cli.app)
+EXAMPLES = [*examples(TOP)]
+MISTAKES = ["models zzz", "new zzz mine", "preset zzz", "init --preset zzz"]
+"""What is wrong everywhere; examples of other commands are where there is no project."""
+
+
+@each_case(cases(__file__, "places"))
 def test_every_command_ends_with_2_and_a_sentence_where_nothing_can_be_done(
-    place, monkeypatch, tmp_path, capsys
+    case, sentence
 ):
-    commands = [*cli.app.registered_commands, *cli.app.registered_groups]
-    names = {each.name or each.callback.__name__ for each in commands}  # type: ignore[union-attr]
-    assert names == {*MISTAKEN}
-    for name, content in PLACES[place].items():
-        (tmp_path / name).write_bytes(content)
-    monkeypatch.chdir(tmp_path)
-    for name, arguments in MISTAKEN.items():
-        assert (name, run(monkeypatch, name, *arguments.split())) == (name, 2)
-        said = capsys.readouterr()
-        assert (name, said.out, len(said.err.splitlines())) == (name, "", 1)
+    commands = [each for each in EXAMPLES if not each.startswith(("models ", "new "))]
+    assert len(commands) > 20
+    for typed in commands + MISTAKES:
+        sentence(case | {"command": typed, "lines": ["…"]})
 
 
 def test_ctrl_c_ends_any_command_with_130(monkeypatch, capsys):
@@ -288,19 +248,6 @@ def test_help_fits_a_screen_and_what_people_type_first_comes_first(width, tmp_pa
     )
 
 
-def examples(group):
-    """Yield the command line that the help of each command ends with."""
-    for command in group.commands.values():
-        if hasattr(command, "commands"):
-            yield from examples(command)
-        else:
-            _, example, typed = command.help.partition("\n\nExample: driftledger ")
-            assert example, command.name
-            yield typed
-
-
-TOP = typer.main.get_command(cli.app)
-EXAMPLES = [*examples(TOP)]
 NAMES = {
     r"\bgpt\b": "regions_medium",
     "sdxl": "painter",
