@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from unittest.mock import Mock
 
 import pytest
 import yaml
@@ -25,10 +26,10 @@ from driftledger.core.paths import STATE
 from driftledger.core.types import Outcome, Result
 from driftledger.project.project import Project
 from driftledger.reports import scores
-from driftledger_demo.generators.painter import Painter
 from driftledger_demo.models.controls import Blind
 from driftledger_demo.models.regions.model import Regions
 from tests.conftest import REPOSITORY
+from tests.support.cases import cases, each_case
 from tests.support.ledgers import question_score
 from tests.support.small import changed, contents, folders
 
@@ -210,39 +211,25 @@ def test_a_mistake_of_all_calls_ends_the_run_before_the_scores(
     assert ended == {"exit_code": 2, "scores": [], "failed": {}, "report": report}
 
 
-def test_a_model_without_some_calls_has_its_other_scores_and_is_not_in_the_lock(
-    two, checkout, capfd, monkeypatch
-):
-    def away(*_):
-        raise ServiceError("the painter is away")
+ERRORS = {error.__name__: error for error in (ServiceError, ZeroDivisionError)}
 
+
+@each_case(cases(__file__, "faults"))
+def test_a_fault_takes_no_other_score(case, two, checkout, capfd, monkeypatch):
+    """``scores`` are those of each model that are there; ``waits`` are stages that DVC names."""
+    kind, text = case["error"]
     with monkeypatch.context() as patched:
-        patched.setattr(Painter, "generate", away)
+        patched.setattr(case["patch"], Mock(side_effect=ERRORS[kind](text)))
         assert run(two) == 1
     said = capfd.readouterr().err
-    assert f"driftledger: {MODEL}, blind: the painter is away" in said
-    assert "4 stages were made, in 0:" in said  # data, two scores, report
+    for sentence, times in case["says"].items():
+        assert said.count(sentence) == times
     for model in (MODEL, "blind"):
-        of_model = two.root / "reports/scores" / model
-        assert (of_model / "mme/few/score.json").is_file()
-        assert not (of_model / "genception").exists()
+        scores = (two.root / "reports/scores" / model).glob("*/**/score.json")
+        names = {path.relative_to(two.root).parts[3] for path in scores}
+        assert names == {*case["scores"]}
     assert in_lock(two) == {"resolve", "data", "report"}
-    assert status(checkout) >= {f"collect@{MODEL}", "collect@blind"}
-    assert fresh(two) == 0
-    assert status(checkout) == set()
-
-
-def test_a_bug_in_one_score_takes_no_other(two, checkout, capfd, monkeypatch):
-    from driftledger.benchmarks.mme.spec import MME
-
-    with monkeypatch.context() as patched:
-        patched.setattr(MME, "score", lambda *_: 1 / 0)
-        assert run(two) == 1
-    said = capfd.readouterr().err
-    assert said.count("ZeroDivisionError: division by zero") == 2
-    assert (two.root / f"reports/scores/{MODEL}/genception").is_dir()
-    assert not (two.root / f"reports/scores/{MODEL}/mme").exists()
-    assert not {f"score@{MODEL}", f"collect@{MODEL}"} & in_lock(two)
+    assert status(checkout) >= {*case["waits"]}
     assert fresh(two) == 0
     assert status(checkout) == set()
 
