@@ -43,9 +43,9 @@ def agreement(samples: Sequence[Ratings], confidence: float) -> Estimate:
                 within = n * np.var(ratings, ddof=1)
                 row += [n, within, sum(ratings), np.dot(ratings, ratings)]
     sums = sums[sums[:, 0] > 0]
-    whole = sums.sum(axis=0)
+    of_all = sums.sum(axis=0)
     # the first row has all samples, each other one leaves a sample out
-    counts, within, totals, squares = np.vstack([whole, whole - sums]).T
+    counts, within, totals, squares = np.vstack([of_all, of_all - sums]).T
     with np.errstate(divide="ignore", invalid="ignore"):
         alphas = 1 - within * (counts - 1) / (counts * squares - totals**2)
     df = len(sums) - 1.0
@@ -66,7 +66,7 @@ def rated_correlation(
     >>> round(found[0], 4), round(found[1].low, 4), round(found[2], 4)
     (0.8577, 0.3867, 0.8491)
     """
-    means = np.array([np.mean(each) for each in ratings])
+    means = np.array([np.mean(of_text) for of_text in ratings])
     n = float(weights.sum() ** 2 / (weights @ weights or 1.0))
     smallest = smallest_correlation(n, confidence)
     if len(means) < FEWEST or not np.ptp(values) * np.ptp(means) > 0:
@@ -124,7 +124,7 @@ def corrected_mean(
     levels, places, n = np.unique(weights, return_inverse=True, return_counts=True)
     if n.min(initial=len(values)) < 2 or weights.sum() < 0.75 * len(every):
         return _estimate(math.nan, math.nan, df=0.0, confidence=confidence)
-    y = np.array([np.mean(each) for each in ratings])
+    y = np.array([np.mean(of_text) for of_text in ratings])
     shares = n * levels / weights.sum()
 
     def means(numbers: Float64) -> Float64:
@@ -140,9 +140,9 @@ def corrected_mean(
     corrected = y - slopes * (values - every.mean())
     strata = means(corrected)
     variances = means((corrected - strata[places]) ** 2) / (n - 1)
-    several = [np.var(each, ddof=1) for each in ratings if len(each) > 1]
+    several = [np.var(of_text, ddof=1) for of_text in ratings if len(of_text) > 1]
     if several:
-        noise = np.mean(several) * np.mean([1 / len(each) for each in ratings])
+        noise = np.mean(several) * np.mean([1 / len(of_text) for of_text in ratings])
         variances = (1 - 1 / levels) * variances + noise / (n * levels)
     parts = shares**2 * variances
     total = float(parts.sum())

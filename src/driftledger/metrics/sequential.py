@@ -92,7 +92,7 @@ def mean_sequence(
     )
 
 
-def _steps(gains: Float64, wanted: float) -> int:
+def _steps(gains: Float64, wealth: float) -> int:
     """Return the highest mean (in grid steps) that a bet has refuted with this wealth.
 
     The wealth falls with the mean, so halving the range finds it. Products and sums in a fixed
@@ -101,15 +101,15 @@ def _steps(gains: Float64, wanted: float) -> int:
     Args:
         gains: rounds × categories, 0 to 1.
     """
-    shown = 0
+    refuted = 0
     open_ = STEPS
-    while open_ - shown > 1:
-        middle = (shown + open_) // 2
-        if _most_wealth(gains, middle / STEPS) >= wanted:
-            shown = middle
+    while open_ - refuted > 1:
+        middle = (refuted + open_) // 2
+        if _most_wealth(gains, middle / STEPS) >= wealth:
+            refuted = middle
         else:
             open_ = middle
-    return shown
+    return refuted
 
 
 def _most_wealth(gains: Float64, mean: float) -> float:

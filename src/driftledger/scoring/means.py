@@ -53,10 +53,10 @@ def numbers(
     return result
 
 
-def with_reasons(found: Sequence[Number], reasons: Iterable[Number]) -> list[Number]:
+def with_reasons(existing: Sequence[Number], reasons: Iterable[Number]) -> list[Number]:
     """Return the numbers, and the ``reasons`` for those that are missing."""
-    known = {number.place for number in found}
-    return [*found, *(reason for reason in reasons if reason.place not in known)]
+    places = {number.place for number in existing}
+    return [*existing, *(reason for reason in reasons if reason.place not in places)]
 
 
 def _metric_and_t(value: Value) -> tuple[str, int | None]:

@@ -52,8 +52,8 @@ class Flag(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _of_sentence(cls, given: Any) -> Any:
-        return {"text": given} if isinstance(given, str) else given
+    def _of_sentence(cls, value: Any) -> Any:
+        return {"text": value} if isinstance(value, str) else value
 
     def __str__(self) -> str:
         return self.text

@@ -186,8 +186,8 @@ class Collecting(OnData):
         """The protocols that need no results of other protocols; none is started."""
         planned = list[Planned[Any]]()
 
-        def note(some: Iterable[Planned[Any]]) -> list[Any]:
-            planned.extend(some)
+        def note(protocols: Iterable[Planned[Any]]) -> list[Any]:
+            planned.extend(protocols)
             raise NotStoredError
 
         with suppress(NotStoredError):
@@ -197,7 +197,7 @@ class Collecting(OnData):
     @property
     def calls(self) -> int:
         """The largest number of calls that can be made."""
-        return sum(len(each.calls) + len(each.after) for each in self.planned)
+        return sum(len(planned.calls) + len(planned.after) for planned in self.planned)
 
     def card(self) -> CollectedCard:
         """Return the card to write beside the records."""
@@ -306,9 +306,9 @@ class Scoring(OnData):
         least = self.section.min_coverage
         if scored / total >= least:
             return []
-        asked = f"{self.card.benchmark}.min_coverage asks for {least:.0%}"
+        required = f"{self.card.benchmark}.min_coverage asks for {least:.0%}"
         return [
-            f"only {scored} of {total} {what} ({first_few(lost)}), and {asked}: no rank"
+            f"only {scored} of {total} {what} ({first_few(lost)}), and {required}: no rank"
         ]
 
     def score(
@@ -421,18 +421,18 @@ class Benchmark(ABC):
         """The stages from the data to the score."""
         return (self.data, self.collects, self.scores)
 
-    def protocol(self, given: Collecting) -> Mapping[str, Any]:
+    def protocol(self, collecting: Collecting) -> Mapping[str, Any]:
         """Return how components are asked, as the card holds it.
 
         By default this is the settings of the stage and the seed.
 
         Args:
-            given: what the project has, without a protocol.
+            collecting: what the project has, without a protocol.
         """
         settings = {
-            name: getattr(given.section, name) for name in self.collects.settings
+            name: getattr(collecting.section, name) for name in self.collects.settings
         }
-        return settings | {"seed": given.seed}
+        return settings | {"seed": collecting.seed}
 
     @abstractmethod
     def collect(
@@ -444,12 +444,12 @@ class Benchmark(ABC):
         """Return the failed calls."""
         phrases = []
         for record in records:
-            if any(each.outcome is Outcome.FAILED for each in record.results):
+            if any(result.outcome is Outcome.FAILED for result in record.results):
                 phrases.append(f"{record.place}: {record.error or 'no reason given'}")
         return FailedCalls(phrases, len(records), "records")
 
     @abstractmethod
-    def score(self, given: Scoring) -> Scored:
+    def score(self, scoring: Scoring) -> Scored:
         """Compute a score from records.
 
         Raises:
@@ -509,13 +509,13 @@ class Benchmark(ABC):
             outcomes = [row.outcome]
             read = worths
         steps: Counter[str] = Counter()
-        for unit, outcome, worth, each in zip(
+        for unit, outcome, worth, reading in zip(
             units, outcomes, worths, read, strict=False
         ):
             steps[unit] += 1
             if outcome != Outcome.FAILED:
                 yield answer_as(
-                    unit, steps[unit], Outcome(outcome), worth=worth, read=each
+                    unit, steps[unit], Outcome(outcome), worth=worth, read=reading
                 )
 
     def is_complete(self, score: Score, place: Place) -> bool:

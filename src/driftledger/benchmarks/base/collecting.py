@@ -44,9 +44,9 @@ def write_collected(
         calls: what they took, where that is noted.
     """
     with new_folder(target) as folder:
-        for each in results_of(records):
-            if each.medium is not None and each.file is not None:
-                link_file(each.medium.path, folder / each.file)
+        for result in results_of(records):
+            if result.medium is not None and result.file is not None:
+                link_file(result.medium.path, folder / result.file)
         write_jsonl(folder / RECORDS, records)
         write_json(folder / CARD, collecting.card())
         if calls:
@@ -80,8 +80,8 @@ class Replay:
         records = stream_records(folder)
         with open_regular(folder / RECORDS) as lines:
             for record, line in zip(records, lines, strict=True):
-                for each in record.results:
-                    self._starts[each.key] = start
+                for result in record.results:
+                    self._starts[result.key] = start
                 start += len(line)
 
     def __call__(self, planned: Iterable[Planned[R]]) -> Iterator[R]:
@@ -90,8 +90,8 @@ class Replay:
         Raises:
             LookupError: no record holds the result of a call.
         """
-        for each in planned:
-            walked = walk(each.steps, self._answer)
+        for protocol in planned:
+            walked = walk(protocol.steps, self._answer)
             call = walked.pending
             if call is not None:
                 raise LookupError(
@@ -104,7 +104,7 @@ class Replay:
         if call.key not in self._starts:
             return None
         record = self._record_at(self._starts[call.key])
-        [*_, result] = [each for each in record.results if each.key == call.key]
+        [*_, result] = [result for result in record.results if result.key == call.key]
         if self._keeps_calls:
             self.calls[call.key] = Recorded(call, record.place, result)
         return result

@@ -84,20 +84,20 @@ class OneCallPerSample(OneCall):
         for sample in collecting.samples:
             subject = Subject(sample.id, 1, collecting.on)
             prompt = self.ask(sample, collecting.protocol)
-            asked = Conversation.ask(prompt, sample.medium, subject)
-            yield Ask(collecting.model(), "answer", asked, subject), {}
+            conversation = Conversation.ask(prompt, sample.medium, subject)
+            yield Ask(collecting.model(), "answer", conversation, subject), {}
 
-    def score(self, given: Scoring) -> Scored:
+    def score(self, scoring: Scoring) -> Scored:
         """Average the worth of the replies, with an interval over samples."""
-        rows, lost = self.graded(given)
-        given.require((sample.id, 1, 0) for sample in given.samples)
+        rows, lost = self.graded(scoring)
+        scoring.require((sample.id, 1, 0) for sample in scoring.samples)
         name = self.metrics.first.name
         values = [value for row in rows for value in row.values_of(name)]
         scored = len(rows) - len(lost)
         what = "samples could be scored"
-        flags = given.too_little(scored, len(rows), what, lost, len(values))
-        score = given.score(
-            numbers(values, self.metrics, {}, given.section.confidence),
+        flags = scoring.too_little(scored, len(rows), what, lost, len(values))
+        score = scoring.score(
+            numbers(values, self.metrics, {}, scoring.section.confidence),
             scored=scored,
             counted=len(values),
             total=len(rows),
@@ -106,14 +106,14 @@ class OneCallPerSample(OneCall):
         )
         return Scored(score, rows)
 
-    def graded(self, given: Scoring) -> tuple[list[Row], list[str]]:
+    def graded(self, scoring: Scoring) -> tuple[list[Row], list[str]]:
         """Return a row per reply, and a phrase for each that cannot be read."""
-        samples = {sample.id: sample for sample in given.samples}
-        clusters = clusters_of(given.samples)
-        counts_worst = given.section.unread == "worst"
+        samples = {sample.id: sample for sample in scoring.samples}
+        clusters = clusters_of(scoring.samples)
+        counts_worst = scoring.section.unread == "worst"
         rows = []
         lost = []
-        for record in given.read():
+        for record in scoring.read():
             text = record.text if record.is_there else None
             worth = self.worth(samples[record.unit], text) if text else None
             if worth is None:

@@ -159,7 +159,7 @@ class QuestionBenchmark(OneCall):
         return question.cluster
 
     def graded(
-        self, given: Scoring, records: Iterable[CollectedRecord]
+        self, scoring: Scoring, records: Iterable[CollectedRecord]
     ) -> list[ReadAnswer]:
         """Return every answer with its worth, by question, then by order or grading.
 
@@ -168,18 +168,18 @@ class QuestionBenchmark(OneCall):
         Raises:
             StoreError: an answer or grading has no record.
         """
-        places = {entry.id: place for place, entry in enumerate(given.questions)}
+        places = {entry.id: place for place, entry in enumerate(scoring.questions)}
         own = [record for record in records if record.step]
         own.sort(key=lambda record: (places[record.unit], record.step, record.repeat))
         steps = {record.step for record in own}
-        given.require(product(places, steps, {record.repeat for record in own}))
-        parser = self.selected_parser(given.section)
-        unread_is_wrong = given.section.unread == "worst"
+        scoring.require(product(places, steps, {record.repeat for record in own}))
+        parser = self.selected_parser(scoring.section)
+        unread_is_wrong = scoring.section.unread == "worst"
         answers = []
         for record in own:
-            question = given.questions[places[record.unit]]
+            question = scoring.questions[places[record.unit]]
             answer = self.read(question, record, parser)
-            taken = self.taken(answer, given.section)
+            taken = self.taken(answer, scoring.section)
             worth = None
             is_wrong = unread_is_wrong and answer.outcome is not Outcome.FAILED
             if taken is not None or is_wrong:
@@ -195,7 +195,7 @@ class QuestionBenchmark(OneCall):
 
     def score_of(
         self,
-        given: Scoring,
+        scoring: Scoring,
         answers: Sequence[ReadAnswer],
         numbers: Sequence[Number],
         *,
@@ -214,10 +214,10 @@ class QuestionBenchmark(OneCall):
         for answer in sorted(answers, key=lambda answer: answer.variant):
             if answer.read is None and answer.outcome is not Outcome.REFUSED:
                 lost.append(f"{answer.record.unit}: {answer.outcome}, {answer.how}")
-        notes = given.too_little(
+        notes = scoring.too_little(
             total - len(lost), total, "answers could be read", lost, counted
         )
-        return given.score(
+        return scoring.score(
             numbers,
             scored=scored,
             counted=counted,
@@ -225,7 +225,7 @@ class QuestionBenchmark(OneCall):
             outcomes=(answer.outcome for answer in answers),
             flags=[*notes, *flags],
             details=details,
-            parser=self.selected_parser(given.section),
+            parser=self.selected_parser(scoring.section),
         )
 
     def traces(self, folders: Folders, score: Score, rows: Rows) -> Iterator[Trace]:
@@ -382,11 +382,11 @@ def question_call(
     order = permutation(
         collecting.protocol["seed"], question.id, variant, len(question.options)
     )
-    shown = [question.options[option] for option in order]
-    text = rendered(collecting.protocol["prompt"], question.question, shown)
+    options = [question.options[option] for option in order]
+    text = rendered(collecting.protocol["prompt"], question.question, options)
     context = Subject(question.id, variant + 1, collecting.on)
     parts = with_images(text, question.media(collecting.data))
-    conversation = Conversation((Turn("user", parts),), context, options=tuple(shown))
+    conversation = Conversation((Turn("user", parts),), context, options=tuple(options))
     return Ask(collecting.model(), "answer", conversation, context), order
 
 
@@ -413,7 +413,7 @@ def rendered(prompt: str, question: str, options: Sequence[str]) -> str:
 
 def answer_of(record: CollectedRecord) -> RecordedResult:
     """Return the model's answer."""
-    return next(each for each in record.results if each.role == "model")
+    return next(result for result in record.results if result.role == "model")
 
 
 def is_readable(answer: RecordedResult) -> bool:
@@ -428,7 +428,7 @@ def _answer_step(name: str, gradings: Sequence[ReadAnswer], column: str) -> Step
     entry = gradings[0].question
     record = gradings[0].record
     answer = answer_of(record)
-    chosen = {each.read for each in gradings}
+    chosen = {grading.read for grading in gradings}
     correct = entry.refusal if entry.answer is None else entry.answer
     options = []
     order = record.extra.get("order", ())

@@ -108,16 +108,16 @@ class CollectedRecord(SparseRecord):
     @property
     def outcome(self) -> Outcome:
         """The outcome of the last call that was not OK; OK if there is none."""
-        for each in reversed(self.results):
-            if each.outcome is not Outcome.OK:
-                return each.outcome
+        for result in reversed(self.results):
+            if result.outcome is not Outcome.OK:
+                return result.outcome
         return Outcome.OK
 
     @property
     def error(self) -> str | None:
         """The reason of a failure or refusal, if the component gives one."""
         return next(
-            (each.error for each in self.results if each.error is not None), None
+            (result.error for result in self.results if result.error is not None), None
         )
 
     @property
@@ -133,7 +133,7 @@ class CollectedRecord(SparseRecord):
 
     def by(self, role: str) -> RecordedResult | None:
         """Return the first result of a role; None if it was not asked."""
-        return next((each for each in self.results if each.role == role), None)
+        return next((result for result in self.results if result.role == role), None)
 
     @property
     def text(self) -> str | None:
@@ -182,10 +182,10 @@ def stream_records(
         StoreError: they are missing or damaged, or ``extra`` lacks a name.
     """
     for record in stream_jsonl(folder / RECORDS, CollectedRecord, start=start):
-        for place, each in enumerate(record.results):
-            if each.file is not None:
-                medium = Medium(folder / each.file, each.sha256 or "")
-                record.results[place] = replace(each, medium=medium)
+        for place, result in enumerate(record.results):
+            if result.file is not None:
+                medium = Medium(folder / result.file, result.sha256 or "")
+                record.results[place] = replace(result, medium=medium)
         for name in holds:
             if record.step and name not in record.extra:
                 raise StoreError(
@@ -214,19 +214,21 @@ class CallFacts:
 
     def add(self, record: CollectedRecord) -> None:
         """Note the calls of a record."""
-        for each in record.results:
-            named = " ".join(filter(None, (each.served_model, each.system_fingerprint)))
-            has_answered = each.role != "generator" or each.file is not None
+        for result in record.results:
+            named = " ".join(
+                filter(None, (result.served_model, result.system_fingerprint))
+            )
+            has_answered = result.role != "generator" or result.file is not None
             if named and record.step and has_answered:
-                self._versions[each.role][each.key] = named
-            if each.role == "model":
-                self._has_reasoning[each.key] = each.reasoning is not None
-                if each.text and each.outcome is not Outcome.FAILED:
-                    self._replies[each.key] = record.unit, each.text.strip()
-            if each.note is not None and record.step:
-                self._notes[each.note] += 1
-            if each.reading is not None:
-                self.readings.append(each.reading)
+                self._versions[result.role][result.key] = named
+            if result.role == "model":
+                self._has_reasoning[result.key] = result.reasoning is not None
+                if result.text and result.outcome is not Outcome.FAILED:
+                    self._replies[result.key] = record.unit, result.text.strip()
+            if result.note is not None and record.step:
+                self._notes[result.note] += 1
+            if result.reading is not None:
+                self.readings.append(result.reading)
 
     def alarms(self) -> list[Flag]:
         """Return alarms if the model's replies put the whole score in doubt."""

@@ -33,8 +33,8 @@ def write_score(
     whole or not at all."""
     inputs = scored.score.inputs.model_copy(update={"version": spec.scores.version})
     with new_folder(target) as folder:
-        made = {"driftledger": __version__, "inputs": inputs}
-        write_json(folder / SCORE, scored.score.model_copy(update=made))
+        versions = {"driftledger": __version__, "inputs": inputs}
+        write_json(folder / SCORE, scored.score.model_copy(update=versions))
         write_jsonl(folder / ROWS, scored.rows)
         if usage is not None:
             write_json(folder / USAGE, usage)

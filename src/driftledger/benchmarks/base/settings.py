@@ -45,9 +45,9 @@ class Section(Strict):
     def marks(self, kind: type[Mark]) -> Iterator[tuple[str, Mark, tuple[str, ...]]]:
         """Yield each setting with a mark of this kind: its name, mark and values."""
         for key, field in type(self).model_fields.items():
-            given = getattr(self, key)
+            value = getattr(self, key)
             names = (
-                given if isinstance(given, tuple) else () if given is None else (given,)
+                value if isinstance(value, tuple) else () if value is None else (value,)
             )
             yield from (
                 (key, mark, names) for mark in field.metadata if isinstance(mark, kind)
@@ -62,7 +62,7 @@ class RepeatedSection(Section):
 
 
 def recorded(
-    section: type["Section"], given: Mapping[str, Any], needed: Iterable[str] = ()
+    section: type["Section"], stored: Mapping[str, Any], needed: Iterable[str] = ()
 ) -> "Section":
     """Return a section with the settings of a file, each checked by its own field.
 
@@ -73,10 +73,10 @@ def recorded(
         ValueError: one is what no settings may have.
     """
     checked = {}
-    for name in section.model_fields.keys() & {*given, *needed}:
+    for name in section.model_fields.keys() & {*stored, *needed}:
         field = section.model_fields[name]
         kind: Any = Annotated[field.annotation, field]
-        checked[name] = TypeAdapter(kind).validate_python(given.get(name))
+        checked[name] = TypeAdapter(kind).validate_python(stored.get(name))
     return section.model_construct(**checked)
 
 

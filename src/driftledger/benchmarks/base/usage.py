@@ -188,19 +188,19 @@ def usage_behind(folder: Path) -> ScoreUsage | None:
 def _total(calls: Sequence[CallUsage]) -> RoleUsage:
     used = [call.usage for call in calls]
     tokens = [
-        (each.input_tokens, each.output_tokens)
-        for each in used
-        if each.input_tokens is not None and each.output_tokens is not None
+        (usage.input_tokens, usage.output_tokens)
+        for usage in used
+        if usage.input_tokens is not None and usage.output_tokens is not None
     ]
-    costs = [each.cost for each in used if each.cost is not None]
-    most = [each.most_cost for each in used if each.most_cost is not None]
-    seconds = [each.seconds for each in used if each != Usage()]
+    costs = [usage.cost for usage in used if usage.cost is not None]
+    most = [usage.most_cost for usage in used if usage.most_cost is not None]
+    seconds = [usage.seconds for usage in used if usage != Usage()]
     return RoleUsage(
         service=calls[0].service,
         calls=len(calls),
         unknown=len(calls) - len(seconds),
         seconds=math.fsum(seconds) if seconds and all(seconds) else None,
-        input_tokens=sum(asked for asked, _ in tokens) if tokens else None,
+        input_tokens=sum(sent for sent, _ in tokens) if tokens else None,
         output_tokens=sum(answered for _, answered in tokens) if tokens else None,
         counted=len(tokens),
         cost=math.fsum(costs) if costs else None,

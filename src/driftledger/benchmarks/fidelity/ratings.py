@@ -99,7 +99,7 @@ def to_rate(
     """
     rows = []
     for model, folder in folders.items():
-        records = [each for each in stream_records(folder) if not each.repeat]
+        records = [record for record in stream_records(folder) if not record.repeat]
         records.sort(key=lambda record: _place(seed, record.unit))
         for record in records[:samples]:
             if record.text:
@@ -158,19 +158,19 @@ def read_ratings(path: Path) -> list[Rating]:
     lines: dict[Rating, int] = {}
     for line, cells in read_table(path, COLUMNS, "ratings", _COMMAND).entries():
         where = f"ratings: {path}, line {line}"
-        given = cells["rating"]
-        if _is_empty(given):
+        cell = cells["rating"]
+        if _is_empty(cell):
             continue
         for column in (*COLUMNS[:3], "rater"):
             if not cells[column]:
                 raise ConfigError(
                     f"{where}: there is a rating, and {column!r} is empty; fill it in"
                 )
-        whole = _WHOLE.fullmatch(unicodedata.normalize("NFKC", given))
-        if whole is None:
+        match = _WHOLE.fullmatch(unicodedata.normalize("NFKC", cell))
+        if match is None:
             must = "a whole number from 1 (completely unfaithful) to 5 (completely faithful)"
             raise ConfigError(
-                f"{where}: the rating is {for_line(given)!r:.100}; it must be {must}, or empty"
+                f"{where}: the rating is {for_line(cell)!r:.100}; it must be {must}, or empty"
             )
         chance = cells.get("chance", "")
         if not re.fullmatch("([1-9][0-9]{0,8} of [1-9][0-9]{0,8})?", chance):
@@ -187,7 +187,7 @@ def read_ratings(path: Path) -> list[Rating]:
                 f"{where}: {for_line(rating.rater)!r:.100} has a rating of {of!r:.200} in line "
                 f"{before} already; remove one of the two"
             )
-        ratings.append(rating._replace(rating=int(whole[1]), chance=chance))
+        ratings.append(rating._replace(rating=int(match[1]), chance=chance))
     return ratings
 
 
@@ -207,16 +207,16 @@ def ratings_of(
     chances = {}
     raters = set()
     stale = 0
-    for each in ratings:
-        if (each.dataset, each.model) != (dataset, model):
+    for rating in ratings:
+        if (rating.dataset, rating.model) != (dataset, model):
             continue
-        sample = samples.get(each.sample, "")
+        sample = samples.get(rating.sample, "")
         text = descriptions.get(sample)
-        if text is not None and each.description == _compared(text):
-            by_sample.setdefault(sample, []).append(each.rating)
-            raters.add(each.rater)
-            if each.chance:
-                chances[sample] = each.chance
+        if text is not None and rating.description == _compared(text):
+            by_sample.setdefault(sample, []).append(rating.rating)
+            raters.add(rating.rater)
+            if rating.chance:
+                chances[sample] = rating.chance
         else:
             stale += 1
     for own in by_sample.values():

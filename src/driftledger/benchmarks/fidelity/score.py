@@ -35,7 +35,7 @@ from driftledger.scoring.number import Number, Value
 from driftledger.scoring.score import Flag
 
 
-def score_redrawings(given: Scoring, spec: ChainBenchmark) -> Scored:
+def score_redrawings(scoring: Scoring, spec: ChainBenchmark) -> Scored:
     """Score a folder of redrawings, with people's ratings if there is a sheet of them.
 
     Raises:
@@ -43,11 +43,11 @@ def score_redrawings(given: Scoring, spec: ChainBenchmark) -> Scored:
         StoreError: a sample has no record.
         ConfigError: the sheet cannot be read.
     """
-    chains = ChainTable.read(given, spec)
+    chains = ChainTable.read(scoring, spec)
     flags = chains.flags("were redrawn", "images")
     rated = rated_by_people(chains)
-    encoder = given.encoders["encoder"]
-    encode = partial(encode_media, encoder, features=given.features)
+    encoder = scoring.encoders["encoder"]
+    encode = partial(encode_media, encoder, features=scoring.features)
     originals = encode([sample.medium for sample in chains.samples])
     cosines, distances = compare(chains, originals, encode, by_category=False)
     columns = {
@@ -67,7 +67,7 @@ def score_redrawings(given: Scoring, spec: ChainBenchmark) -> Scored:
             table=spec.metrics,
             kinds=chains.categories,
             width=originals.shape[1],
-            reasons=reasons(given),
+            reasons=reasons(scoring),
         ),
         of=chains.rows,
         flags=[*flags, *rating_flags(rated)],
@@ -87,7 +87,7 @@ def of_images(encoder: Encoder) -> str:
 
 def structural_similarities(chains: ChainTable) -> Float64:
     """Return the structural similarity of each original and its redrawing."""
-    side = chains.given.section.ssim_side
+    side = chains.scoring.section.ssim_side
     table = chains.table()
     for row, chain in enumerate(chains.rows):
         if chain.last.has_come:
@@ -104,8 +104,8 @@ def compare_texts(
 
     All descriptions count, whether they could be drawn or not.
     """
-    encoder = chains.given.encoders["encoder"]
-    features = chains.given.features
+    encoder = chains.scoring.encoders["encoder"]
+    features = chains.scoring.features
     table = chains.table()
     readings: list[PromptUsage] = []
     for repeat in range(chains.repeats):
@@ -138,13 +138,17 @@ def values_of(
 
 def rated_by_people(chains: ChainTable) -> Rated:
     """Return the ratings of the descriptions in the first repeat."""
-    given = chains.given
-    ratings = read_ratings(given.beside["ratings"]) if "ratings" in given.beside else []
+    scoring = chains.scoring
+    ratings = (
+        read_ratings(scoring.beside["ratings"]) if "ratings" in scoring.beside else []
+    )
     descriptions = {}
     for row in chains.of_repeat(0):
         chain = chains.rows[row]
         descriptions[chain.sample.id] = chain.last.text or None
-    return ratings_of(ratings, given.keys["dataset"], given.keys["model"], descriptions)
+    return ratings_of(
+        ratings, scoring.keys["dataset"], scoring.keys["model"], descriptions
+    )
 
 
 def rating_flags(rated: Rated) -> Iterator[Flag]:
@@ -163,14 +167,14 @@ def rating_flags(rated: Rated) -> Iterator[Flag]:
         yield Flag(text=text, metrics=("human",))
 
 
-def reasons(given: Scoring) -> Iterator[Number]:
+def reasons(scoring: Scoring) -> Iterator[Number]:
     """Yield the reason for each metric that may have no value."""
-    name = given.keys["encoder"]
+    name = scoring.keys["encoder"]
     yield Number(metric="clip_s", why=f"{name} has no text tower")
     for distance in DISTANCES:
         why = "fewer than two images were made again"
         yield Number(metric=distance.name, why=why)
-    if not given.encoders["encoder"].reads:
+    if not scoring.encoders["encoder"].reads:
         other = "image_similarity is the same cosine with this encoder"
         yield Number(metric="clip_s_i", why=f"{name} is not a CLIP; {other}")
     yield Number(metric="human", why="no ratings of these descriptions")

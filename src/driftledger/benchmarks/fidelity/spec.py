@@ -179,22 +179,22 @@ class FidelityBenchmark(ChainBenchmark):
         ),
     )
 
-    def protocol(self, given: Collecting) -> Mapping[str, Any]:
+    def protocol(self, collecting: Collecting) -> Mapping[str, Any]:
         """Return the request about every image: a chain of one iteration.
 
         Raises:
             ConfigError: the prompt needs a general category that the dataset lacks.
         """
-        settings: FidelitySettings = given.section
-        description: Description = given.description
-        prompt = filled(description.prompt, given.dataset, settings.description)
+        settings: FidelitySettings = collecting.section
+        description: Description = collecting.description
+        prompt = filled(description.prompt, collecting.dataset, settings.description)
         request = ChainRequest(
             iterations=1,
             describe_prompt=prompt,
             max_tokens=description.lengths[0],
             prefix=description.prefix,
             generate_prompt=settings.generate_prompt,
-            seed=given.seed,
+            seed=collecting.seed,
             repeats=settings.repeats,
         )
         return request.model_dump(mode="json")
@@ -203,12 +203,12 @@ class FidelityBenchmark(ChainBenchmark):
         """Return the test set, or all samples of a dataset without one."""
         return [sample for sample in samples if sample.split == "test"] or list(samples)
 
-    def score(self, given: Scoring) -> Scored:
+    def score(self, scoring: Scoring) -> Scored:
         from driftledger.benchmarks.fidelity.score import (
             score_redrawings,
         )  # slow to import
 
-        return score_redrawings(given, self)
+        return score_redrawings(scoring, self)
 
     def tables(self, scores: Scores) -> Iterator[Table]:
         """Yield how often each rating was given, as in the paper's Figure 5."""

@@ -25,10 +25,10 @@ def write_human_sheet(collecting: Collecting, store: CallStore) -> str:
     has_sheet = person.sheet.is_file()
     annotator_of = {}
     if person.annotators:  # in turn, each category from the next one on
-        for first, some in enumerate(
-            grouped(samples, lambda each: each.category).values()
+        for first, members in enumerate(
+            grouped(samples, lambda item: item.category).values()
         ):
-            for place, sample in enumerate(some, first):
+            for place, sample in enumerate(members, first):
                 annotator_of[sample.id] = person.annotators[
                     place % len(person.annotators)
                 ]

@@ -34,7 +34,7 @@ Columns = Mapping[str, Float64]
 """Metric → its values, chains × T; NaN where one is missing."""
 
 
-def score_chains(given: Scoring, spec: ChainBenchmark) -> Scored:
+def score_chains(scoring: Scoring, spec: ChainBenchmark) -> Scored:
     """Score a folder of chains: chains → similarities and distances → values → numbers.
 
     Each repeat is measured by itself. The value of a sample is the mean over its repeats, and means
@@ -44,9 +44,9 @@ def score_chains(given: Scoring, spec: ChainBenchmark) -> Scored:
         CoverageError: no chain counts.
         StoreError: a chain has no record.
     """
-    by_group = given.section.iterations_by_group
-    chains = ChainTable.read(given, spec, by_group)
-    done = "reached their T" if by_group else f"reached t={given.section.iterations}"
+    by_group = scoring.section.iterations_by_group
+    chains = ChainTable.read(scoring, spec, by_group)
+    done = "reached their T" if by_group else f"reached t={scoring.section.iterations}"
     flags = chains.flags(done, "chains")
     originals, encode = encoded(chains)
     similarity, distances = compare(
@@ -54,14 +54,14 @@ def score_chains(given: Scoring, spec: ChainBenchmark) -> Scored:
         originals,
         encode,
         by_category=True,
-        cosine=known_cosine if given.kind == "text" else cosine_similarity,
+        cosine=known_cosine if scoring.kind == "text" else cosine_similarity,
     )
     columns = {"similarity": similarity, "gc": gc_curves(similarity)}
-    reader = given.encoders.get("text_encoder")
+    reader = scoring.encoders.get("text_encoder")
     if reader:
         columns["text_similarity"], readings = compare_texts(chains, reader)
         flags += cut_texts(readings, "the text encoder", "text_encoder")
-    if given.kind == "text":
+    if scoring.kind == "text":
         flags += cut_texts(read_all(chains), "the encoder", "encoder")
     score = chains.score(
         numbers_of(
@@ -69,13 +69,13 @@ def score_chains(given: Scoring, spec: ChainBenchmark) -> Scored:
             values_of(chains, columns),
             weighted(distances),
             table=spec.metrics,
-            kinds=chains.categories | {"group": given.dataset.groups},
+            kinds=chains.categories | {"group": scoring.dataset.groups},
             width=originals.shape[1],
             reasons=reasons(chains, columns),
         ),
         of=chains.lost,
         flags=flags,
-        details={"groups": given.dataset.groups},
+        details={"groups": scoring.dataset.groups},
     )
     return Scored(score, rows_of(chains, columns, by_category=True))
 
@@ -85,15 +85,15 @@ def encoded(chains: ChainTable) -> tuple[Float32, Encode]:
 
     In chains that begin with texts, texts are encoded, by an encoder fitted to those at t = 0.
     """
-    given = chains.given
-    encoder = given.encoders["encoder"]
+    scoring = chains.scoring
+    encoder = scoring.encoders["encoder"]
     media = [sample.medium for sample in chains.samples]
-    if given.kind != "text":
-        encode_more = partial(encode_media, encoder, features=given.features)
+    if scoring.kind != "text":
+        encode_more = partial(encode_media, encoder, features=scoring.features)
         return encode_more(media), encode_more
     texts = [medium.open() for medium in media]
     fitted = encoder.fitted(texts)
-    kept = given.features if fitted is encoder else None
+    kept = scoring.features if fitted is encoder else None
     encode = partial(encode_texts, fitted, features=kept)
     return encode(texts), encode
 
@@ -147,7 +147,7 @@ def compare_texts(
         if not first_texts:
             continue
         fitted = reader.fitted(first_texts)
-        kept = chains.given.features if fitted is reader else None
+        kept = chains.scoring.features if fitted is reader else None
         for row, own in texts.items():
             if own[0]:
                 later, cosines = text_cosines(own, encode_texts(fitted, own, kept))
@@ -172,7 +172,7 @@ def read_all(chains: ChainTable) -> list[PromptUsage]:
     texts = [sample.medium.open() for sample in chains.samples]
     for chain in chains.rows:
         texts += filter(None, chain.texts(chain.end))
-    return read_texts(chains.given.encoders["encoder"], texts)
+    return read_texts(chains.scoring.encoders["encoder"], texts)
 
 
 def values_of(chains: ChainTable, columns: Columns) -> Iterator[Value]:
@@ -222,7 +222,7 @@ def reasons(chains: ChainTable, columns: Columns) -> Iterator[Number]:
         yield Number(metric="gc", t=latest, why=f"some categories end at t={least}")
     for category, end in chains.ends.items():
         why_of = {"gc": "no chain reached T"}
-        why_of |= {each.name: "fewer than two chains did" for each in DISTANCES}
+        why_of |= {row.name: "fewer than two chains did" for row in DISTANCES}
         for name, why in why_of.items():
             yield Number(
                 metric=name, t=end, group_kind="category", group=category, why=why

@@ -212,14 +212,14 @@ class GenCeption(ChainBenchmark):
         ),
     )
 
-    def protocol(self, given: Collecting) -> Mapping[str, Any]:
+    def protocol(self, collecting: Collecting) -> Mapping[str, Any]:
         """Return the request about every sample.
 
         Raises:
             ConfigError: the settings name a group that the dataset does not have.
         """
-        settings: GenCeptionSettings = given.section
-        dataset = given.dataset
+        settings: GenCeptionSettings = collecting.section
+        dataset = collecting.dataset
         for group in settings.iterations_by_group or ():
             if group not in dataset.groups:
                 where = f"genception.iterations_by_group: group of {dataset.name}"
@@ -230,17 +230,17 @@ class GenCeption(ChainBenchmark):
             describe_prompt=settings.describe_prompt,
             max_tokens=None,
             generate_prompt=settings.generate_prompt,
-            seed=given.seed,
+            seed=collecting.seed,
             repeats=settings.repeats,
         )
         return request.model_dump(mode="json")
 
-    def score(self, given: Scoring) -> Scored:
+    def score(self, scoring: Scoring) -> Scored:
         from driftledger.benchmarks.genception.score import (
             score_chains,
         )  # slow to import
 
-        return score_chains(given, self)
+        return score_chains(scoring, self)
 
     def facts(self, score: Score) -> Json:
         """Return the facts to compare; the text encoder is left to the components."""

@@ -82,8 +82,8 @@ class MMSAPQuestions(QuestionRules):
         if letters := [
             option.upper() for option in options if option in tuple("abcde")
         ]:
-            shown = f"a letter that one of its {OPTIONS} options is shown with"
-            return f"has the option {letters[0]!r}, {shown} (write it out, as in 'the letter A')"
+            where = f"a letter that one of its {OPTIONS} options is shown with"
+            return f"has the option {letters[0]!r}, {where} (write it out, as in 'the letter A')"
         if refusal is None:
             return "has no refusal option (say which of its options refuses to answer)"
         count = options.count(folded(refusal))
@@ -264,10 +264,10 @@ class MMSAP(QuestionBenchmark):
     ) -> Parsed[int]:
         """Read the id of the option that an answer chooses."""
         order = record.extra["order"]
-        shown = [question.options[option] for option in order]
+        options = [question.options[option] for option in order]
         refusal = order.index(question.refusal)
         cut = record.outcome is Outcome.TRUNCATED
-        read = choice.parse_choice(record.text or "", shown, refusal, cut=cut)
+        read = choice.parse_choice(record.text or "", options, refusal, cut=cut)
         return read._replace(value=None if read.value is None else order[read.value])
 
     def taken(self, answer: ReadAnswer, section: MMSAPSettings) -> Any:
@@ -290,17 +290,17 @@ class MMSAP(QuestionBenchmark):
         subtasks = {name: [name] for name in one_of if one_of[name].subtask}
         return {"subset": subsets, "subtask": subtasks}
 
-    def score(self, given: Scoring) -> Scored:
+    def score(self, scoring: Scoring) -> Scored:
         """Score choices by subset, subtask and in total, section 4.1 of the paper.
 
         Raises:
             CoverageError: too little could be read, or every answer is a refusal in free text that
                 does not count.
         """
-        answers = self.graded(given, given.read())
+        answers = self.graded(scoring, scoring.read())
         values = [*values_of(answers), *refusals(answers, "free_refusals")]
-        kinds = self.kinds(given.questions)
-        of_score = numbers(values, self.metrics, kinds, given.section.confidence)
+        kinds = self.kinds(scoring.questions)
+        of_score = numbers(values, self.metrics, kinds, scoring.section.confidence)
         of_score = with_reasons(of_score, reasons())
         rows = []
         for own in by_question(answers):
@@ -314,7 +314,7 @@ class MMSAP(QuestionBenchmark):
             )
             rows.append(row)
         sizes = Counter(row.extra["subset"] for row in rows)
-        score = self.score_of(given, answers, of_score, details={SIZES: sizes})
+        score = self.score_of(scoring, answers, of_score, details={SIZES: sizes})
         if not score.counted:
             raise CoverageError(
                 "every answer is a refusal in free text; set mm_sap.count_free_refusals in "

@@ -254,7 +254,7 @@ def _grade_in(reply: RecordedResult, strict: bool) -> Parsed[float]:
 
 def graded(record: CollectedRecord, strict: bool) -> Parsed[float]:
     """Read the first grade that the judge's replies hold."""
-    replies = [each for each in record.results if each.role == JUDGE]
+    replies = [result for result in record.results if result.role == JUDGE]
     for reply, how in zip(replies, ("grade", "grade, asked again"), strict=False):
         parsed = _grade_in(reply, strict)
         if parsed.value is not None:
@@ -288,9 +288,9 @@ def judge_flags(calibration: Sequence[Mapping[str, Any]]) -> list[Flag]:
     total = 0
     for answer in calibration:
         total += len(answer["given"])
-        for given in answer["given"]:
-            if given is not None:
-                more = decimal(given) - decimal(answer["known"])
+        for awarded in answer["given"]:
+            if awarded is not None:
+                more = decimal(awarded) - decimal(answer["known"])
                 own = forged if answer["forged"] else off
                 own.append(more)
     unread = total - len(off) - len(forged)
@@ -430,13 +430,13 @@ class MMVet(QuestionBenchmark):
         combinations = {name: [name] for name in needed}
         return {"capability": capabilities, "combination": combinations}
 
-    def score(self, given: Scoring) -> Scored:
+    def score(self, scoring: Scoring) -> Scored:
         """Score grades by capability, combination and in total."""
-        records = [*given.read()]
-        answers = self.graded(given, records)
+        records = [*scoring.read()]
+        answers = self.graded(scoring, records)
         values = worths(answers, "total")
-        kinds = self.kinds(given.questions)
-        of_score = numbers(values, self.metrics, kinds, given.section.confidence)
+        kinds = self.kinds(scoring.questions)
+        of_score = numbers(values, self.metrics, kinds, scoring.section.confidence)
         of_score = with_reasons(of_score, reasons(kinds))
         rows = []
         for own in by_question(answers):
@@ -444,10 +444,10 @@ class MMVet(QuestionBenchmark):
             grades = {"total": [answer.worth for answer in own]}
             needed = "+".join(question.capabilities)
             rows.append(row_of(own, grades, unit=question.id, combination=needed))
-        strict = given.section.grades == "strict"
+        strict = scoring.section.grades == "strict"
         calibration = calibrations(records, strict)
         score = self.score_of(
-            given,
+            scoring,
             answers,
             of_score,
             flags=judge_flags(calibration),

@@ -101,7 +101,7 @@ class MMEQuestions(QuestionRules):
                     f"{name} is about an image with {many}, where MME asks {PER_IMAGE} (correct "
                     "the rows, or name the column that tells images apart as image_id)"
                 )
-            elif len({each.category for each in questions}) > 1:
+            elif len({question.category for question in questions}) > 1:
                 yield (
                     f"{name} and {questions[1].name} share an image but not the category (give "
                     "them the same)"
@@ -222,9 +222,9 @@ class MME(QuestionBenchmark):
         """Return the name of an image within its category: two may use one name."""
         return f"{self.category(question)}/{question.image_id}"
 
-    def score(self, given: Scoring) -> Scored:
+    def score(self, scoring: Scoring) -> Scored:
         """Score images per category, their sum and mean, and accuracies over all questions."""
-        answers = self.graded(given, given.read())
+        answers = self.graded(scoring, scoring.read())
         pairs = grouped(answers, lambda answer: answer.cluster)
         rows = [image_row(image, pair) for image, pair in pairs.items()]
         images = [value for row in rows for value in row.values_of("score")]
@@ -235,14 +235,14 @@ class MME(QuestionBenchmark):
             *worths(answers, "accuracy"),
             *refusals(answers, "refused"),
         ]
-        confidence = given.section.confidence
+        confidence = scoring.section.confidence
         categories = {row.group: [row.group] for row in rows}
-        kinds = {"category": categories, "group": given.question_set.groups}
+        kinds = {"category": categories, "group": scoring.question_set.groups}
         of_score = numbers(values, self.metrics, kinds, confidence)
         of_score += numbers(sums, self.metrics, {"ability": SUBTASKS}, confidence)
         lost = categories.keys() - {image.category for image in images}
         of_score = [*with_lost(of_score, sorted(lost))]
-        return Scored(self.score_of(given, answers, of_score), rows)
+        return Scored(self.score_of(scoring, answers, of_score), rows)
 
 
 def image_row(image: str, pair: Sequence[ReadAnswer]) -> Row:

@@ -81,31 +81,34 @@ def _planned(
     """Plan one description, and count later ones with examples."""
     model = collecting.model(role)
     context = Subject(sample.id, 1, collecting.on)
-    asked = conversation(protocol, context, sample, length, examples=examples)
-    ask = Ask(model, "describe", asked, context)
+    question = conversation(protocol, context, sample, length, examples=examples)
+    ask = Ask(model, "describe", question, context)
     longest = longest_reply(model, length)
     if BY in collecting.components:
         longest = longest_reply(collecting.model(BY), None)
     stand_ins = []
     if role == "model" and not examples:
         for shots in protocol.shots:
-            some = [(sample, longest)] * shots
+            stand_in = [(sample, longest)] * shots
             stand_ins.append(
-                (model, conversation(protocol, context, sample, length, examples=some))
+                (
+                    model,
+                    conversation(protocol, context, sample, length, examples=stand_in),
+                )
             )
     step = 0
     if role == "model":
         step = protocol.step(Condition(length, len(examples)))
-    shown = [example.id for example, _ in examples]
+    example_ids = [example.id for example, _ in examples]
     extra = {
         "split": sample.split or "test",
         "max_tokens": length,
-        "shots": len(shown),
-        "demonstrations": shown,
+        "shots": len(example_ids),
+        "demonstrations": example_ids,
     }
     known = {key: value for key, value in extra.items() if value}
     steps = answered(ask, step, extra=known, role=role)
-    return Planned(steps, [(model, asked)], stand_ins)
+    return Planned(steps, [(model, question)], stand_ins)
 
 
 def conversation(
@@ -166,13 +169,13 @@ def rank_examples(
     ranked = {}
     for sample, order in zip(samples, orders, strict=True):
         # Neither the sample's file nor one that is shown already.
-        shown = {sample.medium.sha256: ""}
+        names_by_file = {sample.medium.sha256: ""}
         for number in order:
             other = samples[places[number]]
-            shown.setdefault(other.medium.sha256, other.id)
-            if len(shown) > most:
+            names_by_file.setdefault(other.medium.sha256, other.id)
+            if len(names_by_file) > most:
                 break
-        ranked[sample.id] = [*shown.values()][1:]
+        ranked[sample.id] = [*names_by_file.values()][1:]
     return ranked
 
 

@@ -78,7 +78,7 @@ class Sets(NamedTuple):
     @property
     def sizes(self) -> Counter[str]:
         """Class → how many support descriptions it has."""
-        return Counter(each.label for each in self.support)
+        return Counter(description.label for description in self.support)
 
 
 class Retrieval(NamedTuple):
@@ -99,44 +99,44 @@ class Retrieval(NamedTuple):
     """How many descriptions, of both sets, are longer than the encoder reads."""
 
 
-def score_descriptions(given: Scoring) -> Scored:
+def score_descriptions(scoring: Scoring) -> Scored:
     """Score a folder of descriptions.
 
     Raises:
         CoverageError: no test sample can be scored under some condition.
         StoreError: a description has no record.
     """
-    protocol = TracProtocol.model_validate(given.card.protocol)
-    by_condition = described(given)
+    protocol = TracProtocol.model_validate(scoring.card.protocol)
+    by_condition = described(scoring)
     retrievals = {}
     for condition in protocol.conditions:
-        sets = compared(given, by_condition[condition])
-        retrievals[condition] = retrieve(given, sets)
+        sets = compared(scoring, by_condition[condition])
+        retrievals[condition] = retrieve(scoring, sets)
     headline = retrievals[protocol.headline]
     rows = [*rows_of(headline)]
-    score = given.score(
-        [*numbers_of(given, retrievals, headline)],
+    score = scoring.score(
+        [*numbers_of(scoring, retrievals, headline)],
         scored=len(headline.sets.scored),
         counted=len(headline.sets.counted),
         total=len(rows),
         outcomes=[row.outcome for row in rows],
-        flags=flags_of(given, headline, rows),
+        flags=flags_of(scoring, headline, rows),
     )
     return Scored(score, rows)
 
 
-def described(given: Scoring) -> dict[Condition, list[SampleDescription]]:
+def described(scoring: Scoring) -> dict[Condition, list[SampleDescription]]:
     """Read the descriptions by condition, without examples by other models.
 
     Raises:
         StoreError: a sample has none under some condition.
     """
-    samples = {sample.id: sample for sample in given.samples}
+    samples = {sample.id: sample for sample in scoring.samples}
     clusters = {}
-    if not samples_classes(given):
-        clusters = clusters_of(tests_of(given))
-    records = [record for record in given.read() if record.step]
-    given.require(product(samples, {record.step for record in records}, [0]))
+    if not samples_classes(scoring):
+        clusters = clusters_of(tests_of(scoring))
+    records = [record for record in scoring.read() if record.step]
+    scoring.require(product(samples, {record.step for record in records}, [0]))
     by_condition: dict[Condition, list[SampleDescription]] = {}
     for record in records:
         label = samples[record.unit].label or ""
@@ -153,17 +153,17 @@ def described(given: Scoring) -> dict[Condition, list[SampleDescription]]:
     return by_condition
 
 
-def tests_of(given: Scoring) -> list[Sample]:
+def tests_of(scoring: Scoring) -> list[Sample]:
     """Return the test samples."""
-    return [sample for sample in given.samples if sample.split == "test"]
+    return [sample for sample in scoring.samples if sample.split == "test"]
 
 
-def samples_classes(given: Scoring) -> bool:
+def samples_classes(scoring: Scoring) -> bool:
     """Return True if the classes are a sample, so that intervals are over classes."""
-    return given.dataset.name in given.section.sampled_classes
+    return scoring.dataset.name in scoring.section.sampled_classes
 
 
-def compared(given: Scoring, descriptions: Descriptions) -> Sets:
+def compared(scoring: Scoring, descriptions: Descriptions) -> Sets:
     """Choose the descriptions of one condition that are compared.
 
     A failed call never counts, nor does a class whose support is missing because of one. Misses
@@ -172,20 +172,24 @@ def compared(given: Scoring, descriptions: Descriptions) -> Sets:
     Raises:
         CoverageError: there is no support description, or no test sample that counts.
     """
-    tested = [each for each in descriptions if each.is_test]
-    supporting = [each for each in descriptions if not each.is_test]
-    support = [each for each in supporting if each.text]
-    support.sort(key=lambda each: sha256_of(each.unit))
-    classes = {each.label for each in support}
-    lost = {each.label for each in supporting if each.has_failed} - classes
+    tested = [description for description in descriptions if description.is_test]
+    supporting = [
+        description for description in descriptions if not description.is_test
+    ]
+    support = [description for description in supporting if description.text]
+    support.sort(key=lambda description: sha256_of(description.unit))
+    classes = {description.label for description in support}
+    lost = {
+        description.label for description in supporting if description.has_failed
+    } - classes
     scored = []
     misses = []
-    for each in tested:
-        if each.text and each.label in classes:
-            scored.append(each)
-        elif not each.has_failed and each.label not in lost:
-            misses.append(each)
-    if given.section.unread != "worst":
+    for description in tested:
+        if description.text and description.label in classes:
+            scored.append(description)
+        elif not description.has_failed and description.label not in lost:
+            misses.append(description)
+    if scoring.section.unread != "worst":
         misses = []
     if not support or not (scored or misses):
         empty = "test" if support else "support"
@@ -193,24 +197,24 @@ def compared(given: Scoring, descriptions: Descriptions) -> Sets:
     return Sets(tested, scored, misses=misses, support=support)
 
 
-def retrieve(given: Scoring, sets: Sets) -> Retrieval:
+def retrieve(scoring: Scoring, sets: Sets) -> Retrieval:
     """Find the class of each query among the support descriptions of a condition."""
-    corpus = [each.text for each in sets.support]
-    texts = [each.text for each in sets.scored]
-    encoder = given.encoders["text_encoder"]
+    corpus = [description.text for description in sets.support]
+    texts = [description.text for description in sets.scored]
+    encoder = scoring.encoders["text_encoder"]
     reader = encoder.fitted(corpus)
-    kept = given.features if reader is encoder else None
+    kept = scoring.features if reader is encoder else None
     support = encode_texts(reader, corpus, kept)
     queries = np.zeros((len(sets.counted), support.shape[1]), dtype=support.dtype)
     if texts:
         queries[: len(texts)] = encode_texts(reader, texts, kept)
-    labels = [each.label for each in sets.support]
-    truth = [each.label for each in sets.counted]
-    found = hits(support, labels, queries, truth, max(sets.sizes.values()))
+    labels = [description.label for description in sets.support]
+    truth = [description.label for description in sets.counted]
+    retrieved = hits(support, labels, queries, truth, max(sets.sizes.values()))
     named: dict[str, list[Any]] = {
-        "top1": found.first.by(1),
+        "top1": retrieved.first.by(1),
         "class_mean": class_mean(support, labels, queries),
-        "nearest": [sets.support[place].unit for place in found.first.nearest],
+        "nearest": [sets.support[place].unit for place in retrieved.first.nearest],
     }
     # None for a miss, and where the encoder knows nothing of a description.
     for query in np.flatnonzero(~queries.any(axis=1)):
@@ -218,10 +222,10 @@ def retrieve(given: Scoring, sets: Sets) -> Retrieval:
             names[query] = None
     return Retrieval(
         sets,
-        hits={"top1": found.votes[:, 0], "class_mean": found.class_mean},
-        varies=found.varies,
-        votes=found.votes,
-        named=named | {"tied": found.tied.tolist()},
+        hits={"top1": retrieved.votes[:, 0], "class_mean": retrieved.class_mean},
+        varies=retrieved.varies,
+        votes=retrieved.votes,
+        named=named | {"tied": retrieved.tied.tolist()},
         cut=sum(reading.cut for reading in read_texts(reader, [*corpus, *texts])),
     )
 
@@ -229,35 +233,35 @@ def retrieve(given: Scoring, sets: Sets) -> Retrieval:
 def rows_of(retrieval: Retrieval) -> Iterator[Row]:
     """Yield a row per test sample, with its hits and the classes it was taken for."""
     sets = retrieval.sets
-    places = {each.unit: place for place, each in enumerate(sets.counted)}
-    for each in sets.tested:
+    places = {description.unit: place for place, description in enumerate(sets.counted)}
+    for description in sets.tested:
         values = {}
-        place = places.get(each.unit)
+        place = places.get(description.unit)
         is_scored = place is not None and place < len(sets.scored)
-        extra: Json = {"label": each.label, "scored": is_scored}
+        extra: Json = {"label": description.label, "scored": is_scored}
         if place is not None:
             for name, column in retrieval.hits.items():
                 values[name] = [PERCENT * float(column[place])]
             for name, names in retrieval.named.items():
                 extra[name] = names[place]
         yield Row(
-            unit=each.unit,
+            unit=description.unit,
             group=ONE_CATEGORY,
-            cluster=each.cluster,
-            outcome=each.outcome,
+            cluster=description.cluster,
+            outcome=description.outcome,
             values=values,
             extra=extra,
         )
 
 
 def numbers_of(
-    given: Scoring, retrievals: Mapping[Condition, Retrieval], headline: Retrieval
+    scoring: Scoring, retrievals: Mapping[Condition, Retrieval], headline: Retrieval
 ) -> Iterator[Number]:
     """Yield the numbers of the headline's condition, of classes in it, and of all conditions."""
-    yield from numbers_of_condition(given, headline, {})
+    yield from numbers_of_condition(scoring, headline, {})
     for k, column in enumerate(headline.votes.T, 1):
         yield Number(metric="vote", t=k, value=_percent(column), n=len(column))
-    truth = np.array([each.label for each in headline.sets.counted])
+    truth = np.array([description.label for description in headline.sets.counted])
     for label in sorted({*truth.tolist()}):
         is_own = truth == label
         values = {"test": sum(is_own), "support": headline.sets.sizes[label]}
@@ -266,7 +270,7 @@ def numbers_of(
         yield from _plain(values, {"group_kind": "class", "group": label})
     for condition, retrieval in retrievals.items():
         group = {"group_kind": "condition", "group": condition.name}
-        yield from numbers_of_condition(given, retrieval, group)
+        yield from numbers_of_condition(scoring, retrieval, group)
         counts = {
             "max_tokens": condition.max_tokens,
             "shots": condition.shots,
@@ -277,22 +281,24 @@ def numbers_of(
 
 
 def numbers_of_condition(
-    given: Scoring, retrieval: Retrieval, group: Json
+    scoring: Scoring, retrieval: Retrieval, group: Json
 ) -> Iterator[Number]:
     """Yield percentages, and the mean number of words; a share of nothing is left out."""
     counted = retrieval.sets.counted
     columns = group | {"n": len(counted)}
     for name in retrieval.hits:
         # Rows hold percentages, so that the metric has no scale of its own.
-        metric = replace(given.spec.metrics[name], scale=PERCENT)
-        number = estimated(metric, share_of(given, retrieval, name))
+        metric = replace(scoring.spec.metrics[name], scale=PERCENT)
+        number = estimated(metric, share_of(scoring, retrieval, name))
         yield number.model_copy(update=columns)
     votes = [_percent(column) for column in retrieval.votes.T]
     sizes = retrieval.sets.sizes
-    right = sum(sizes[each.label] for each in counted)
-    words = [len(each.text.split()) for each in counted if each.text]
-    leaks = given.dataset.leaks
-    kept = [each.unit not in leaks for each in counted]
+    right = sum(sizes[description.label] for description in counted)
+    words = [
+        len(description.text.split()) for description in counted if description.text
+    ]
+    leaks = scoring.dataset.leaks
+    kept = [description.unit not in leaks for description in counted]
     values = {
         "vote_best": max(votes),
         "vote_best_k": votes.index(max(votes)) + 1,
@@ -306,12 +312,12 @@ def numbers_of_condition(
     yield from _plain(values, columns)
 
 
-def share_of(given: Scoring, retrieval: Retrieval, name: str) -> Estimate:
+def share_of(scoring: Scoring, retrieval: Retrieval, name: str) -> Estimate:
     """Estimate the share of hits, where support and test samples are drawn, or classes."""
     values = retrieval.hits[name]
-    confidence = given.section.confidence
-    clusters = [each.cluster for each in retrieval.sets.counted]
-    if not samples_classes(given):
+    confidence = scoring.section.confidence
+    clusters = [description.cluster for description in retrieval.sets.counted]
+    if not samples_classes(scoring):
         sizes = Counter(clusters).values()
         return proportion_interval(values, confidence, retrieval.varies[name], sizes)
     ones = np.ones(len(values), np.int64)
@@ -337,30 +343,30 @@ def _plain(values: Mapping[str, float | None], columns: Json) -> Iterator[Number
 
 
 def flags_of(
-    given: Scoring, headline: Retrieval, rows: Sequence[Row]
+    scoring: Scoring, headline: Retrieval, rows: Sequence[Row]
 ) -> Iterator[AnyFlag]:
     """Yield the flags of the headline."""
     lost = [f"{row.unit}: {row.outcome}" for row in rows if not row.extra["scored"]]
     scored = len(rows) - len(lost)
-    what = f"test samples of {given.dataset.name} can be scored"
+    what = f"test samples of {scoring.dataset.name} can be scored"
     counted = len(headline.sets.counted)
-    yield from given.too_little(scored, len(rows), what, lost, counted)
-    yield from copies(tests_of(given))
-    for flag, holds in flags_of_condition(given, headline).items():
+    yield from scoring.too_little(scored, len(rows), what, lost, counted)
+    yield from copies(tests_of(scoring))
+    for flag, holds in flags_of_condition(scoring, headline).items():
         if holds:
             yield flag
-    yield from given.facts.noted()
+    yield from scoring.facts.noted()
 
 
-def flags_of_condition(given: Scoring, headline: Retrieval) -> dict[AnyFlag, object]:
+def flags_of_condition(scoring: Scoring, headline: Retrieval) -> dict[AnyFlag, object]:
     """Return flags about the compared sets, each with whether it applies."""
     sets = headline.sets
-    dataset = given.dataset
+    dataset = scoring.dataset
     support = len(sets.support)
-    silent = len(given.samples) - len(sets.tested) - support
-    misses = sum(not each.text for each in sets.misses)
+    silent = len(scoring.samples) - len(sets.tested) - support
+    misses = sum(not description.text for description in sets.misses)
     lost = [label for label in dataset.labels if label not in sets.sizes]
-    are_misses = any(each.label in lost for each in sets.misses)
+    are_misses = any(description.label in lost for description in sets.misses)
     what = "count as misses" if are_misses else "are not scored"
     ties = ties_of(headline)
     unknown = headline.named["nearest"].count(None) - len(sets.misses)
@@ -368,7 +374,7 @@ def flags_of_condition(given: Scoring, headline: Retrieval) -> dict[AnyFlag, obj
     unread = f"the text encoder knows no word of {unknown} test descriptions, which count as wrong"
     cut = f"the text encoder read only the beginning of {headline.cut} of {texts} descriptions"
     return {
-        f"{len(dataset.leaks)} test {given.kind}s are in the support set too "
+        f"{len(dataset.leaks)} test {scoring.kind}s are in the support set too "
         f"({first_few([*dataset.leaks])}); top1_without_leaks leaves them out": dataset.leaks,
         f"{silent} support samples have no description and cannot be retrieved": silent,
         f"letters and compare take the {support} support descriptions as given; intervals do "

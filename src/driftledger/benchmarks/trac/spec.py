@@ -211,36 +211,36 @@ class Trac(Benchmark):
             facts["examples"] = examples
         return facts | {"length": length}
 
-    def protocol(self, given: Collecting) -> Mapping[str, Any]:
+    def protocol(self, collecting: Collecting) -> Mapping[str, Any]:
         """Return how descriptions are asked for.
 
         Raises:
             ConfigError: the prompt needs a general category that the dataset lacks.
             DataError: the dataset has no support and test set.
         """
-        dataset = given.dataset
+        dataset = collecting.dataset
         if not dataset.labels:
             raise DataError(
                 f"dataset {dataset.name} has no support and test set of labelled samples, which "
                 "TRAC needs; take it out of run.trac, or let its settings say where they are"
             )
-        way: Description = given.description
-        shown = way.demonstrations
+        way: Description = collecting.description
+        examples = way.demonstrations
         protocol = TracProtocol(
-            prompt=filled(way.prompt, dataset, given.keys["description"]),
+            prompt=filled(way.prompt, dataset, collecting.keys["description"]),
             prefix=way.prefix,
             max_tokens=list(way.lengths),
-            choose=shown.choose if shown else None,
-            shots=list(shown.shots) if shown else [],
-            seed=given.seed,
+            choose=examples.choose if examples else None,
+            shots=list(examples.shots) if examples else [],
+            seed=collecting.seed,
         )
         return protocol.model_dump(mode="json")
 
     def collect(self, collecting: Collecting, run: RunSteps) -> Records:
         return collect_descriptions(collecting, run)
 
-    def score(self, given: Scoring) -> Scored:
-        return score_descriptions(given)
+    def score(self, scoring: Scoring) -> Scored:
+        return score_descriptions(scoring)
 
     def answers(self, row: Row) -> Iterator[Answer]:
         """Yield the class that the description is taken for."""

@@ -25,11 +25,13 @@ def table_of_conditions(scores: Scores) -> Table:
         by = f"examples ({_choice_of_examples(scores[0])}), as in Table 3"
         head = [f"{number}-shot" for number in shots]
         lines = {}
-        for each in conditions:
-            lines[f" ({each.length})"] = [each._replace(shots=n) for n in shots]
+        for condition in conditions:
+            lines[f" ({condition.length})"] = [
+                condition._replace(shots=n) for n in shots
+            ]
     else:
         by = "length"
-        head = [each.length for each in conditions]
+        head = [condition.length for condition in conditions]
         lines = {"": conditions}
     return Table(
         f"top-1 (%) by {by}; in brackets the mean number of words; coverage is the lowest of a row",

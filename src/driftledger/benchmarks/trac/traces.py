@@ -49,8 +49,8 @@ def traces_of(
         steps = [described]
         nearest = row.extra.get("nearest")
         if nearest in records:  # the nearest support sample shows the difference
-            shown = shot(files[nearest]) | {"description": records[nearest].text}
-            steps.append(_nearest(column, row, shown))
+            neighbour = shot(files[nearest]) | {"description": records[nearest].text}
+            steps.append(_nearest(column, row, neighbour))
         outputs = {title: row.extra.get(name) for title, name in _SHOWN.items()}
         yield Trace(
             unit=row.unit,
@@ -65,7 +65,7 @@ def traces_of(
         )
 
 
-def _nearest(column: str, row: Row, shown: dict[str, Shown]) -> Step:
+def _nearest(column: str, row: Row, neighbour: dict[str, Shown]) -> Step:
     """Return the step that shows the nearest support sample and the class it stands for."""
     taken = row.extra["top1"]
     right = None if taken is None else taken == row.extra["label"]
@@ -77,7 +77,7 @@ def _nearest(column: str, row: Row, shown: dict[str, Shown]) -> Step:
         column,
         "",
         inputs={"nearest": row.extra["nearest"]},
-        outputs=shown | {"taken for": taken},
+        outputs=neighbour | {"taken for": taken},
         column=column,
         good=right,
     )

@@ -144,7 +144,7 @@ def mean_of_distances(values: Values, confidence: float) -> Estimate:
 
 
 def marked(
-    found: Iterable[Number],
+    unmarked: Iterable[Number],
     values: Iterable[Value],
     kinds: Kinds,
     *,
@@ -158,10 +158,10 @@ def marked(
         width: how many dimensions the encoder has.
         things: for people, what the samples are.
     """
-    growing = [each.name for each in DISTANCES if each.grows]
+    growing = [distance.name for distance in DISTANCES if distance.grows]
     growing += [*map(whole, growing)]
     sets = grouped(values, lambda value: value[:2])
-    for number in found:
+    for number in unmarked:
         own = sets.get((number.metric, number.t), [])
         if number.group_kind is not None and number.group is not None:
             categories = kinds[number.group_kind][number.group]
@@ -190,16 +190,16 @@ def numbers_of(
     Args:
         width: how many dimensions the encoder has.
     """
-    given = chains.given
+    scoring = chains.scoring
     of_sets = [*in_every_repeat(distances, chains.repeats)]
     all_values = [*values, *of_sets]
-    found = numbers(all_values, table, kinds, given.section.confidence)
+    all_numbers = numbers(all_values, table, kinds, scoring.section.confidence)
     # No mean over all is made of the categories that go on when others have ended.
     least = min(chains.ends.values())
     kept = []
-    for number in found:
+    for number in all_numbers:
         if not number.is_whole or (number.t or 0) <= least:
             kept.append(number)
-    things = f"{given.kind}s"
+    things = f"{scoring.kind}s"
     result = [*marked(kept, of_sets, kinds, width=width, things=things)]
     return with_reasons(result, reasons)

@@ -79,7 +79,7 @@ class Chain(NamedTuple):
 class ChainTable:
     """All chains of a folder, ordered by sample and then by repeat."""
 
-    given: Scoring
+    scoring: Scoring
     samples: list[Sample]
     rows: list[Chain]
     repeats: int
@@ -89,7 +89,7 @@ class ChainTable:
     @classmethod
     def read(
         cls,
-        given: Scoring,
+        scoring: Scoring,
         spec: ChainBenchmark,
         by_group: Mapping[str, int] | None = None,
     ) -> "ChainTable":
@@ -101,25 +101,25 @@ class ChainTable:
         Raises:
             StoreError: a chain has no record.
         """
-        request = ChainRequest.model_validate(given.card.protocol)
+        request = ChainRequest.model_validate(scoring.card.protocol)
         request = request.model_copy(update={"iterations_by_group": by_group})
-        samples = [*spec.samples(given.samples)]
+        samples = [*spec.samples(scoring.samples)]
         clusters = clusters_of(samples)
-        steps = _steps(given)
+        steps = _steps(scoring)
         rows = []
         for sample, repeat in product(samples, range(request.repeats)):
-            given.require([(sample.id, 1, repeat)])
+            scoring.require([(sample.id, 1, repeat)])
             category = sample.category or ONE_CATEGORY
             chain = Chain(
                 sample,
                 category,
                 cluster=clusters[sample.id],
                 repeat=repeat,
-                end=request.last(category, given.dataset),
+                end=request.last(category, scoring.dataset),
                 steps=steps[sample.id, repeat],
             )
             rows.append(chain)
-        return cls(given, samples, rows, request.repeats, request.iterations)
+        return cls(scoring, samples, rows, request.repeats, request.iterations)
 
     @cached_property
     def ends(self) -> dict[str, int]:
@@ -162,11 +162,11 @@ class ChainTable:
         Raises:
             CoverageError: no chain counts.
         """
-        given = self.given
+        scoring = self.scoring
         total = len(self.rows)
         problems = [chain.last.problem for chain in self.lost]
         flags: list[AnyFlag] = [*copies(self.samples)]
-        flags += given.too_little(
+        flags += scoring.too_little(
             self.scored, total, f"{things} {done}", problems, self.counted
         )
         if self.worst:
@@ -175,7 +175,7 @@ class ChainTable:
                 f"for {self.worst.total()} of {total} {things} the model gave no description "
                 f"({how}): similarities count as 0 from there on"
             )
-        return [*flags, *_cut(given.facts.readings), *given.facts.noted()]
+        return [*flags, *_cut(scoring.facts.readings), *scoring.facts.noted()]
 
     def score(
         self,
@@ -186,7 +186,7 @@ class ChainTable:
         details: Json,
     ) -> Score:
         """Return a score with these numbers and the outcomes of the chains ``of``."""
-        return self.given.score(
+        return self.scoring.score(
             numbers,
             scored=self.scored,
             counted=self.counted,
@@ -211,11 +211,11 @@ class ChainTable:
 
     def image(self, step: ChainStep) -> Medium:
         """Return the image of a step."""
-        return Medium(self.given.folder / str(step.file), step.sha256)
+        return Medium(self.scoring.folder / str(step.file), step.sha256)
 
     def reached(self, repeat: int, t: int) -> dict[int, Any]:
         """Map the rows of a repeat that reached t to the image or text there."""
-        is_text = self.given.kind == "text"
+        is_text = self.scoring.kind == "text"
         reached: dict[int, Any] = {}
         for row in self.of_repeat(repeat):
             step = self.rows[row].steps.get(t)
@@ -229,12 +229,12 @@ def taken(features: Float32, rows: Sequence[int]) -> Float32:
     return features if len(rows) == len(features) else features[rows]
 
 
-def _steps(given: Scoring) -> Mapping[tuple[str, int], dict[int, ChainStep]]:
+def _steps(scoring: Scoring) -> Mapping[tuple[str, int], dict[int, ChainStep]]:
     """Map sample and repeat to their steps by t."""
     steps = defaultdict[tuple[str, int], dict[int, ChainStep]](dict)
-    is_text = given.kind == "text"
-    for record in given.read():
-        step = ChainStep.of(record, is_text, given.section.unread == "worst")
+    is_text = scoring.kind == "text"
+    for record in scoring.read():
+        step = ChainStep.of(record, is_text, scoring.section.unread == "worst")
         steps[record.unit, record.repeat][record.step] = step
     return steps
 
@@ -278,7 +278,9 @@ def rows_of(
     for repeat in range(chains.repeats):
         own = slice(repeat, None, chains.repeats)
         alone.append({key: column[own] for key, column in columns.items()})
-    whole = {key: mean_over_repeats([each[key] for each in alone]) for key in columns}
+    means = {
+        key: mean_over_repeats([tables[key] for tables in alone]) for key in columns
+    }
     rows = []
     for index, sample in enumerate(chains.samples):
         first = index * chains.repeats
@@ -291,7 +293,7 @@ def rows_of(
             group=category if by_category else ONE_CATEGORY,
             cluster=own_chains[0].cluster,
             outcome=unusual[0] if unusual else Outcome.OK,
-            values=_row_values(whole, index, by_category),
+            values=_row_values(means, index, by_category),
             extra={} if by_category else {"category": category},
         )
         if chains.repeats > 1:

@@ -213,36 +213,36 @@ def _steps(
         start: the sample, as a trace shows it.
         prompt: for the model.
     """
-    shown = start
+    previous = start
     for record in records:
         t = record.step
         if t == 1:
-            shown = start
+            previous = start
         similarity = row.alone(record.repeat).values.get("similarity", [])
-        for number, each in enumerate(record.results):
-            if each.role == "model":
+        for number, result in enumerate(record.results):
+            if result.role == "model":
                 verb = "describe"
-                inputs = {"prompt": prompt, **shown}
-                shown = {"description": each.text}
+                inputs = {"prompt": prompt, **previous}
+                previous = {"description": result.text}
             else:
                 verb = "generate"
-                inputs = {**shown, "seed": record.extra["seed"]}
-                shown = _drawn(each)
-            outputs = dict(shown)
+                inputs = {**previous, "seed": record.extra["seed"]}
+                previous = _drawn(result)
+            outputs = dict(previous)
             mark = ""
             if number == 1:  # with which an iteration is complete
-                if each.file or each.text:
+                if result.file or result.text:
                     mark = largest_loss(similarity).get(t, "")
                 for s in similarity[t - 1 : t]:
                     if s is not None:
                         outputs[f"s({t})"] = s
             yield Step(
                 f"{verb} {t}{of_repeat(record.repeat)}",
-                each.role,
+                result.role,
                 inputs=inputs,
                 outputs=outputs,
-                outcome=each.outcome,
-                error=each.error,
+                outcome=result.outcome,
+                error=result.error,
                 column=f"t = {t}",
                 mark=mark,
                 again=f"repeat {record.repeat}" if record.repeat else "",
@@ -264,7 +264,7 @@ def describe(
     repeat: int = 0,
 ) -> Ask:
     """Return the call for the description of an image."""
-    shown = Conversation.ask(
+    conversation = Conversation.ask(
         request.describe_prompt,
         image,
         context,
@@ -272,7 +272,11 @@ def describe(
         prefix=request.prefix,
     )
     return Ask(
-        model, "describe", shown, context, asked_again(model.model_dump(), repeat)
+        model,
+        "describe",
+        conversation,
+        context,
+        asked_again(model.model_dump(), repeat),
     )
 
 

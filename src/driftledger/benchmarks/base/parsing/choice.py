@@ -74,11 +74,11 @@ def parse_choice(
     if len(alike) > 1 and len({*spelled}) == len(spelled):
         options = spelled
         text = replaced("written_alike", text)
-    shown = Options(options)
+    lettered = Options(options)
     spoken, thoughts, finished = without_thinking(text)
     if not finished:
         spoken = thoughts
-    exact = shown.exact(spoken)
+    exact = lettered.exact(spoken)
     if exact is None and is_error(text):
         return unparsed("error")
     answer = plain(spoken)
@@ -87,9 +87,9 @@ def parse_choice(
         answer = meant(answer)
     # A: for Answer, if no option's text and no list follows it
     label = find("a_for_answer").match(answer)
-    if label and not shown.at(folded(answer), label.end()):
+    if label and not lettered.at(folded(answer), label.end()):
         answer = f"Answer: {answer[label.end() :]}"
-    reply = _ChoiceReply(answer, shown, refusal)
+    reply = _ChoiceReply(answer, lettered, refusal)
     if cut or not finished:
         parsed = reply.unfinished(not finished)
     elif exact is None:
@@ -144,11 +144,11 @@ class Options:
 
         None if there is none, or two: one is shown as B, and the text of another is B.
         """
-        shown = index_of(letter)
+        index = index_of(letter)
         named = self._letters.get(letter, self._letters.get(letter.upper()))
-        if shown >= len(self.texts):
+        if index >= len(self.texts):
             return named
-        return shown if named in (None, shown) else None
+        return index if named in (None, index) else None
 
     def letter_at(self, text: str, position: int) -> Choice | None:
         """Return the option whose text is the single letter at the end of a line here."""
@@ -497,9 +497,9 @@ class _ChoiceReply(PlainReply[int]):
             for lead in find("statement").finditer(self.low)
         }
         denied: set[int] = set()
-        for those in self.lists:
-            if any(self.denied(each, each.start) for each in those):
-                denied.update(each.start for each in those)
+        for group in self.lists:
+            if any(self.denied(member, member.start) for member in group):
+                denied.update(member.start for member in group)
         readings = []
         placed = False
         for mention in self.mentions:

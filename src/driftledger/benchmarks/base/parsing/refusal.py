@@ -72,11 +72,11 @@ def says_none_arrived(text: str, kind: str = "image") -> bool:
     >>> says_none_arrived("I don't see a picture on the wall.")
     False
     """
-    said = find("quoted").sub("", folded(plain(text[:_BEGINNING])))
-    said = replaced("written_out", said)
+    beginning = find("quoted").sub("", folded(plain(text[:_BEGINNING])))
+    beginning = replaced("written_out", beginning)
     if kind == "sound":
-        said = replaced("recordings", said)
-    return bool(find("none_arrived").search(said))
+        beginning = replaced("recordings", beginning)
+    return bool(find("none_arrived").search(beginning))
 
 
 def stance_of(clause: str) -> Stance | None:

@@ -179,11 +179,15 @@ class PlainReply(ABC, Generic[V]):
             (doubt.start() for doubt in find("doubt").finditer(self.low)), default=-1
         )
         may_go_on = before("cut_word", self.low, length)
-        readings = [each for each in self.final() if each.end < length or not may_go_on]
-        for each in () if thinking else self.announced("answer", "answer_phrase"):
-            certain = doubted < each.end and not before("maybe", self.low, each.start)
-            if certain and self.at("another_sentence", each.end):
-                readings.append(each)
+        readings = [
+            reading for reading in self.final() if reading.end < length or not may_go_on
+        ]
+        for reading in () if thinking else self.announced("answer", "answer_phrase"):
+            certain = doubted < reading.end and not before(
+                "maybe", self.low, reading.start
+            )
+            if certain and self.at("another_sentence", reading.end):
+                readings.append(reading)
         return self.agreed(readings) if readings else unparsed("unfinished")
 
 
