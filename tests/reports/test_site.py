@@ -22,7 +22,7 @@ from driftledger.reports.report import content, write_report
 from driftledger.reports.site.build import site_files
 from driftledger.reports.site.templating import path_of, section_of
 from driftledger.scoring.score import Score
-from tests.support.cases import CASES
+from tests.support.cases import CASES, cases, each_case
 from tests.support.ledgers import card_of, write_image
 from tests.support.params import default_params
 from tests.support.pictures import count_decodes
@@ -173,15 +173,6 @@ def test_every_number_has_a_place_on_its_models_page(site):
         for number in score.by_place.values():
             if number.is_whole:
                 assert f"{section_of(score)}-{number.name}" in page.ids
-    seer = site.pages["runs/seer.html"]
-    assert "driftledger audit seer/brush/eye:gc_at_2" in seer.of("command")
-    assert "driftledger verify seer/brush/eye" in seer.of("command")
-    folded = seer.html.split("<details>")[0]
-    assert "seer/brush/eye:gc_at_2<" in folded, "the headline is in sight"
-    assert "seer/brush/eye:gc_at_1<" not in folded, "other numbers are folded"
-    assert f"{'2' * 32}.dir" in seer.html, "the lock's hash of the records"
-    brush = site.scores[0].components["generator"]
-    assert brush.fingerprint in seer.of("fingerprint")
 
 
 def test_hostile_text_does_nothing(site):
@@ -194,34 +185,21 @@ def test_hostile_text_does_nothing(site):
     assert HOSTILE[:40] in shown, "as text"
 
 
-def test_the_leaderboard_has_chains_and_models_in_order(site):
-    page = site.pages["index.html"]
-    assert page.tags["img"] == 3 * len(MODELS), "an original and two drawings of each"
-    assert any("images/" in link for link in page.links)
-    names = [text for kind, text in page.texts if kind == "th"]
-    assert [name for name in names if name in MODELS] == [*MODELS], "controls last"
-
-
-def test_the_gallery_is_of_models_that_look(site):
-    page = site.pages["gallery.html"]
-    numbers = [text for kind, text in page.texts if kind == "data"]
-    values = dict(zip(page.of("name"), numbers, strict=True))
-    assert values["disc"] == "0.450", "the mean over seer and poet"
-    assert values["ring"] == "0.200", "poet refused"
-    assert "mean over 2 models; controls do not count." in page.html
-    assert [link for link in page.links if "runs/blind" in link] == []
-
-
-def test_a_run_shows_its_units_step_by_step(site):
-    page = site.pages["runs/poet.html"]
-    assert page.of("note-of-step") == ["largest loss −0.500"]
-    assert [text for kind, text in page.texts if kind in ("ins", "del")] == [
-        "red",
-        "blue",
-    ]
-    assert "I would rather not." in page.of("trouble")
-    assert page.of("good") == ["✓ right"] or page.of("chosen") != []
-    assert "What? " in page.html
+@each_case(cases(__file__, "pages"))
+def test_a_page(case, site):
+    """The texts of a page by the class of their element, and what is in its HTML, how often."""
+    page = site.pages[case["page"]]
+    for kind, texts in case.get("texts", {}).items():
+        assert page.of(kind) == texts
+    html = page.html
+    if "before" in case:
+        html, _, _ = html.partition(case["before"])
+    if "after" in case:
+        _, _, html = html.partition(case["after"])
+    for text in case["has"]:
+        assert text in html
+    for text, count in case.get("counts", {}).items():
+        assert html.count(text) == count
 
 
 def test_without_records_the_rest_is_written(tmp_path):
@@ -297,15 +275,3 @@ def test_a_figure_is_drawn_once_for_a_checkout(tmp_path, monkeypatch):
     for file in stored:
         file.write_text("planted")
     assert figures(replace(own, own_code=False), "theirs") == first
-
-
-def test_units_in_which_models_differ_stand_side_by_side(site):
-    html = site.pages["comparison.html"].html
-    apart = html[html.index("Furthest apart") :]
-    assert apart.count("<section>") == 1, (
-        "poet lost ring; TRAC and MM-SAP do not differ"
-    )
-    assert "by GC@2: seer and poet" in apart
-    assert apart.count("<img") == 3, "the original and the last image of each"
-    assert [text in apart for text in (">0.500<", ">0.400<")] == [True, True]
-    assert "<ins>a red disc on grey</ins>" in apart

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -370,9 +370,6 @@ class HuggingFace(HubTable, DatasetProvider):
     Ids are the numbers of rows.
     """
 
-    files_in: ClassVar[str] = "image_column"
-    """The setting that names the column of files."""
-
     support_split: str | None = Field(default=None, min_length=1)
     """The split that is the support set, where ``split`` is the test set; it needs a
     ``label_column``."""
@@ -395,7 +392,6 @@ class HuggingFace(HubTable, DatasetProvider):
             sets = {self.support_split: "support", self.split: "test"}
         named = (self.category_column, self.label_column, self.unique_column)
         columns = [column for column in named if column is not None]
-        files = getattr(self, self.files_in)
 
         def text(row: TableRow, column: str | None) -> str | None:
             if column is None:
@@ -405,7 +401,8 @@ class HuggingFace(HubTable, DatasetProvider):
         for loaded, (name, split) in zip(self.load(*sets), sets.items(), strict=True):
             digits = len(str(max(len(loaded) - 1, 0)))
             seen = set()
-            for row in self.rows(loaded, name, files, columns, self.files_in):
+            rows = self.rows(loaded, name, self.image_column, columns, "image_column")
+            for row in rows:
                 if self.unique_column:
                     value = canonical_json(row.cells[self.unique_column])
                     if value in seen:

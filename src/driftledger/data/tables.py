@@ -221,16 +221,14 @@ def _sheet_value(cell: Any) -> Any:
     return _Unwritten(f"a number that is shown as {shown_as[:40]}")
 
 
-_NOT_TEXT: tuple[tuple[type, str], ...] = (
-    (datetime.date, "a date"),
-    (datetime.time, "a time"),
-    (datetime.timedelta, "a duration"),
-    (list, "a list"),
-    (tuple, "a list"),
-    (dict, "an object"),
-    (bytes, "bytes"),
-    (bytearray, "bytes"),
-)
+_NOT_TEXT: dict[str, Any] = {
+    "a date": datetime.date,
+    "a time": datetime.time,
+    "a duration": datetime.timedelta,
+    "a list": (list, tuple),
+    "an object": dict,
+    "bytes": (bytes, bytearray),
+}
 
 
 _QUOTED = re.compile(r"'[^'\\]*'|\"[^\"\\]*\"")
@@ -258,7 +256,9 @@ def not_text(value: Any) -> str | None:
     """
     if isinstance(value, _Unwritten):
         return value.what
-    return next((what for kind, what in _NOT_TEXT if isinstance(value, kind)), None)
+    return next(
+        (what for what, kind in _NOT_TEXT.items() if isinstance(value, kind)), None
+    )
 
 
 def as_text(value: Any, where: str) -> str | None:

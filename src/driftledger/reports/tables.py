@@ -91,11 +91,6 @@ def interval(number: Any) -> str:
     return f"{number.low:.{number.digits}f}–{number.high:.{number.digits}f}"
 
 
-def cells_by_model(numbers: Numbers) -> ByModel:
-    """Return model → the cell of its number."""
-    return {number.model: cell_of(number) for number in numbers}
-
-
 def rank_cell(number: Any, rank: Any) -> Cell:
     """Return the cell of a rank by a number; None is a dash."""
     return number_cell(rank, 0, score=number.score, place=place_of(number))
@@ -223,16 +218,14 @@ def _model_tables(part: Numbers, order: Sequence[Score]) -> Iterator[Table]:
     headlines = [n for n in overall if n.metric in names and n.t]
     if not all(number.last for number in headlines):
         title = f"{spec.title} at every t"
-        table = models_table(title, by_title(headlines), order, ends)
-        rows = [[_without_more(cell) for cell in row] for row in table.rows]
-        yield table._replace(rows=rows, name="models_by_t", detail=True)
+        columns = by_title(headlines)
+        table = models_table(title, columns, order, ends, write=_short_cell)
+        yield table._replace(name="models_by_t", detail=True)
 
 
-def _without_more(cell: Cell | str) -> Cell | str:
-    """Return a cell without its interval, for which a wide table has no room."""
-    if isinstance(cell, str) or cell.value is None:
-        return cell
-    return cell._replace(more="")
+def _short_cell(number: Any) -> Cell:
+    """Write a number without its interval, for which a wide table has no room."""
+    return cell_of(number)._replace(more="")
 
 
 def by_title(numbers: Iterable[Any]) -> Columns:
@@ -247,7 +240,8 @@ def _ranks_and_coverages(part: Numbers) -> dict[str, ByModel]:
     if numbers:
         head = BY_TEST if any(number.tested for number in numbers) else BY_VALUE
         columns[head] = {n.model: rank_cell(n, n.rank) for n in numbers}
-    columns[COVERAGE.title] = cells_by_model(numbers_of(part, COVERAGE))
+    coverages = numbers_of(part, COVERAGE)
+    columns[COVERAGE.title] = {n.model: cell_of(n) for n in coverages}
     return columns
 
 
@@ -370,7 +364,7 @@ def _group_table(
 def _in_group(number: Any, ranks: bool) -> Cell:
     if ranks:
         return rank_cell(number, number.by_value)
-    cell = cell_of(number)._replace(more="")
+    cell = _short_cell(number)
     return cell if number.differ else cell._replace(letters="")
 
 
