@@ -2,17 +2,14 @@
 
 import json
 import sys
-from io import BytesIO
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from PIL import Image
 
 from driftledger.components.hosted import HuggingFaceImages, LiteLLM
 from driftledger.core.errors import MissingExtraError, ServiceError
 from driftledger.core.types import Conversation, Turn
-from tests.support.server import Server
 
 HELLO = Conversation((Turn("user", ("Hello",)),))
 
@@ -64,41 +61,9 @@ def test_litellm_is_an_extra(monkeypatch):
         LiteLLM(model="anthropic/claude-opus-5-5").respond([HELLO])
 
 
-@pytest.fixture
-def hub(monkeypatch):
+def test_what_hugging_face_refuses_before_it_asks(monkeypatch):
     monkeypatch.setenv("HF_TOKEN", "hf_secret_0123456789")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
-
-
-@pytest.mark.usefixtures("hub")
-@pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP", "BMP"])
-def test_a_generator_by_hugging_face(kind):
-    Image.new("RGBA" if kind == "BMP" else "RGB", (16, 8), "red").save(
-        file := BytesIO(), kind
-    )
-    with Server({"body": file.getvalue()}) as server:
-        one = HuggingFaceImages(
-            model=server.base_url,
-            service="hf-inference",
-            extra={"num_inference_steps": 4},
-        )
-        [drawn] = one.generate(["a boat"], [7])
-        one.model_copy(update={"seeded": False}).generate(["a boat"], [7])
-    assert drawn.image is not None
-    assert (drawn.image.size, drawn.data) == (
-        (16, 8),
-        None if kind == "BMP" else file.getvalue(),
-    )
-    asked, unseeded = (
-        {"inputs": "a boat", "parameters": {"num_inference_steps": 4} | seed}
-        for seed in ({"seed": 7}, {})
-    )
-    assert [request.body for request in server.requests] == [asked, unseeded]
-    assert server.requests[0].headers["authorization"] == "Bearer hf_secret_0123456789"
-
-
-@pytest.mark.usefixtures("hub")
-def test_what_hugging_face_refuses_before_it_asks(monkeypatch):
     one = HuggingFaceImages(model="a/b", service="nobody")
     says = r"'nobody' not supported.*correct `service:` or `model:` in params.yaml"
     with pytest.raises(ServiceError, match=says):

@@ -125,25 +125,20 @@ def _wrong(name: str, results: Any, count: int) -> str:
             if results.dtype == np.float32 and results.shape[:-1] == (count,):
                 return ""
         return f"{name}: expected a float32 array, {count} × d, got {got}"
-    if not isinstance(results, list | tuple):
-        return (
-            f"{name}: expected {count} for {count} calls, got {type(results).__name__}"
-        )
-    if len(results) != count:
-        return f"{name}: expected {count} for {count} calls, got {len(results)}"
-    are_replies = name == "replies"
-    expected = "a Result with a text" if are_replies else "a Result with an RGB image"
+    size = len(results) if isinstance(results, list | tuple) else type(results).__name__
+    if size != count:
+        return f"{name}: expected {count} for {count} calls, got {size}"
+    content = "text" if name == "replies" else "image"
     for result in results:
-        fits = False
-        if isinstance(result, Result) and isinstance(result.outcome, Outcome):
-            fits = (
-                not result.outcome.goes_on or getattr(result.image, "mode", "") == "RGB"
-            )
-            if are_replies:
-                fits = isinstance(result.text, str)
+        fits = isinstance(result, Result) and isinstance(result.outcome, Outcome)
+        if fits and content == "text":
+            fits = isinstance(result.text, str)
+        elif fits and result.outcome.goes_on:
+            fits = getattr(result.image, "mode", "") == "RGB"
         if not fits:
             got = getattr(result, "image", None) or result
-            return f"{name}: expected {expected}, got {got!r:.80}"
+            wanted = {"text": "a text", "image": "an RGB image"}[content]
+            return f"{name}: expected a Result with {wanted}, got {got!r:.80}"
         if result.outcome is Outcome.FAILED and not result.error:
             return f"{name}: expected an error with the outcome failed"
     return ""

@@ -14,7 +14,7 @@ from pydantic import Field, JsonValue, model_validator
 
 from driftledger.components.answers import ErrorRule, Trouble, retry_after, trouble_in
 from driftledger.components.base import Operational, Readiness
-from driftledger.components.http import check_network
+from driftledger.components.http import check_network, proxies_for
 from driftledger.components.service import (
     RefusedError,
     RemoteComponent,
@@ -220,18 +220,15 @@ class Endpoint(RemoteComponent):
         """Return an error with a message of one line, the rule for it, and what to do."""
         trouble = trouble_in(status, text)
         message = trouble.message
-        lines = {
-            name: f"take `{name}` out of `extra:`" for name in self.extra
-        } | self.remedies
+        lines = {name: f"take `{name}` out of `extra:`" for name in self.extra}
+        lines |= self.remedies
         quoted = rf"[`'\"](\w+|{re.escape(self.model)})[`'\"]"
         named = re.findall(r"\w+", trouble.param) + re.findall(quoted, message)
-        mentioned = [
-            word for word in re.findall(r"\w+", message) if word not in _ORDINARY
-        ]
-        change = [lines[word] for word in named + mentioned if word in lines]
+        words = [word for word in re.findall(r"\w+", message) if word not in _ORDINARY]
+        changes = [lines[word] for word in named + words if word in lines]
         line = _NOT_NAMED
-        if change:
-            line = f"{change[0]} in {self._entry}"
+        if changes:
+            line = f"{changes[0]} in {self._entry}"
         elif named or _SETTING.search(message):
             line = f"change {self._entry}"
         rule = trouble.rule(not lines.keys().isdisjoint(named))
@@ -240,12 +237,7 @@ class Endpoint(RemoteComponent):
         message = self.redacted(message)
         if trouble.status >= 300:
             message = f"HTTP {trouble.status}: {message}"
-        known = (f"{urlsplit(self.address).scheme}_proxy", "all_proxy")
-        proxies = [
-            name
-            for name, value in os.environ.items()
-            if value and name.lower() in known
-        ]
+        proxies = proxies_for(self.address)
         where = "the network"
         model = f"`model: {self.model}`"
         if self.base_url:

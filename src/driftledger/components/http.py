@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 _CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE")
 """Variables that name files and folders; MLflow and DVC read the last one, by requests."""
-_PROXIES = ("all_proxy", "http_proxy", "https_proxy")
 _PROXY = re.compile(
     r"(?i:https?|(?P<socks>socks5h?))://([^/\s]*@)?([\w.-]+|\[[\da-f:.]+\])"
     r"(:(\d{1,4}|[1-5]\d{4}|6[0-5]\d{3}))?/?"
@@ -69,15 +68,20 @@ def check_network() -> None:
         ConfigError: one cannot be used. No proxy is shown, since it may hold a password.
     """
     certificates()
-    for name, address in os.environ.items():
-        if not address or name.lower() not in _PROXIES:
-            continue
+    for name in proxies_for("http:") + proxies_for("https:"):
+        address = os.environ[name]
         proxy = _PROXY.fullmatch(address if "://" in address else f"http://{address}")
         if proxy is None:
             raise _refused(name, "holds no address such as http://host:3128")
         if proxy["socks"] and find_spec("socksio") is None:
             problem = "names a SOCKS proxy, which takes `pip install socksio`"
             raise _refused(name, problem)
+
+
+def proxies_for(address: str) -> list[str]:
+    """Return the environment variables that name a proxy for an address."""
+    known = (f"{address.partition(':')[0]}_proxy", "all_proxy")
+    return [name for name in os.environ if os.environ[name] and name.lower() in known]
 
 
 def _refused(variable: str, problem: str) -> ConfigError:
