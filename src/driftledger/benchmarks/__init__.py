@@ -1,4 +1,4 @@
-"""Benchmarks, a folder each: which calls one makes, and how their results become a score.
+"""Benchmarks, a folder each: their calls, and their scores.
 
 It imports ``collect``, ``metrics``, ``components``, ``data`` and ``core``; it calls no model.
 """

@@ -60,7 +60,7 @@ def benchmarks() -> tuple["Benchmark", ...]:
 
 
 def section_text(name: str) -> str:
-    """Return a benchmark's section of ``params.yaml`` as it comes: a file in its folder.
+    """Return the text of the settings that a benchmark ships.
 
     Raises:
         ConfigError: somebody else's benchmark comes with none.
@@ -80,7 +80,7 @@ def shipped_section(name: str) -> Any:
 
 
 def question_rules(provider: "QuestionProvider") -> "QuestionRules":
-    """Return the rules of a provider's questions, after checking its settings against them.
+    """Return the rules for a provider's questions, and check its settings by them.
 
     Raises:
         ConfigError: they are for no benchmark that asks questions, or its settings mean nothing for

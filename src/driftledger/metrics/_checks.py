@@ -14,7 +14,7 @@ Values: TypeAlias = Collection[float] | NDArray[np.floating[Any]]
 
 
 def check_finite(values: Values, use: str = "average") -> None:
-    """Require finite numbers, at least one; the error says what they were to be used for."""
+    """Require finite numbers, at least one; the error names their use."""
     if len(values) == 0:
         raise ValueError(f"there are no values to {use}")
     for index, value in enumerate(values):

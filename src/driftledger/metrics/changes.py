@@ -27,7 +27,7 @@ def mcnemar(fixed: int, broken: int) -> float:
 
 
 def more_than_floor(changed_only: int, floor_only: int) -> float:
-    """Return the exact one-sided p-value that B changes more than a second asking of A.
+    """Return the one-sided p-value that B changes more than a second asking of A.
 
     A was asked twice, B once. If B is a third asking of the same model, the second and the third
     are exchangeable, so an image in which one of them differs more from the first is as likely one
@@ -124,7 +124,7 @@ def non_inferiority(
 
 
 def _variance_at(margin: float, lead: float, variance: float) -> float:
-    """Return the variance of a pair's difference, −1, 0 or 1, if its mean were −margin.
+    """Return the variance of a difference of −1, 0 or 1 if its mean were −margin.
 
     ``lead`` and ``variance`` are the mean and the variance of the differences that were seen.
 

@@ -1,5 +1,4 @@
-"""GenCeption's measure of semantic drift: similarity to the start, weighted towards the later
-iterations.
+"""GenCeption's measure of drift: similarity to the start, weighted over t.
 
 Source: Cao, Buchner, Senane, Yang, "GenCeption: Evaluate Vision LLMs with Unlabeled Unimodal Data",
 section 2.2.

@@ -11,7 +11,7 @@ from driftledger.metrics._checks import Values, check_finite
 
 
 def exact_mean(values: Values) -> float:
-    """Return the mean, from a correctly rounded sum and one division, whatever the order.
+    """Return the mean by a correctly rounded sum, which does not depend on the order.
 
     Raises:
         ValueError: ``values`` is empty, or holds a NaN or an infinity.
@@ -33,7 +33,7 @@ def decimal(value: float) -> Fraction:
 
 
 def round_significant(value: float, digits: int) -> float:
-    """Return the float nearest to ``value`` written with ``digits`` significant decimal digits.
+    """Round ``value`` to ``digits`` significant decimal digits.
 
     For numbers that no exact sum gives, such as a Fréchet distance or a quantile: their last bits
     vary with the CPU.

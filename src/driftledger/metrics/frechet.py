@@ -102,7 +102,7 @@ def _covariance(features: Features) -> Float64:
 
 
 def _compact(features: Features) -> Float64:
-    """Return the centred rows A, or the R of A = QR, with the same RᵀR = Σa, if it is smaller."""
+    """Return the centred rows A, or R of A = QR if smaller; RᵀR is Σa, too."""
     root = np.zeros((0, features.shape[1]))
     for rows in _centred(features):
         root = np.concatenate([root, rows])

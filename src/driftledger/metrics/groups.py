@@ -36,13 +36,13 @@ class Groups(NamedTuple):
 
     @property
     def best(self) -> frozenset[str]:
-        """The models that no other is shown to be better than; empty if that is all of them."""
+        """The models that no other is shown to beat; empty if these are all."""
         first = frozenset(name for name, rank in self.ranks.items() if rank == 1)
         return first if len(first) < len(self.ranks) else frozenset()
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Correct p-values by Holm's method: all that are at most α hold with confidence 1 − α.
+    """Correct p-values by Holm's method: those ≤ α hold with confidence 1 − α.
 
     The k-th smallest of m is multiplied by m − k + 1, is at least the ones before, and at most 1.
     It holds for any dependence between the tests.
@@ -65,7 +65,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def shown(pairs: Mapping[Pair, PairDifference], confidence: float) -> dict[Pair, int]:
-    """Return 1 for a pair if the second is shown to be higher, −1 if the first is, else 0.
+    """Return 1 for a pair whose second is shown to be higher, −1 for the first, or 0.
 
     p-values are corrected by Holm's method over the pairs that can be tested.
 
@@ -92,7 +92,7 @@ def groups(
     confidence: float,
     higher_is_better: bool = True,
 ) -> Groups:
-    """Return ranks and letters of ``models`` from the tests of their pairs, in either order.
+    """Return ranks and letters of ``models`` from the tests of their pairs.
 
     ``models`` are given the best first, which decides who has the first letter.
 

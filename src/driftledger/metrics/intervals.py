@@ -1,4 +1,4 @@
-"""Confidence intervals: Student's t of means, and Wilson's of shares, which stays within 0 and 1.
+"""Confidence intervals: Student's t of means, and Wilson's of shares.
 
 Samples of one category are alike in difficulty, so categories are averaged first. Questions about
 one image are answered well or badly together, so that images are what varies. Simulations are in
@@ -218,7 +218,7 @@ class _Spread(NamedTuple):
 
 
 def _pooled(spreads: Sequence[_Spread]) -> list[float]:
-    """Return the variances; with few clusters, at least the pooled one of larger categories."""
+    """Return the variances; with few clusters, at least that of larger categories."""
     weighted = []
     weights = []
     for spread in spreads:
@@ -284,7 +284,7 @@ def share_interval(
     clusters: Sequence[str],
     confidence: float,
 ) -> Estimate:
-    """Return Σ numerator / Σ denominator over n questions with Wilson's interval over clusters.
+    """Return Σ numerator / Σ denominator with Wilson's interval over clusters.
 
     A numerator is what a question adds, a denominator what it could add (0 where it does not
     count), and its cluster the image that it is about. With R the ratio, M the sum of denominators,

@@ -90,7 +90,7 @@ def check_sets(support: Features, queries: Features) -> None:
 
 
 def unit(features: Features) -> Float64:
-    """Scale rows to length 1; their largest value is brought to 1 first, against overflow."""
+    """Scale rows to length 1, first by their largest value, against overflow."""
     wide = features.astype(np.float64)
     largest = np.abs(wide).max(axis=1, keepdims=True)
     wide /= np.where(largest == 0, 1, largest)

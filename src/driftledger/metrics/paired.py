@@ -56,7 +56,7 @@ def paired_interval(
     *,
     confidence: float,
 ) -> Paired:
-    """Compare two means of category means over the same n samples by their differences.
+    """Compare two means of category means over the same samples, pair by pair.
 
     Entry i of ``a``, ``b``, ``categories`` and ``clusters`` is about sample i. Interval and errors:
     see :func:`mean_interval`.

@@ -1,4 +1,4 @@
-"""Compares ratings by people with a metric: agreement, correlation, corrected mean.
+"""Compares ratings with a metric: agreement, correlation, corrected mean.
 
 Samples are chosen by chance, some likelier than others: each weighs as many samples as it stands
 for, 1 / chance. Those of one weight are a stratum.
@@ -21,7 +21,7 @@ Ratings: TypeAlias = Sequence[Sequence[float]]
 
 
 def agreement(samples: Sequence[Ratings], confidence: float) -> Estimate:
-    """Return Krippendorff's alpha on an interval scale; NaN if all ratings are alike or none.
+    """Return Krippendorff's alpha on an interval scale; NaN if ratings do not vary.
 
     It is 1 − observed / expected squared difference: 1 is agreement, 0 is chance. Texts with a
     single rating do not count. The interval is Student's, with the jackknife over samples.
@@ -56,7 +56,7 @@ def agreement(samples: Sequence[Ratings], confidence: float) -> Estimate:
 def rated_correlation(
     values: Float64, ratings: Ratings, weights: Float64, confidence: float
 ) -> tuple[float, ConfidenceInterval | None, float]:
-    """Return Pearson's r of values and mean ratings, its interval, and the smallest r to be shown.
+    """Return r of values and mean ratings, its interval, and the smallest visible r.
 
     The interval is Fisher's for (Σ w)² / Σ w² samples (Kish 1965). NaN for fewer than four, or if
     either is constant.
@@ -77,7 +77,7 @@ def rated_correlation(
 
 
 def smallest_correlation(n: float, confidence: float) -> float:
-    """Return the smallest correlation that n samples show four times out of five, or 1.
+    """Return the correlation that n samples show four times out of five, or 1.
 
     >>> [round(smallest_correlation(n, 0.95), 2) for n in (3, 20, 30, 50)]
     [1.0, 0.59, 0.49, 0.39]
@@ -95,7 +95,7 @@ def corrected_mean(
     every: Float64,
     confidence: float,
 ) -> Estimate:
-    """Return the mean rating that all samples would get, by prediction-powered inference.
+    """Estimate the mean rating of all samples by prediction-powered inference.
 
     It is the mean over strata, by their sizes, of rating − b·(value − mean value of all). b is the
     slope with the smallest variance, about 0 for noise (PPI++), taken for each sample from the

@@ -1,5 +1,4 @@
-"""One score from several repeats of a measurement that differ in their seeds, option orders or
-gradings.
+"""One score from several repeats: other seeds, option orders or gradings.
 
 A sample counts once: its value is the mean over its repeats, and samples are averaged after that.
 An interval is computed from these means. To take all N·R values as independent would count
@@ -17,7 +16,7 @@ from driftledger.metrics.exact import exact_mean
 
 
 def mean_over_repeats(values: Sequence[Float64]) -> Float64:
-    """Return the mean of each entry over the repeats that have one; NaN where none has.
+    """Return the mean of each entry over the repeats that have one, or NaN.
 
     ``values`` holds an array of the same shape for each repeat, with NaN where one is missing.
     Raises ValueError if there are no repeats, or if their shapes differ.

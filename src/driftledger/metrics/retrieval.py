@@ -1,4 +1,4 @@
-"""TRAC: how far descriptions tell classes apart, by retrieving the descriptions most like them.
+"""TRAC: how well descriptions tell classes apart, by retrieval.
 
 A description of the test set takes the label of the nearest of the support set (top-1), the class
 with the nearest average embedding, or the label that most of the k nearest have (top-k voting).
@@ -145,7 +145,7 @@ def hits(
     truth: Sequence[str],
     most: int,
 ) -> Hits:
-    """Return the share in which each query is taken for its true class, averaging ties.
+    """Return the share in which each query gets its true class, averaging ties.
 
     Top-1 is the share of that class among the nearest, all equally similar; class mean its share
     among the classes with the nearest mean. A vote of more than two that depends on the order of
@@ -225,7 +225,7 @@ def _jackknife_changes(steps: Int64, is_right: Bools, best: Int64) -> Float64:
 
 
 def _in_random_orders(levels: Int64, numbers: Int64) -> Int64:
-    """Return ``numbers`` sorted by ``levels``, with a random order of ties in each row."""
+    """Return ``numbers`` sorted by ``levels``, with ties in random order in each row."""
     _, ranks = np.unique(levels, return_inverse=True)
     random = np.random.default_rng(0).random((ORDERS, len(levels)))
     orders = np.argsort(ranks + random, axis=1)
@@ -278,7 +278,7 @@ def _count(rows: Bools) -> Int64:
 def _classes(
     support: Features, labels: Sequence[str], queries: Features
 ) -> tuple[dict[str, int], Int64]:
-    """Return the classes with their numbers by first appearance, and the number of each label."""
+    """Return the classes with a number each, and the number of each label."""
     check_sets(support, queries)
     check_same_lengths(support=support, labels=labels)
     numbers: dict[str, int] = {}
@@ -300,7 +300,7 @@ def _sums(support: Features, numbers: Int64, classes: int) -> Float64:
 
 
 def _winners(ranked: Int64, classes: int) -> Int64:
-    """Return the winners by 1, 2, …, k voters, from their classes (q×k, nearest first).
+    """Return the winners by 1, 2, …, k voters, from their classes, nearest first.
 
     The strength of a class is its voters · (k + 1) plus how far before the last its first voter
     comes, so that no two classes are equally strong.

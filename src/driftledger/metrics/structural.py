@@ -1,4 +1,4 @@
-"""SSIM: how much of an image's structure is in its redrawing, with brightness and contrast.
+"""SSIM: how much of an image's structure its redrawing keeps.
 
 Source: Wang et al. 2004, "Image quality assessment: from error visibility to structural
 similarity".
@@ -20,7 +20,7 @@ C2 = (0.03 * 255) ** 2
 
 
 def comparable(image: Image.Image, side: int) -> Luma:
-    """Return ``image`` as ``side``×``side`` luma (ITU-R 601): an SSIM depends on the size.
+    """Return ``image`` as ``side``×``side`` luma (ITU-R 601): SSIM depends on size.
 
     What is not square is squeezed. Pillow's BILINEAR averages over all pixels when it shrinks, as
     Wang et al. advise; with BOX, the last bit of a coordinate would decide the weight of a pixel at

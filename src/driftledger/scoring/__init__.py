@@ -1,2 +1,2 @@
-"""What a score is made of: metrics, values, and the numbers that they become. May import
+"""Scores: metrics, values of samples, and numbers. May import
 ``metrics``, ``components`` and ``core``; benchmarks and all that shows scores import it."""

@@ -150,7 +150,7 @@ def over_repeats(values: Values) -> Values:
 
 
 def mean_over_categories(values: Values, confidence: float) -> Estimate:
-    """Estimate the mean over categories of their samples' mean, by Student's t over clusters."""
+    """Estimate the mean over categories of their means, by Student's t over clusters."""
     samples = over_repeats(values)
     return mean_interval(
         [value.value for value in samples],

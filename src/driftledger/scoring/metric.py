@@ -98,8 +98,7 @@ class Metric:
         return self.direction != "neither"
 
     def values_at(self, row: Any, t: int | None) -> list[float | None]:
-        """Return the values of a :class:`~driftledger.scoring.score.Row` at an iteration, at most
-        one; without an iteration, those over orders or gradings."""
+        """Return the values of a row at an iteration (at most one), or over orders."""
         values: list[float | None] = (
             row.values.get(self.name, []) if self.in_rows else []
         )

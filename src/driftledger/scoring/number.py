@@ -1,4 +1,4 @@
-"""The value of a sample, the number of a score that values become, and the name of a number."""
+"""Values of samples, the numbers of a score, and their names."""
 
 import re
 from typing import NamedTuple, Self
@@ -82,7 +82,7 @@ class Place(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name for MLflow, DVC, files and the command line: ``category/living/gc_at_5``."""
+        """The name in files and on the command line: ``category/living/gc_at_5``."""
         return str(NumberName(*self))
 
 

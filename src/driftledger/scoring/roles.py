@@ -1,4 +1,4 @@
-"""Roles of components in a score: who had a part in a number, and which flags concern it."""
+"""Roles of components in a score, and the flags that concern a number."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -49,7 +49,7 @@ def roles_of(metrics: MetricTable, score: Score, metric: str) -> list[str]:
 
 
 def flags_of(metrics: MetricTable, score: Score, metric: str = "") -> list[str]:
-    """Return the flags of a score that concern a metric, by default one of its headlines."""
+    """Return the flags that concern a metric, or by default any headline."""
     names = [metric]
     if not metric:
         headlines = metrics.headlines(score)

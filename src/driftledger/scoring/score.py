@@ -83,7 +83,7 @@ class Inputs(Record):
 
 
 class Score(Record):
-    """``score.json`` of a score's folder: numbers, how much is behind them, and what went in."""
+    """``score.json``: numbers, how many samples are behind them, and inputs."""
 
     KIND: ClassVar[str] = "score"
     SCHEMA: ClassVar[int] = 3

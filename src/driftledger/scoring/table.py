@@ -1,5 +1,4 @@
-"""Tables of text and numbers, without markup. Text in them may come from models and files; it is
-escaped where it is written."""
+"""Tables of text and numbers. Their texts are escaped when they are written."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeAlias

@@ -1,4 +1,4 @@
-"""The base of benchmarks: tables that describe one, a protocol that asks, a function that scores.
+"""The base of benchmarks, and what they are given to collect and to score.
 
 Everything that the rest of the program wants to know of a benchmark stands in the tables: its
 stages, its metrics, what makes two of its scores unfair to compare, which pictures and tables it
@@ -487,7 +487,7 @@ class Benchmark(ABC):
         return named or [row for row in rows if row.group == name]
 
     def worths(self, row: Row) -> Sequence[float | None]:
-        """Return the worth of each answer of a row, 0 to 1: its values in the first metric."""
+        """Return the worth of each answer of a row, 0 to 1, by the first metric."""
         return row.values.get(self.metrics.first.name, [])
 
     def answers(self, row: Row) -> Iterator[Answer]:

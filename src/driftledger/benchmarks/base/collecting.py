@@ -1,4 +1,4 @@
-"""The two ways to make a folder of records: by asking, and from the results that it holds.
+"""Writes a folder of records, and makes its records again from its results.
 
 Collecting, ``plan`` and ``verify`` drive the same protocols, so that none of them knows how a
 benchmark goes.
@@ -38,7 +38,7 @@ def write_collected(
     records: Sequence[CollectedRecord],
     calls: Sequence[CallUsage] = (),
 ) -> None:
-    """Write a stage's records, images and card as the folder ``target``, whole or not at all.
+    """Write records, images and a card as ``target``, whole or not at all.
 
     Args:
         calls: what they took, where that is noted.
@@ -63,7 +63,7 @@ class Recorded(NamedTuple):
 
 
 class Replay:
-    """Drives protocols with the results that a folder of records holds, as :class:`RunSteps`.
+    """Drives protocols with the results in a folder of records.
 
     The records stay on disk; in memory is where each result is.
     """

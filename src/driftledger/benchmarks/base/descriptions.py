@@ -1,4 +1,4 @@
-"""Ways to ask for a description: the section ``descriptions``, which several benchmarks share."""
+"""Ways to ask for a description: the section ``descriptions``."""
 
 from typing import Annotated, Literal
 
@@ -13,8 +13,7 @@ CATEGORY = "{category}"
 
 
 class Demonstrations(Strict):
-    """In-context examples: images of the support set, shown with their descriptions before the
-    question."""
+    """In-context examples: images of the support set with their descriptions."""
 
     choose: Literal["random", "similar_image", "similar_text"]
     """RS, SIIR and STTR in "Exploring the Distinctiveness and Fidelity of the Descriptions

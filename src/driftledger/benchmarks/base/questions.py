@@ -1,4 +1,4 @@
-"""The base of benchmarks over questions: their settings, calls, records of answers and traces."""
+"""The base of benchmarks over questions: settings, calls, readings, traces."""
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
@@ -120,7 +120,7 @@ class QuestionBenchmark(OneCall):
     def parsed(
         self, question: QuestionEntry, record: CollectedRecord, parser: str
     ) -> Parsed[Any]:
-        """Read an answer that :func:`is_readable`, or its grade, by this version of the parser."""
+        """Read an answer that :func:`is_readable`, or its grade, by this parser version."""
 
     def read(
         self, question: QuestionEntry, record: CollectedRecord, parser: str

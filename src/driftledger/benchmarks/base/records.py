@@ -82,7 +82,7 @@ def _checked(extra: Json) -> Json:
 
 
 class CollectedRecord(SparseRecord):
-    """A line of ``records.jsonl``: one step of a unit's protocol, with the results of its calls."""
+    """A line of ``records.jsonl``: a step of a unit, with the results of its calls."""
 
     unit: Id
     """The sample or question that it is about."""
@@ -173,7 +173,7 @@ Folders: TypeAlias = Mapping[str, Path]
 def stream_records(
     folder: Path, holds: Collection[str] = (), start: int = 0
 ) -> Iterator[CollectedRecord]:
-    """Yield the records in a folder, one at a time; ``extra`` of each step has to hold these names.
+    """Yield the records in a folder; ``extra`` of each must hold these names.
 
     Args:
         start: the first byte of the first record to read.
@@ -246,7 +246,7 @@ class CallFacts:
         return [Flag(text=f"{ALARM}{text}", alarm=True) for text in sentences]
 
     def served(self) -> dict[str, dict[str, int]]:
-        """Return role → served version → how many calls it answered; local components are absent.
+        """Count the calls by role and served version, without local components.
 
         A version is the served model's name and, where the service tells it, its system
         fingerprint.

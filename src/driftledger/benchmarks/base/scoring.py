@@ -29,8 +29,7 @@ def write_score(
     scored: Scored,
     usage: ScoreUsage | None = None,
 ) -> None:
-    """Write a score, its rows, the version of the scoring and what its calls took as ``target``,
-    whole or not at all."""
+    """Write a score, its rows and its usage as ``target``, whole or not at all."""
     inputs = scored.score.inputs.model_copy(update={"version": spec.scores.version})
     with new_folder(target) as folder:
         versions = {"driftledger": __version__, "inputs": inputs}

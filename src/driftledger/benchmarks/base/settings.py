@@ -9,7 +9,7 @@ from driftledger.core.strict import Strict
 
 
 class EntryOf(NamedTuple):
-    """Marks a setting that names entries of a catalogue, checked and noted by ``resolve``."""
+    """Marks a setting with names of a catalogue, which ``resolve`` checks and notes."""
 
     section: str
     must: Literal["", "read", "ask once"] = ""
@@ -18,8 +18,7 @@ class EntryOf(NamedTuple):
 
 
 class OfSelected(NamedTuple):
-    """Marks a setting that names some of the datasets or question sets of its benchmark that are
-    selected in ``run``."""
+    """Marks a setting with names of data that are selected in ``run``."""
 
 
 Mark = TypeVar("Mark", EntryOf, OfSelected)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Stage:
-    """A step from the data to a score, which writes a folder for each value of its keys.
+    """A step from the data to a score, with a folder for each value of its keys.
 
     Several of these folders lie in one output of DVC: ``dvc.yaml`` has one stage for all data, and
     two for each model.
@@ -32,7 +32,7 @@ class Stage:
         return self.path.format_map(keys)
 
     def out(self, keys: Mapping[str, str]) -> str:
-        """Return the output in ``dvc.yaml`` that holds the folder, relative to the top folder.
+        """Return the output in ``dvc.yaml`` that the folder belongs to.
 
         >>> stage = Stage("chain", ("model", "dataset"), "data/records/{model}/chains/{dataset}")
         >>> stage.out({"model": "m"})
@@ -42,7 +42,7 @@ class Stage:
         return (head + model).format_map(keys) if model else head.rpartition("/{")[0]
 
     def lock(self, keys: Mapping[str, str]) -> str:
-        """Return its stage in ``dvc.lock``: ``data``, ``collect@<model>`` or ``score@<model>``."""
+        """Return its name in ``dvc.lock``: ``data``, ``collect@<model>``, ``score@<model>``."""
         if "{model}" not in self.path:
             return "data"
         return (

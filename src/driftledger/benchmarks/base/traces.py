@@ -111,7 +111,7 @@ def values_of(metrics: MetricTable, score: Score) -> Callable[[Row], dict[str, f
 def worth_showing(
     metrics: MetricTable, score: Score, rows: Rows, at_most: int | None
 ) -> list[Row]:
-    """Return the worst, the best and an even spread of other rows by the first headline.
+    """Return the worst, the best and some rows in between, by the first headline.
 
     Each makes up a third; rows without a value come last.
 

@@ -1,4 +1,4 @@
-"""Time, tokens and money that calls took: a line per call beside records, totals beside a score.
+"""Time, tokens and cost of calls: a line per call, totals beside a score.
 
 Only calls of services and checkpoints are noted. No score, fingerprint or rank depends on them.
 """

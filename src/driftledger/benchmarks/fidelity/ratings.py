@@ -112,7 +112,7 @@ def _place(seed: int, sample: str) -> str:
 
 
 def choose(spreads: Mapping[str, float], seed: int, total: int) -> dict[str, str]:
-    """Choose samples at random: two thirds of them from the half where models differ more.
+    """Choose random samples, two thirds from the half where models differ more.
 
     Args:
         spreads: sample → how far apart models are.

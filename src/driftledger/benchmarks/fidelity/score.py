@@ -1,4 +1,4 @@
-"""The scoring half: how alike an image, its description and its redrawing are."""
+"""Scores fidelity: how alike an image, its description and its redrawing are."""
 
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -100,7 +100,7 @@ def structural_similarities(chains: ChainTable) -> Float64:
 def compare_texts(
     chains: ChainTable, originals: Float32
 ) -> tuple[Float64, list[PromptUsage]]:
-    """Return the cosines between originals and descriptions, and how much of each was read.
+    """Return the cosines of originals and descriptions, and how much was read.
 
     All descriptions count, whether they could be drawn or not.
     """

@@ -1,5 +1,4 @@
-"""The sheet in which people describe images: the same prompt, the same chain, a person in the place
-of the model."""
+"""The sheet in which people describe images, in place of a model."""
 
 from driftledger.benchmarks.base.benchmark import Collecting
 from driftledger.collect.call import Ask, Call, Draw, walk

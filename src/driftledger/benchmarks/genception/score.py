@@ -1,4 +1,4 @@
-"""The scoring half: how similar each chain stays to its first sample, seen through one encoder."""
+"""Scores GenCeption: how similar each chain stays to its original."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ Columns = Mapping[str, Float64]
 
 
 def score_chains(scoring: Scoring, spec: ChainBenchmark) -> Scored:
-    """Score a folder of chains: chains → similarities and distances → values → numbers.
+    """Score chains: → similarities and distances → values → numbers.
 
     Each repeat is measured by itself. The value of a sample is the mean over its repeats, and means
     over samples are made of these.
@@ -158,7 +158,7 @@ def compare_texts(
 
 
 def text_cosines(texts: Sequence[str], vectors: Float32) -> tuple[list[int], Float64]:
-    """Return the indices of texts that can be compared with the first, and the cosines."""
+    """Return the indices of texts comparable with the first, and the cosines."""
     known = [place for place, text in enumerate(texts) if text and vectors[place].any()]
     if len(known) < 2 or known[0] != 0:
         return [], np.zeros(0)

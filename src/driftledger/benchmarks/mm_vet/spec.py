@@ -416,7 +416,7 @@ class MMVet(QuestionBenchmark):
         return taken or 0.0
 
     def category(self, question: QuestionEntry) -> str:
-        """Return the capabilities that a question needs, in the paper's order: ``rec+know``."""
+        """Return the capabilities of a question, in the paper's order: ``rec+know``."""
         needed = question.capabilities
         return "+".join(name for name in CAPABILITIES if name in needed)
 

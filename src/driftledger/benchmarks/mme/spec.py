@@ -223,7 +223,7 @@ class MME(QuestionBenchmark):
         return f"{self.category(question)}/{question.image_id}"
 
     def score(self, scoring: Scoring) -> Scored:
-        """Score images per category, their sum and mean, and accuracies over all questions."""
+        """Score images per category, their sum and mean, and accuracies."""
         answers = self.graded(scoring, scoring.read())
         pairs = grouped(answers, lambda answer: answer.cluster)
         rows = [image_row(image, pair) for image, pair in pairs.items()]

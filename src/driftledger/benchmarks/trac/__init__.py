@@ -1,2 +1,1 @@
-"""TRAC: are descriptions distinctive enough to tell, from text alone, which class an image is
-of?"""
+"""TRAC: do descriptions tell the class of an image, from text alone?"""

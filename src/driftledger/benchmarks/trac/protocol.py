@@ -13,7 +13,7 @@ EXAMPLES = ("example_encoder", "example_model")
 
 
 class Condition(NamedTuple):
-    """The length that a description may have, and how many examples are shown before it.
+    """The longest description, and the number of examples before it.
 
     >>> Condition(30, 4).name, Condition().name
     ('l30, 4-shot', 'no limit, 0-shot')

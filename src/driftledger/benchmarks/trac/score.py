@@ -257,7 +257,7 @@ def rows_of(retrieval: Retrieval) -> Iterator[Row]:
 def numbers_of(
     scoring: Scoring, retrievals: Mapping[Condition, Retrieval], headline: Retrieval
 ) -> Iterator[Number]:
-    """Yield the numbers of the headline's condition, of classes in it, and of all conditions."""
+    """Yield the numbers of the headline, of its classes, and of all conditions."""
     yield from numbers_of_condition(scoring, headline, {})
     for k, column in enumerate(headline.votes.T, 1):
         yield Number(metric="vote", t=k, value=_percent(column), n=len(column))
@@ -313,7 +313,7 @@ def numbers_of_condition(
 
 
 def share_of(scoring: Scoring, retrieval: Retrieval, name: str) -> Estimate:
-    """Estimate the share of hits, where support and test samples are drawn, or classes."""
+    """Estimate the share of hits; samples are drawn, or classes."""
     values = retrieval.hits[name]
     confidence = scoring.section.confidence
     clusters = [description.cluster for description in retrieval.sets.counted]

@@ -73,7 +73,7 @@ def _choice_of_examples(score: Score) -> str:
 
 
 def top1_by_length(score: Score) -> dict[int, Number]:
-    """Return top-1 without examples by length (0: no limit); empty for a single length."""
+    """Return top-1 by length without examples (0: no limit); empty for one length."""
     conditions = protocol_of(score).conditions
     return _top1(score, {c.max_tokens or 0: c for c in conditions if not c.shots})
 

@@ -66,7 +66,7 @@ def traces_of(
 
 
 def _nearest(column: str, row: Row, neighbour: dict[str, Shown]) -> Step:
-    """Return the step that shows the nearest support sample and the class it stands for."""
+    """Return the step with the nearest support sample and its class."""
     taken = row.extra["top1"]
     right = None if taken is None else taken == row.extra["label"]
     tied = row.extra.get("tied", 1)

@@ -1,2 +1,1 @@
-"""Chains of describe → draw again, which several benchmarks collect; a redrawing is a chain of one
-iteration."""
+"""Chains of describe → draw; a redrawing is a chain of one iteration."""

@@ -100,8 +100,7 @@ class ChainBenchmark(Benchmark):
     def planned(
         self, collecting: Collecting, request: ChainRequest, repeat: int
     ) -> Iterator[Planned[Records]]:
-        """Yield the chain of each sample, with stand-ins for what is not known before it goes
-        on."""
+        """Yield the chain of each sample, with stand-ins for unknown inputs."""
         model = collecting.model()
         longest = longest_reply(model, request.max_tokens)
         draw = (collecting.generator(), request.drawing(longest))
@@ -281,7 +280,7 @@ def describe(
 
 
 def largest_loss(similarity: Sequence[float | None]) -> dict[int, str]:
-    """Return the t at which s(t) falls most, from s(0) = 1, and how far; empty if it never falls.
+    """Return the t at which s(t) falls most, and how far; empty if it never falls.
 
     >>> largest_loss([0.9, 0.5, None, 0.4])
     {2: 'largest loss −0.400'}

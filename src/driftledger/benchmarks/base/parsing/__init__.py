@@ -1,5 +1,4 @@
-"""Reading answers: free text becomes a choice, a yes or a no, or a grade before anything can be
-scored.
+"""Parsers of answers: free text becomes a choice, yes or no, or a grade.
 
 The functions are pure, so that a stored reply can be read again; what cannot be read says so, and
 nothing is guessed.

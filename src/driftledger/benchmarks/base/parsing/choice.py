@@ -121,7 +121,7 @@ class Options:
         self._longest_first = sorted(searched, key=lambda at: -len(self._needles[at]))
 
     def exact(self, spoken: str) -> int | None:
-        """Return the option that equals all of ``spoken``; None if there is not exactly one.
+        """Return the one option that equals all of ``spoken``; else None.
 
         Compared first as it is, then without formatting, then without case.
         """
@@ -161,7 +161,7 @@ class Options:
         )
 
     def at(self, low: str, position: int) -> Choice | None:
-        """Return the longest option text that begins at ``position``, or after an article there."""
+        """Return the longest option text at ``position``, or after an article there."""
         article = find("article").match(low, position)
         for start in (position, article.end()) if article else (position,):
             for index in self._longest_first:
@@ -173,7 +173,7 @@ class Options:
         return None
 
     def mentions(self, low: str) -> list[Choice]:
-        """Return the mentions of options' texts in order, without those inside longer ones."""
+        """Return the mentions of options' texts, without those inside longer ones."""
         every = []
         for index in self._longest_first:
             needle = self._needles[index]
@@ -191,7 +191,7 @@ class Options:
         return outer
 
     def repeated(self, text: str, mentions: Sequence[Choice]) -> tuple[int, int] | None:
-        """Return the span in which ``text`` repeats all options in order, each with its letter."""
+        """Return the span in which ``text`` repeats all options with their letters."""
         labelled = []
         for mention in mentions:
             label = before("label_before", text, mention.start)

@@ -1,4 +1,4 @@
-"""Refusals in free text: the model says, in its own words, that it cannot or will not answer.
+"""Finds refusals in free text.
 
 English is read clause by clause: contractions are written out and quotations taken out, since what
 a sign says is not what the model says. A clause then *refuses* (somebody cannot know, or something
@@ -35,7 +35,7 @@ def is_refusal(text: str) -> bool:
 
 
 def refused_at(low: str, *, denials: bool = True) -> list[int]:
-    """Return the ends of refusals in folded, plain text, except English ones before an answer.
+    """Return the ends of refusals, except English ones before an answer.
 
     ``denials``: whether to say that something is not in the image refuses.
     """

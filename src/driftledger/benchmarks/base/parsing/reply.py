@@ -46,7 +46,7 @@ RULES = {
 
 
 class Parsed(NamedTuple, Generic[V]):
-    """A reading: the value where ``outcome`` is OK, else None; ``how`` names what decided."""
+    """A reading: its value if ``outcome`` is OK, else None; ``how`` is the rule."""
 
     outcome: Outcome
     value: V | None
@@ -55,7 +55,7 @@ class Parsed(NamedTuple, Generic[V]):
     """The words of the reply that were read."""
 
     def explained(self, value: str) -> str:
-        """Return the rule and the quoted words, for people; ``value`` is the reading in words.
+        """Return the value in words, the rule and the quoted words.
 
         >>> Parsed(Outcome.OK, True, "first_word", "Yes, it is").explained("yes")
         "yes: first word, 'Yes, it is'"
@@ -166,7 +166,7 @@ class PlainReply(ABC, Generic[V]):
                 yield reading.named(how)
 
     def final(self) -> Iterator[Reading[V]]:
-        """Yield answers behind *final answer*, in ``\\boxed{}``, in a field or tag named answer."""
+        """Yield final answers: behind *final answer*, in ``\\boxed{}``, in a tag."""
         return self.announced("final", "final_answer")
 
     def unfinished(self, thinking: bool) -> Parsed[V]:

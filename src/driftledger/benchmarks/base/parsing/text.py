@@ -81,7 +81,7 @@ def folded(text: str) -> str:
 
 
 def is_error(text: str) -> bool:
-    """Return True if ``text`` is an error message of HTTP, an SDK or a program, and no reply.
+    """Return True if ``text`` is an error message of HTTP, an SDK or a program.
 
     >>> is_error("Error code: 429 - {'error': {'message': 'Rate limit reached for A'}}")
     True

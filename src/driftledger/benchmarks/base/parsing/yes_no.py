@@ -29,7 +29,7 @@ LITERAL = "literal-1"
 
 
 def read_literally(text: str) -> Parsed[bool]:
-    """Read yes, True, or else no in the first four characters of ``text``, whatever follows them.
+    """Read yes (True) or no in the first four characters of ``text``.
 
     Source: calculation.py of the evaluation tool in
     github.com/BradyFU/Awesome-Multimodal-Large-Language-Models.
@@ -47,7 +47,7 @@ def read_literally(text: str) -> Parsed[bool]:
 
 
 def parse_yes_no(text: str, *, cut: bool = False) -> Parsed[bool]:
-    """Read whether ``text`` says yes, True, or no, in English or some twenty other languages.
+    """Read yes (True) or no, in English and some twenty other languages.
 
     OK: one of the two was read. REFUSED: neither, and the text says in its own words that it does
     not answer. UNPARSED: anything else; ``how`` is ``several``, ``error``, ``unfinished``
@@ -108,7 +108,7 @@ class _YesNoReply(PlainReply[bool]):
         return reading.several() if both else reading
 
     def begun(self) -> Iterator[Reading[bool]]:
-        """Yield answers behind *the answer is*, or at the start of the reply or a sentence.
+        """Yield answers behind *the answer is*, or at the start of a sentence.
 
         A word such as *so* may come before.
         """
