@@ -33,9 +33,7 @@ def built(tmp_path_factory):
     from tests.support.checkpoints import vision_language
 
     root = tmp_path_factory.mktemp("checkpoints")
-    return {
-        name: getattr(vision_language, f"build_{name}")(root / name) for name in LAYOUTS
-    }
+    return {name: vision_language.build(root / name, name) for name in LAYOUTS}
 
 
 @pytest.fixture(params=LAYOUTS)

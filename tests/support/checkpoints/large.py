@@ -17,7 +17,7 @@ LAYOUTS = {each.pop("model"): each for each in cases(__file__, "large")}
 
 
 def build_qwen2_5_vl_3b(folder: Path) -> Path:
-    vision_language.build_qwen2_5_vl(folder)
+    vision_language.build(folder, "qwen2_5_vl")
     small = transformers.AutoConfig.from_pretrained(folder).to_dict()
     large = transformers.Qwen2_5_VLConfig().to_dict()
     for part, settings in LAYOUTS["qwen2_5_vl_3b"].items():

@@ -1,7 +1,6 @@
 """Tiny checkpoints of many vision-language layouts, each from its own configuration and processor
 in transformers."""
 
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,8 @@ from transformers import CONFIG_MAPPING, GenerationConfig
 from driftledger.components.transformers import model_class
 from tests.extras.chatting import change_json
 from tests.support.cases import cases
-from tests.support.checkpoints import vision_language
-from tests.support.checkpoints.text import chat_tokenizer, spoken
+from tests.support.checkpoints.text import chat_tokenizer
+from tests.support.checkpoints.vision_language import MESSAGE, made, say_words
 from tests.support.checkpoints.weights import PARTS, randomise, seeded
 
 LAYOUTS: dict[str, dict[str, Any]] = {
@@ -35,7 +34,7 @@ def build(folder: Path, layout: dict[str, Any], seed: int = 0) -> Path:
         ids[name] = tokenizer.convert_tokens_to_ids(token)
         setattr(tokenizer, name, token)
         setattr(tokenizer, f"{name}_id", ids[name])
-    processor = _made(layout["processor"], tokenizer=tokenizer)
+    processor = made(layout["processor"], tokenizer=tokenizer)
     whole = CONFIG_MAPPING[layout["model_type"]]().to_dict()
     config = whole.get("thinker_config", whole)
     for held in (
@@ -64,26 +63,20 @@ def build(folder: Path, layout: dict[str, Any], seed: int = 0) -> Path:
         config[name] = (
             (config.get(name) or {}) | value if isinstance(value, dict) else value
         )
-    made = CONFIG_MAPPING[layout["model_type"]].from_dict(
-        whole | layout.get("whole", {})
-    )
+    kind = CONFIG_MAPPING[layout["model_type"]]
+    config = kind.from_dict(whole | layout.get("whole", {}))
     with seeded(seed), torch.no_grad():
-        model = randomise(model_class(made, trusted=False).from_config(made))
+        model = randomise(model_class(config, trusted=False).from_config(config))
         for name, gate in model.named_parameters():
             if "attn_gate" in name:  # of Llama 3.2 Vision: closed until it is trained
                 gate.fill_(1)
-        head = getattr(model, "thinker", model).get_output_embeddings().weight
-        silent = torch.ones(len(head), dtype=torch.bool)
-        silent[spoken(tokenizer)] = False
-        head[silent] = 0
-        head[tokenizer.eos_token_id] = 0
+    say_words(getattr(model, "thinker", model), tokenizer, end=0)
     model.generation_config = GenerationConfig(
         eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id
     )
     if layout["image"]:
-        turn = (
-            "{% for message in messages %}{{ message['role'] }}: "
-            + vision_language.MESSAGE.replace("IMAGE", layout["image"])
+        turn = "{% for message in messages %}{{ message['role'] }}: " + MESSAGE.replace(
+            "IMAGE", layout["image"]
         )
         processor.chat_template = (
             turn + "\n{% endfor %}{% if add_generation_prompt %}assistant:{% endif %}"
@@ -95,17 +88,3 @@ def build(folder: Path, layout: dict[str, Any], seed: int = 0) -> Path:
         lambda it: it.update(model_specific_special_tokens=layout["tokens"]),
     )
     return folder
-
-
-def _made(held: dict[str, Any], **more: Any) -> Any:
-    """An object of a class in ``transformers.models``, whose arguments may be such objects too."""
-    module, _, name = held["class"].rpartition(".")
-    module = module if "." in module else f"{module}.processing_{module}"
-    arguments = {
-        key: _made(value) if isinstance(value, dict) and "class" in value else value
-        for key, value in held.items()
-        if key != "class"
-    }
-    return getattr(import_module(f"transformers.models.{module}"), name)(
-        **arguments, **more
-    )
