@@ -5,7 +5,6 @@ Heavy libraries are imported by what uses them: the other tests of this folder r
     none.
 """
 
-import json
 import shutil
 from pathlib import Path
 
@@ -97,12 +96,6 @@ def refused(folder, conversation, **settings):
         model(folder, **settings).respond([conversation])
     assert "\n" not in str(caught.value)
     return str(caught.value)
-
-
-def change_json(file, change):
-    content = json.loads(file.read_text(encoding="utf-8"))
-    change(content)
-    file.write_text(json.dumps(content), encoding="utf-8")
 
 
 def write_template(folder, template):

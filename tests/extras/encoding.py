@@ -18,18 +18,12 @@ from PIL import Image
 from driftledger.core.errors import ConfigError
 
 BUILDS = {
-    "vit": "encoders.build_vit",
-    "dinov2": "encoders.build_dinov2",
-    "dinov3": "encoders.build_dinov3",
-    "timm": "encoders.build_timm",
-    "clip": "encoders.build_clip",
-    "metaclip": "encoders.build_metaclip",
-    "siglip": "encoders.build_siglip",
     "open_clip": "openclip.build_open_clip",
     "sentence": "encoders.build_sentence_transformer",
     "inception": "inception.build_inception",
 }
-"""Checkpoint → the function of ``tests.support.checkpoints`` that makes it."""
+"""Checkpoint → the function of ``tests.support.checkpoints`` that makes it; the others are cases of
+``encoders.build``."""
 
 TEXTS = ["a red cat", "the small house on the river", "blue", ""]
 LONG = "red " * 200
@@ -41,16 +35,19 @@ def built(tmp_path_factory):
     """Make a checkpoint, once, to look at only; torch is left with one thread."""
     root, made = tmp_path_factory.mktemp("checkpoints"), {}
 
-    def build(name):
+    def checkpoint(name):
         if name not in made:
             import_module("torch").set_num_threads(1)
-            module, _, function = BUILDS[name].partition(".")
-            made[name] = getattr(
+            place = BUILDS.get(name, "encoders.build")
+            module, _, function = place.partition(".")
+            build = getattr(
                 import_module(f"tests.support.checkpoints.{module}"), function
-            )(root / name)
+            )
+            more = () if name in BUILDS else (name,)
+            made[name] = build(root / name, *more)
         return made[name]
 
-    return build
+    return checkpoint
 
 
 @pytest.fixture

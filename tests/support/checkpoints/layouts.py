@@ -8,7 +8,7 @@ import torch
 from transformers import CONFIG_MAPPING, GenerationConfig
 
 from driftledger.components.transformers import model_class
-from tests.extras.chatting import change_json
+from tests.extras.encoding import change_json
 from tests.support.cases import cases
 from tests.support.checkpoints.text import chat_tokenizer
 from tests.support.checkpoints.vision_language import MESSAGE, made, say_words
@@ -57,7 +57,7 @@ def build(folder: Path, layout: dict[str, Any], seed: int = 0) -> Path:
                     if each in held
                 }
             )
-        for name in ("layer_types", "per_layer_config"):  # made anew for fewer layers
+        for name in ("layer_types", "per_layer_config"):  # computed for fewer layers
             held.pop(name, None)
     for name, value in layout["config"].items():
         config[name] = (

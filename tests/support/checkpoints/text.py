@@ -7,7 +7,6 @@ from transformers import (
     BertTokenizer,
     CLIPTokenizer,
     PreTrainedTokenizerFast,
-    RobertaTokenizer,
     T5Tokenizer,
 )
 
@@ -59,13 +58,6 @@ def clip_tokenizer() -> CLIPTokenizer:
         "<|endoftext|>",
     ]
     return CLIPTokenizer(_ids(entries), merges, model_max_length=CLIP_LENGTH)
-
-
-def roberta_tokenizer(length: int) -> RobertaTokenizer:
-    """RoBERTa's tokenizer: byte-level BPE, with tokens that begin and end a text."""
-    merges = merges_of([SPACE, *word] for word in WORDS)
-    entries = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", *BYTES, *map("".join, merges)]
-    return RobertaTokenizer(_ids(entries), merges, model_max_length=length)
 
 
 def t5_tokenizer(length: int = 512) -> T5Tokenizer:

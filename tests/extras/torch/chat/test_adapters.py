@@ -15,7 +15,8 @@ from driftledger.core.errors import ConfigError
 from driftledger.ledger.verify.components import Components
 from driftledger.project.project import Project
 from driftledger.project.settings import parse_settings
-from tests.extras.chatting import change_json, model, refused, texts
+from tests.extras.chatting import model, refused, texts
+from tests.extras.encoding import change_json
 from tests.support.cases import cases, each_case
 from tests.support.checkpoints.weights import change_one_weight, drop_one_weight
 from tests.support.params import default_params

@@ -10,7 +10,8 @@ from safetensors.torch import load_file, save_file
 from transformers import LlavaForConditionalGeneration
 
 from driftledger.core.errors import ComponentError, MissingExtraError
-from tests.extras.chatting import change_json, model, refused
+from tests.extras.chatting import model, refused
+from tests.extras.encoding import change_json
 from tests.support.checkpoints.weights import change_one_weight, drop_one_weight
 
 

@@ -11,7 +11,8 @@ from torch.overrides import TorchFunctionMode
 
 from driftledger.core.errors import OutOfMemoryError
 from driftledger.core.types import Conversation, Outcome
-from tests.extras.chatting import change_json, failure, model, says, texts
+from tests.extras.chatting import failure, model, says, texts
+from tests.extras.encoding import change_json
 from tests.support.checkpoints.weights import PARTS
 
 LEAKING = PARTS["leaking"]
