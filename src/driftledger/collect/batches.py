@@ -412,13 +412,13 @@ class Workers:
         self._is_computing = False
 
     def _next(self) -> None:
-        for own, turns in self._turns.items():
+        for fingerprint, turns in self._turns.items():
             while turns and not self._is_computing:
-                turn = turns.popleft()
-                if not turn.done():  # else it was dropped
+                batch_turn = turns.popleft()
+                if not batch_turn.done():  # else it was dropped
                     self._is_computing = True
-                    self._turns = {own: turns, **self._turns}
-                    turn.set_result(None)
+                    self._turns = {fingerprint: turns, **self._turns}
+                    batch_turn.set_result(None)
 
     async def make(self, calls: Sequence[Call], units: Units) -> list[Result]:
         """Make one batch of calls to one component.

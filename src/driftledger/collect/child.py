@@ -75,9 +75,9 @@ class ChildCalls(LocalCalls):
 
         Return or raise what it does there.
         """
-        own = component.fingerprint
-        if own in self._failed:
-            raise self._failed[own]
+        fingerprint = component.fingerprint
+        if fingerprint in self._failed:
+            raise self._failed[fingerprint]
         if not self._child or self._child.poll() is not None:
             self._child = self._started()
         try:
@@ -96,7 +96,7 @@ class ChildCalls(LocalCalls):
             self.close()
             raise
         if isinstance(answer, ComponentError):
-            self._failed[own] = answer
+            self._failed[fingerprint] = answer
             self.close()
         if isinstance(answer, BaseException):
             raise answer

@@ -287,15 +287,17 @@ class Database(AbstractContextManager["Database"]):
         self._db = self._open(new if self.writes else None)
         self.is_recovered = True
         self._copy_rows(file)
-        does = f"{self.count():,} of its calls can be read"
+        outcome = f"{self.count():,} of its calls can be read"
         if self.writes:
             self._db.close()
             size = file.stat().st_size
-            does += f", and its {size:,} bytes are set aside as {_replace(file, new)}"
+            outcome += (
+                f", and its {size:,} bytes are set aside as {_replace(file, new)}"
+            )
             self._db = self._open(file)
         else:
-            does += "; 'driftledger run' keeps them and sets the file aside"
-        say(f"the call store {self.folder} is damaged ({error}): {does}")
+            outcome += "; 'driftledger run' keeps them and sets the file aside"
+        say(f"the call store {self.folder} is damaged ({error}): {outcome}")
 
     def _copy_rows(self, damaged: Path) -> None:
         """Copy the intact rows of a damaged database that this one lacks.

@@ -120,8 +120,8 @@ class Driver:
                 result = self.store.find(call.key)
                 if result is None:
                     units.check()
-                    if lacks := await self.look_at(component):
-                        raise ConfigError("; ".join(lacks))
+                    if missing := await self.look_at(component):
+                        raise ConfigError("; ".join(missing))
                 units.step[position] = step
                 if isinstance(component, RemoteComponent):
                     if result is None and component.batch:
@@ -153,10 +153,10 @@ class Driver:
         readiness = self._readiness[name]
         if not readiness.done():
             await asyncio.shield(readiness)
-        lacks, knows = readiness.result()
-        while knows:
-            say(for_line(f"{component.entry_name}: {knows.pop(0)}"))
-        return lacks
+        missing, hints = readiness.result()
+        while hints:
+            say(for_line(f"{component.entry_name}: {hints.pop(0)}"))
+        return missing
 
     def _start_complete(self, units: Units, position: int) -> None:
         """Start the batches that this unit completes."""

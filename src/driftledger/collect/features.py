@@ -55,7 +55,7 @@ class FeatureStore:
     def get(
         self,
         encoder: str,
-        seen: Seen,
+        kind: Seen,
         batch: Sequence[str],
         make: Callable[[], NDArray[Number]],
     ) -> NDArray[Number]:
@@ -65,9 +65,9 @@ class FeatureStore:
             encoder: its fingerprint.
             batch: the SHA-256 of files, or the texts. If one is unknown, nothing is stored.
         """
-        if seen == "images" and not all(batch):
+        if kind == "images" and not all(batch):
             return make()
-        key = sha256_of({"encoder": encoder, "seen": seen, "batch": list(batch)})
+        key = sha256_of({"encoder": encoder, "seen": kind, "batch": list(batch)})
         if self.folder is None:
             if key not in self._kept:
                 self._kept[key] = make()

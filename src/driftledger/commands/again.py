@@ -75,16 +75,16 @@ def dated(project: Project, names: Collection[str]) -> tuple[Project, str]:
                 "the judge; anything else would answer the same again"
             )
         entry = settings.entry(section, name)
-        own = entry.model_dump(
+        fields = entry.model_dump(
             mode="json", exclude_unset=True, exclude={"about", "retired"}
         )
-        day, _, number = own.get("as_of", "").partition(".")
-        own["as_of"] = f"{today}.{int(number or 1) + 1}" if day == today else today
-        entries[section][name] = own
+        day, _, number = fields.get("as_of", "").partition(".")
+        fields["as_of"] = f"{today}.{int(number or 1) + 1}" if day == today else today
+        entries[section][name] = fields
     text, settings = laid_over(project.root, {}, "--again", entries)
     # calls stay where they are
-    given = settings.model_copy(update={"store": str(project.state)})
-    return replace(project, given=given), text
+    dated_settings = settings.model_copy(update={"store": str(project.state)})
+    return replace(project, given=dated_settings), text
 
 
 def show_what_changed(project: Project, former: Mapping[str, str]) -> None:

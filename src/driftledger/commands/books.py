@@ -80,18 +80,18 @@ def facts_of(root: Path, out: str) -> str:
     Files below ``reports/scores`` do not belong to the report.
     """
     facts = []
-    apart = str(root / SCORES) if out == REPORTS else ""
-    waiting = [str(root / out)]
-    while waiting:
-        above = waiting.pop()
+    scores = str(root / SCORES) if out == REPORTS else ""
+    folders = [str(root / out)]
+    while folders:
+        above = folders.pop()
         with (
             suppress(NotADirectoryError, FileNotFoundError),
             os.scandir(above) as files,
         ):
             for file in files:
                 if file.is_dir(follow_symlinks=False):
-                    if file.path != apart:
-                        waiting.append(file.path)
+                    if file.path != scores:
+                        folders.append(file.path)
                     continue
                 state = file.stat(follow_symlinks=False)
                 name = os.path.relpath(file.path, root)

@@ -119,7 +119,7 @@ def ask(
     """Make every call that is not stored, show the progress, and count the calls."""
     with Progress(collecting.title, collecting.calls, counts=counts) as progress:
         return collecting.run(
-            lambda planned: collector.run((each.steps for each in planned), progress)
+            lambda planned: collector.run((unit.steps for unit in planned), progress)
         )
 
 
@@ -274,7 +274,7 @@ def _refuse_at_once(tasks: Sequence[Task], collector: Collector) -> None:
     Raises:
         ConfigError: it names all of that.
     """
-    asked = {}
+    components = {}
 
     for task in tasks:
         if not task.is_made():
@@ -285,10 +285,10 @@ def _refuse_at_once(tasks: Sequence[Task], collector: Collector) -> None:
                     if walked.pending is not None:
                         following = (*unit.calls[walked.answered :], *unit.after)
                         for component, _ in following:
-                            asked[component.entry_name] = component
+                            components[component.entry_name] = component
     missing = []
     waiting = set()
-    for name, component in asked.items():
+    for name, component in components.items():
         for lack in collector.lacking(component):
             missing.append(f"{name}: {lack}")
             waiting.add(name)
@@ -362,12 +362,12 @@ def _usage_of(
     """List the usage of the metered calls behind records, each call once."""
     calls = {}
     for result in results_of(records):
-        named = collecting.components.get(result.role)
-        if named and named[1].metered and result.outcome is not Outcome.FAILED:
+        component = collecting.components.get(result.role)
+        if component and component[1].metered and result.outcome is not Outcome.FAILED:
             calls[result.key] = CallUsage(
                 key=result.key,
                 role=result.role,
-                service=isinstance(named[1], RemoteComponent),
+                service=isinstance(component[1], RemoteComponent),
                 usage=store.usage(result.key),
             )
     return [*calls.values()]

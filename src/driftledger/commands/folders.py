@@ -95,10 +95,10 @@ def _listings(project: Project) -> dict[str, Listing]:
     Files that have not changed since are not read again.
     """
     root = project.root.resolve()
-    here = Workspace(root, trust=True)
+    workspace = Workspace(root, trust=True)
     index = root / STATE / DIGESTS
     with suppress(OSError, ValueError):
-        here.known = parse_listing(read_regular(index, LARGEST_TEXT)) or {}
+        workspace.known = parse_listing(read_regular(index, LARGEST_TEXT)) or {}
     listings = {}
     for name in project.settings.named("datasets"):
         path = getattr(project.settings.build("datasets", name), "path", None)
@@ -108,10 +108,10 @@ def _listings(project: Project) -> dict[str, Listing]:
                 place = place.parent.resolve() / place.name
                 for folder in (place, *place.parents):
                     if root in folder.parents and Path(f"{folder}.dvc").is_file():
-                        kept = folder.relative_to(root).as_posix()
-                        listings[kept] = here.listing(kept)
-    if here.md5s != here.known:
-        write_bytes(index, listing_bytes(here.md5s))
+                        folder_name = folder.relative_to(root).as_posix()
+                        listings[folder_name] = workspace.listing(folder_name)
+    if workspace.md5s != workspace.known:
+        write_bytes(index, listing_bytes(workspace.md5s))
     return listings
 
 

@@ -31,7 +31,7 @@ def remove_unused(project: Project, *, yes: bool = False) -> str:
 
     used = set()
     encoders = set()
-    kept = set[str]()
+    fingerprints = set[str]()
     with project.store(writes=yes) as store:
 
         def answer(call: Call) -> Result:
@@ -41,7 +41,7 @@ def remove_unused(project: Project, *, yes: bool = False) -> str:
             )
 
         def walk_all(planned: Iterable[Planned[Any]]) -> list[Any]:
-            return [walk(each.steps, answer).returned for each in planned]
+            return [walk(unit.steps, answer).returned for unit in planned]
 
         for root in checkouts(project.root):
             if not (root / PARAMS).is_file():
@@ -51,7 +51,9 @@ def remove_unused(project: Project, *, yes: bool = False) -> str:
                 encoders.add(checkout.component("encoders", name).fingerprint[:16])
             for run in read_published(root):
                 for score in run.scores:
-                    kept.update(each["fingerprint"] for each in score.components)
+                    fingerprints.update(
+                        card["fingerprint"] for card in score.components
+                    )
             for task in tasks_of(checkout):
                 with suppress(StoreError):  # not made yet
                     for record in stream_records(task.folder):
@@ -60,8 +62,8 @@ def remove_unused(project: Project, *, yes: bool = False) -> str:
                     task.collecting().run(walk_all)
                 except StoreError as error:
                     raise StoreError(f"{root}: {error}; nothing was removed") from None
-        keys, files = store.unused(used, kept)
-        encoders |= {each[:16] for each in kept}
+        keys, files = store.unused(used, fingerprints)
+        encoders |= {fingerprint[:16] for fingerprint in fingerprints}
         features = store.folder.glob("features/*/*.npy")
         files += [file for file in features if file.parent.name not in encoders]
         if not (keys or files):

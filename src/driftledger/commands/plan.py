@@ -84,8 +84,8 @@ def plan(project: Project, *, holds: bool = False) -> Preview:
     if project.own_code:
         new_files(project)
     missing = dict[str, str]()
-    noted = resolved(project, missing) if project.own_code else None
-    project = replace(project, asks=False, resolved=noted)
+    resolved_now = resolved(project, missing) if project.own_code else None
+    project = replace(project, asks=False, resolved=resolved_now)
     notes = []
     if project.own_code:
         try:
@@ -93,8 +93,10 @@ def plan(project: Project, *, holds: bool = False) -> Preview:
             with lock, redirect_stdout(sys.stderr):
                 data(project, missing)
         except Timeout:  # its data stay as it reads them
-            who = holder(project.root)
-            notes.append(f"{who} works in this folder: data count as it has built them")
+            other = holder(project.root)
+            notes.append(
+                f"{other} works in this folder: data count as it has built them"
+            )
     preview = _preview(project, missing)
     return replace(preview, notes=[*notes, *preview.notes])
 
@@ -106,7 +108,7 @@ def _preview(project: Project, missing: dict[str, str]) -> Preview:
         missing: entries that are known to be missing, and why.
     """
     of_controls = 0.0
-    asked = {}
+    needed = {}
     with project.store(writes=False) as store:
         plan = Plan(store)
         tasks_by_model = grouped(tasks_of(project), lambda task: task.keys["model"])
@@ -118,7 +120,7 @@ def _preview(project: Project, missing: dict[str, str]) -> Preview:
                 kind = task.spec.data.name
                 if f"{kind}s.{task.keys[kind]}" in missing:
                     for section, name in task.asks:
-                        asked[f"{section}.{name}"] = project.component(section, name)
+                        needed[f"{section}.{name}"] = project.component(section, name)
                     continue
                 before = plan.likely_cost
                 collecting = _count(task, plan)
@@ -141,13 +143,13 @@ def _preview(project: Project, missing: dict[str, str]) -> Preview:
     if project.own_code:
         for name, calls in counted.items():
             if calls.to_make or calls.in_batches:
-                asked[name.partition(",")[0]] = calls.component
-        for name in project.settings.named("encoders") if asked else ():
-            asked[f"encoders.{name}"] = project.component("encoders", name)
-        for name in asked.keys() - missing.keys():
-            lacks, knows = asked[name].readiness()
-            preview.missing.extend(f"{name}: {lack}" for lack in lacks)
-            preview.notes.extend(f"{name}: {note}" for note in knows)
+                needed[name.partition(",")[0]] = calls.component
+        for name in project.settings.named("encoders") if needed else ():
+            needed[f"encoders.{name}"] = project.component("encoders", name)
+        for name in needed.keys() - missing.keys():
+            lacking_here, hints = needed[name].readiness()
+            preview.missing.extend(f"{name}: {lack}" for lack in lacking_here)
+            preview.notes.extend(f"{name}: {note}" for note in hints)
         _look_at_time_and_disk(preview, project.state)
     return Preview(counted, sorted(preview.missing), sorted(preview.notes))
 

@@ -92,22 +92,22 @@ def race(project: Project) -> None:
         categories[sample.id] = sample.category or ONE_CATEGORY
     sizes = [*sizes_of(categories, card.sample_seed)]
     counts = Counter(categories.values())
-    least = smallest_difference(len(counts) * min(counts.values()), course.alpha)
-    say(f"race: {prospect_of(sizes, least)}")
+    smallest = smallest_difference(len(counts) * min(counts.values()), course.alpha)
+    say(f"race: {prospect_of(sizes, smallest)}")
     with project.store() as store:
         for task in tasks_of(project):
             restore(task, store)
     for size in sizes:
-        text, there = _with_first(project, keys, models, size)
-        scores = _scores(there)
+        text, round_project = _with_first(project, keys, models, size)
+        scores = _scores(round_project)
         models = tuple(score.model for score in scores)
-        rows_of = rows_reader(there)
+        rows_of = rows_reader(round_project)
         rows = {score.model: rows_of(score) for score in scores}
         course = course.model_copy(update={"metric": _last_ranked(spec, scores).name})
         course = course.look(rows, card.sample_seed)
         if not course.undecided:
             break
-    shutil.rmtree(there.root)
+    shutil.rmtree(round_project.root)
     write_json(project.root / RACE, course)
     if course.undecided:
         say(
@@ -122,16 +122,16 @@ def race(project: Project) -> None:
         say(f"{PARAMS}: {where} is {size} now; take it out to ask about all")
 
 
-def prospect_of(sizes: Sequence[int], least: float) -> str:
+def prospect_of(sizes: Sequence[int], smallest: float) -> str:
     """Say after how many samples a race looks, and what it cannot decide.
 
     Args:
-        least: the smallest difference that all samples can show.
+        smallest: the smallest difference that all samples can show.
     """
     when = f"looks after {', '.join(map(str, sizes))} samples"
-    if len(sizes) == 1 or least > 1:
+    if len(sizes) == 1 or smallest > 1:
         when = f"{sizes[-1]} samples cannot decide before all are asked about"
-    return f"{when}; they show no difference below {least:.2f}"
+    return f"{when}; they show no difference below {smallest:.2f}"
 
 
 def sizes_of(categories: Mapping[str, str], seed: int) -> Iterator[int]:
@@ -168,10 +168,14 @@ def _with_first(
     for key in keys:
         selected[f"{key}s"] = (keys[key],)
     run = settings.run.model_copy(update=selected)
-    given = settings.model_copy(update={"run": run, "store": str(project.state)})
-    here = replace(project, given=given)
-    there = replace(here, root=project.root / STATE / "race", resolved=resolved(here))
-    return text, there
+    round_settings = settings.model_copy(
+        update={"run": run, "store": str(project.state)}
+    )
+    selecting = replace(project, given=round_settings)
+    round_project = replace(
+        selecting, root=project.root / STATE / "race", resolved=resolved(selecting)
+    )
+    return text, round_project
 
 
 def _last_ranked(spec: Benchmark, scores: Sequence[Score]) -> Place:

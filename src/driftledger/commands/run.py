@@ -111,10 +111,10 @@ def run(
             write_json(project.root / STATE / FAILED, {})
             if force:
                 _forget_what_was_made(project.root, project.settings.run.models)
-            shown = [sys.stdout] if plain else []
+            terminals = [sys.stdout] if plain else []
             with (
                 (project.root / STATE / LOG).open("w", encoding="utf-8") as file,
-                redirect_stdout(_Log(file, *shown)),
+                redirect_stdout(_Log(file, *terminals)),
             ):
                 if until is not None:
                     _Run(project, stages, plain=plain).build()
@@ -263,7 +263,7 @@ class _Run:
     def _commit(self, models: Sequence[str]) -> None:
         """Write into ``dvc.lock`` all that the report reads of these models."""
         first = ["resolve", "data"]
-        each = [
+        by_model = [
             f"{stage}@{model}" for stage in ("collect", "score") for model in models
         ]
         if len(models) == len(self._project.settings.run.models):
@@ -271,7 +271,7 @@ class _Run:
             with suppress(ConfigError):
                 self._lock([*first, "collect", "score"])
                 return
-        self._try("dvc.lock", partial(self._lock, [*first, *each]))
+        self._try("dvc.lock", partial(self._lock, [*first, *by_model]))
 
     def _lock(self, stages: Sequence[str]) -> None:
         commit(self._root, stages, waits=self._project.waits)

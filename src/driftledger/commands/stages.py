@@ -216,7 +216,11 @@ def track(project: Project, *, again: bool = True) -> None:
         say(f"no commit is noted: {why_unread(root)}")
     refuse_if_deleted(root)
     incomplete = incomplete_models(root, project.selected, Workspace(root))
-    complete = [each for each in project.combinations if each.model not in incomplete]
+    complete = [
+        combination
+        for combination in project.combinations
+        if combination.model not in incomplete
+    ]
     for why in incomplete.values():
         if not complete:
             raise LedgerError(why)
