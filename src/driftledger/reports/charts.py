@@ -10,7 +10,7 @@ import logging
 import math
 import textwrap
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib.metadata import version
 from inspect import getclosurevars
@@ -119,31 +119,27 @@ class Drawing(NamedTuple):
         return sha256_bytes(repr(shaped_by).encode())
 
 
-def colour_of(models: Sequence[str], controls: Collection[str] = ()) -> SeriesOf:
-    """Return model → its series; controls are grey and hollow.
+def series_of(scores: Iterable[Score]) -> SeriesOf:
+    """Return model → its series, in the order of the selection.
 
-    >>> colour_of(["a", "blind", "b"], {"blind"})["b"].colour == COLOURS[1]
-    True
+    Controls are grey and hollow, and change no colour of the others.
     """
     looks = cycle(product(_DASHES, COLOURS))
     markers = cycle(_MARKERS)
     grey_dashes = cycle(_DASHES[1:])
     grey_markers = cycle(_MARKERS)
-    series = {}
-    for name in models:
-        if name in controls:
+    series: dict[str, Series] = {}
+    for score in scores:
+        if score.model in series:
+            continue
+        if score.is_control:
             dash = next(grey_dashes)
-            series[name] = Series(GREY, next(grey_markers), dash=dash, fill="white")
+            look = Series(GREY, next(grey_markers), dash=dash, fill="white")
         else:
             dash, colour = next(looks)
-            series[name] = Series(colour, next(markers), dash=dash, fill=colour)
+            look = Series(colour, next(markers), dash=dash, fill=colour)
+        series[score.model] = look
     return series
-
-
-def series_of(scores: Sequence[Score]) -> SeriesOf:
-    """Return model → its series, in the order of the selection."""
-    models = {score.model: score.is_control for score in scores}
-    return colour_of([*models], [name for name in models if models[name]])
 
 
 def figures_of(part: Numbers, series: SeriesOf) -> Iterator[Drawing]:

@@ -41,10 +41,7 @@ def rating_tables(numbers: Numbers, rows_of: RowsOf) -> Iterator[Table]:
             rated = [score for score in scores_in(part) if _rated_samples(score)]
             rows = []
             for score in rated:
-                described = set()
-                for row in rows_of(score):
-                    if row.outcome.goes_on:
-                        described.add(row.unit)
+                described = {row.unit for row in rows_of(score) if row.outcome.goes_on}
                 for title, other, worths in values:
                     if other.model == score.model:
                         every = {key: worths[key] for key in worths if key in described}

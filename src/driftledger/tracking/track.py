@@ -27,7 +27,7 @@ from driftledger.data.records import QUESTIONS, SAMPLES
 from driftledger.ledger.lineage import Run
 from driftledger.ledger.objects.files import Workspace
 from driftledger.ledger.published import mlflow_state, note_mlflow
-from driftledger.reports.charts import colour_of
+from driftledger.reports.charts import series_of
 from driftledger.scoring.roles import ROLES, Kind
 from driftledger.scoring.score import Row
 from driftledger.tracking.content import (
@@ -167,7 +167,7 @@ class _Push:
         self._client = client
         self._root = root
         self._tracking = tracking
-        self._models = list(dict.fromkeys(run.combination.model for run in runs))
+        self._series = series_of(each.score for run in runs for each in run.lineages)
         self._runs = sorted(runs, key=_worth)
         # a score without a generator is in several runs
         self._rows_of = cache(lambda path: read_jsonl(root / path, Row))
@@ -419,11 +419,6 @@ class _Push:
         """
         current = {run.fingerprint: run for run in self._runs}
         names = [run.name for run in self._runs]
-        controls = set()
-        for selected in self._runs:
-            if selected.components["model"].control:
-                controls.add(selected.combination.model)
-        colours = colour_of(self._models, controls)
         is_experiment = EXPERIMENT in os.environ
         for fingerprint, stored in finished.items():
             run = current.get(fingerprint)
@@ -435,7 +430,7 @@ class _Push:
             tags = {CURRENT: "false", TYPE: None, PARENT: run_id}
             if run is not None:
                 wanted = _title(run)
-                colour = colours[run.combination.model].colour
+                colour = self._series[run.combination.model].colour
                 tags = {TYPE: EVALUATION, PARENT: None, "mlflow.runColor": colour}
                 tags[CURRENT] = str(not is_experiment).lower()
             elif name.removeprefix(OLD) in names:

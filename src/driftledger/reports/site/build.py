@@ -256,13 +256,12 @@ def _read_chains(
         if only not in (None, score.model):
             continue
         spec = benchmark(score.benchmark)
-        root = report.project.root
-        folders = {stage.name: root / stage.at(score.keys) for stage in spec.stages}
-        *sources, _ = folders.values()
+        folders = report.project.folders(spec, score.keys)
+        sources = tuple(folders.values())
         if not all(folder.is_dir() for folder in sources):
             missing[f"{spec.title} on {score.on}"] = None
-        elif tuple(sources) not in done:
-            done.add(tuple(sources))
+        elif sources not in done:
+            done.add(sources)
             rows = report.rows_of(score)
             chosen = worth_showing(spec.metrics, score, rows, SHOWN)
             wanted = apart.get(id(score), set()) - {row.unit for row in chosen}
