@@ -1,5 +1,4 @@
-"""Components with the timing of real ones, on the virtual clock, and how busy collecting keeps
-them.
+"""Components with the timing of real ones on the virtual clock, to measure how busy they are.
 
 Answers have 20 to 1,000 tokens. A drawing takes 0.05 seconds; to encode what was made, 0.1 seconds.
 The store's one writer takes what waits for it, and 0.05 seconds for that: the disk's.
@@ -100,8 +99,7 @@ class OneDevice(Workers):
 def simulate(
     model: Model, generator: Generator, samples: int, iterations: int, folder: Path
 ) -> dict[str, Any]:
-    """Describe and draw chains; say how busy the device was, and when it had nothing to do: [start,
-    seconds]."""
+    """Describe and draw chains; return how busy the device was, and how often it was idle."""
 
     async def in_time(work: Any, *given: Any) -> Any:
         if work == store.put:
@@ -127,16 +125,11 @@ def simulate(
     with mock.patch.object(asyncio, "to_thread", in_time):
         end = virtual_time.run(collect())
     seconds = end - virtual_time.STARTED
-    gaps = []
-    at = virtual_time.STARTED
-    for start, until in [*CARD, (end, end)]:
-        if start - at > 0.05:
-            gaps.append([round(at - virtual_time.STARTED, 1), round(start - at, 1)])
-        at = until
-    used = sum(until - start for start, until in CARD)
+    starts = [start for start, _ in CARD] + [end]
+    ends = [virtual_time.STARTED] + [until for _, until in CARD]
+    idle = [start - until for start, until in zip(starts, ends, strict=True)]
     return {
         "seconds": round(seconds),
-        "utilisation": round(used / seconds, 3),
-        "gaps": len(gaps),
-        "longest": sorted(gaps, key=lambda gap: -gap[1])[:3],
+        "utilisation": round(1 - sum(idle) / seconds, 3),
+        "gaps": sum(seconds > 0.05 for seconds in idle),
     }

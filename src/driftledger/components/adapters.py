@@ -48,7 +48,7 @@ def is_dora(file: Path) -> bool:
 
 
 def other_base(folder: Path, base: str) -> str:
-    """Return the base that an adapter names if it is not this one; else an empty text."""
+    """Return the base that an adapter names if it is another one; else nothing."""
     theirs = read_config(folder / ADAPTER).get("base_model_name_or_path")
     if not isinstance(theirs, str) or not theirs or _name(theirs) == _name(base):
         return ""

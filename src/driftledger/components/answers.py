@@ -94,7 +94,7 @@ _MOST_SEARCHED = 2**16
 
 
 def trouble_in(status: int, text: str) -> Trouble:
-    """Read the error in an answer; with status 0, in a sentence that says why none came."""
+    """Read the error in an answer, or in the reason why none came (status 0)."""
     body: Any = None
     with suppress(ValueError):
         body = load_json(text.encode(), strict=False)
@@ -142,7 +142,7 @@ _WAIT = re.compile(
 def retry_after(
     headers: Mapping[str, str], text: str = "", status: int = 429
 ) -> float | None:
-    """Return the seconds that a service asks to wait; None if it asks for no wait.
+    """Return the seconds that a service asks to wait; None if it does not ask.
 
     Args:
         headers: with names in lower case.
@@ -173,7 +173,7 @@ def _seconds(text: str) -> float | None:
 
 
 def field(answer: Any, kind: type[A], *path: str | int) -> A | None:
-    """Return the value of an answer at a path; None if it is missing or of another kind.
+    """Return the value at a path of an answer; None if it is not of this kind.
 
     So an odd value somewhere costs no answer that is paid for.
     """
@@ -201,7 +201,7 @@ _FLAG = re.compile(
 
 
 def flag_of(answer: Any) -> str | None:
-    """Return the mark of a filtered image, e.g. ``has_nsfw_concepts: true``; None without one."""
+    """Return what marks an image as filtered, e.g. ``nsfw: true``; else None."""
     for name, value in facts(answer):
         small = re.sub("(?<=[a-z])(?=[A-Z])", "_", name)
         if _FLAG.fullmatch(f"{small}={value}".lower()):

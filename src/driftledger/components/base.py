@@ -1,4 +1,4 @@
-"""The three kinds of component, and the fingerprint and the card that name a version of one."""
+"""The three kinds of component, and the fingerprint and card of a version."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ Operational: TypeAlias = Annotated[T, _OPERATIONAL]
 
 
 class Component(Provided, ABC):
-    """A frozen specification: its settings as fields, and one method that does the work.
+    """A frozen specification: settings as fields, and a method that does the work.
 
     ``provider`` is its name in the registry, or its place if it has none. ``version`` is raised
     whenever a change of the code changes results; a golden test holds embedded components to that.
@@ -79,17 +79,17 @@ class Component(Provided, ABC):
     :attr:`mark`."""
 
     def identity(self) -> Json:
-        """Return what the settings resolve to: weights, services, libraries that shape results."""
+        """Return what the settings resolve to: weights, services, libraries."""
         return {}
 
     @property
     def unrepeatable(self) -> str | None:
-        """The reason why the same call may have other bytes next time; None if it has the same."""
+        """Why the same call may give other bytes next time; None if it gives the same."""
         return None
 
     @property
     def mark(self) -> str | None:
-        """The caveat that the card and the flags of every score with it show, in one phrase."""
+        """The caveat, in one phrase, that its card and the flags of its scores show."""
         return self.knows
 
     def readiness(self) -> Readiness:
@@ -102,7 +102,7 @@ class Component(Provided, ABC):
     def model_copy(
         self, *, update: Mapping[str, Any] | None = None, deep: bool = False
     ) -> Self:
-        """Return a checked copy with other settings; pydantic's would keep the old fingerprint."""
+        """Return a checked copy with other settings, and its own fingerprint."""
         return type(self).model_validate(self.model_dump() | dict(update or {}))
 
     @classmethod
@@ -127,7 +127,7 @@ class Component(Provided, ABC):
 
     @cached_property
     def spec(self) -> Json:
-        """All that can change results: provider, version, settings and resolved identity."""
+        """All that can change results: provider, version, settings and identity."""
         identity = self.identity()
         if self.code_is_identity and self.code_digest is not None:
             identity = identity | {"code": self.code_digest}
@@ -145,7 +145,7 @@ class Component(Provided, ABC):
 
 
 def library_versions(*names: str, extra: str | None = None) -> dict[str, str]:
-    """Map each distribution to its installed version, for :meth:`Component.identity`.
+    """Map distributions to their installed versions, for a component's identity.
 
     Args:
         extra: as for :func:`~driftledger.core.registry.not_installed`.
@@ -203,11 +203,11 @@ class Generator(Component):
     def generate(
         self, prompts: Sequence[str], seeds: Sequence[int]
     ) -> Sequence[Result]:
-        """Draw one RGB image per prompt; equal prompts with equal seeds give equal images."""
+        """Draw an RGB image per prompt; equal prompts and seeds give equal images."""
 
 
 class Encoder(Component):
-    """Images and texts in, vectors out; one with a single tower defines only its method."""
+    """Images and texts in, vectors out; a missing tower has no method."""
 
     kind = "encoder"
 
@@ -218,11 +218,11 @@ class Encoder(Component):
 
     @property
     def reads(self) -> bool:
-        """True if it has a text tower; with an image tower, both write into one space."""
+        """True if it has a text tower; its space is that of the image tower."""
         return type(self).encode_texts is not Encoder.encode_texts
 
     def fitted(self, texts: Sequence[str]) -> "Encoder":
-        """Return an encoder that has learned from this corpus; itself if it does not learn."""
+        """Return an encoder that has learned from this corpus; it may be itself."""
         return self
 
     def encode_images(self, images: Sequence[Image.Image]) -> Float32:
@@ -232,7 +232,7 @@ class Encoder(Component):
         )
 
     def encode_texts(self, texts: Sequence[str]) -> Float32:
-        """Return the features of texts, n×d, finite; all zero only for a text of unknown words."""
+        """Return the features of texts, n×d, finite; zero only for unknown words."""
         raise NotImplementedError(
             f"encoder provider {self.provider!r} has no text tower"
         )
@@ -266,7 +266,7 @@ def _text_of(tokens: int) -> str:
 
 
 class ComponentCard(Record):
-    """The version of a component: its catalogue name, spec and the fingerprint of the spec."""
+    """The version of a component: catalogue name, spec, fingerprint of the spec."""
 
     name: str
     fingerprint: str

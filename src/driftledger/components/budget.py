@@ -64,7 +64,7 @@ class Reservation:
 
 @dataclass
 class Meter:
-    """A budget in one event loop, which begins with the ``calls`` and ``cost`` of earlier runs."""
+    """A budget in an event loop; ``calls`` and ``cost`` go on from earlier runs."""
 
     limits: Limits
     title: str
@@ -82,7 +82,7 @@ class Meter:
     async def reserve(
         self, most: float, held: float | None = None
     ) -> AsyncIterator[Reservation]:
-        """Count an attempt at its largest cost, and at its real cost when the context ends.
+        """Count an attempt at its largest cost, then, at the end, at its real cost.
 
         An attempt that has not begun by then is not counted. An attempt of an earlier run replaces
         ``held``, its reservation there, which is part of the cost so far.

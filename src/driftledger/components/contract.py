@@ -32,7 +32,7 @@ Make: TypeAlias = Callable[[Any, Sequence[Any]], Any]
 
 
 def check_component(component: Component) -> list[str]:
-    """Return a sentence for each promise that a component breaks; an empty list if it keeps all.
+    """Return a sentence for each promise that a component breaks.
 
     There is one result per call, in the form of its kind. Vectors are finite and not zero. The same
     call has the same result again: alone, in another order, and by a new component with the same
@@ -80,7 +80,7 @@ def check_component(component: Component) -> list[str]:
 def _tasks(
     component: Component, folder: Path
 ) -> Iterator[tuple[str, Make, Sequence[Any]]]:
-    """Yield each method of a component: the name of its results, a caller, three calls.
+    """Yield each method of a component: name of its results, caller, three calls.
 
     Images of prompts are files in ``folder``.
     """
@@ -117,7 +117,7 @@ def _tasks(
 
 
 def _wrong(name: str, results: Any, count: int) -> str:
-    """Describe what is wrong with the form of the results of ``count`` calls; empty if nothing."""
+    """Describe what is wrong with the form of the results; empty if nothing."""
     if name.endswith("vectors"):
         got = type(results).__name__
         if isinstance(results, np.ndarray):

@@ -1,4 +1,4 @@
-"""An entry for a service in params.yaml: which model, where, by which key, and what errors mean.
+"""An entry for a service in params.yaml: model, address, key, and its errors.
 
 Nothing is taken from the environment but the key, proxies and certificates.
 """
@@ -47,7 +47,7 @@ _NOT_NAMED = "ask whoever runs the service"
 
 
 class Endpoint(RemoteComponent):
-    """A component behind a service: the settings of its entry, and what its errors mean."""
+    """A component behind a service: settings of its entry, meaning of its errors."""
 
     version = "1"
     library: ClassVar[str] = "openai"

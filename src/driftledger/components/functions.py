@@ -49,7 +49,7 @@ class _OfFunction(Component, ABC):
 
     @cached_property
     def code_digest(self) -> str | None:
-        """The digest of the function's module; its number if no place leads to the function."""
+        """The digest of the function's module; without a module, its number."""
         with suppress(ConfigError):
             if import_place(self.provider) is type(self):
                 return super().code_digest
@@ -57,7 +57,7 @@ class _OfFunction(Component, ABC):
 
 
 def model(fn: Callable[..., str | Result], *, version: str = "1") -> type[Model]:
-    """Return a model of a function that takes a prompt and a list of images, and returns text.
+    """Return a model of a function from a prompt and a list of images to text.
 
     The images are RGB images of Pillow. The prompt is one text with blank lines between its parts;
     in-context examples come first, in it and among the images. Instead of text, a function may
@@ -97,7 +97,7 @@ def model(fn: Callable[..., str | Result], *, version: str = "1") -> type[Model]
 def generator(
     fn: Callable[..., Image.Image | Result], *, version: str = "1"
 ) -> type[Generator]:
-    """Return a generator of a function from a prompt and a seed to an image of Pillow.
+    """Return a generator of a function from a prompt and a seed to an image.
 
     >>> plain = generator(lambda prompt, seed: Image.new("RGB", (32, 32), (seed % 256, 0, 0)))
     >>> plain().generate(["A red square."], [200])[0].image.getpixel((0, 0))
@@ -169,7 +169,7 @@ def encoder(
 
 
 def _class_of(base: Any, fn: Callable[..., Any], **members: Any) -> Any:
-    """Return a class that calls the function, with a field for each keyword-only argument."""
+    """Return a class of a function; keyword-only arguments become its fields."""
     settings = {
         argument.name: argument.default
         for argument in signature(fn).parameters.values()

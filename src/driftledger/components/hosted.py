@@ -1,4 +1,4 @@
-"""Services with interfaces of their own: LiteLLM for models, Hugging Face's client for images."""
+"""Services with interfaces of their own, by LiteLLM and Hugging Face's client."""
 
 import binascii
 import json
@@ -26,7 +26,7 @@ from driftledger.core.types import Usage
 
 
 class LiteLLM(OpenAIChat):
-    """Claude, Gemini, Bedrock, Vertex, Azure and others by LiteLLM, which translates each request.
+    """Models of Claude, Gemini, Bedrock, Vertex, Azure and others, by LiteLLM.
 
     ``model`` begins with the service: ``anthropic/claude-…``, ``bedrock/…``. A setting that the
     service does not support is an error; it is not left out.
@@ -85,7 +85,7 @@ class LiteLLM(OpenAIChat):
 
 
 class HuggingFaceImages(Endpoint, RemoteGenerator):
-    """Image generators of fal, Replicate, Together and others, with one token of Hugging Face."""
+    """Image generators of fal, Replicate and others, by a token of Hugging Face."""
 
     library = "huggingface_hub"
     remedies: ClassVar[dict[str, str]] = {

@@ -1,4 +1,4 @@
-"""HTTP to services: certificates and proxies of the environment, bounds on answers, clients."""
+"""HTTP to services: certificates, proxies, bounds on answers, clients."""
 
 import os
 import re
@@ -52,7 +52,7 @@ def certificates() -> "ssl.SSLContext":
 
 @lru_cache(maxsize=1)
 def _read_certificates(*values: str | None) -> "ssl.SSLContext":
-    """Read certificates once for all clients: with 150 of them that takes 30 ms of CPU."""
+    """Read certificates once for all clients: 150 take 30 ms of CPU."""
     import httpx2
 
     context = httpx2.create_ssl_context()
@@ -62,7 +62,7 @@ def _read_certificates(*values: str | None) -> "ssl.SSLContext":
 
 
 def check_network() -> None:
-    """Look at the certificates and proxies that the environment names, before any call.
+    """Check the certificates and proxies that the environment names.
 
     Raises:
         ConfigError: one cannot be used. No proxy is shown, since it may hold a password.
@@ -91,7 +91,7 @@ def _refused(variable: str, problem: str) -> ConfigError:
 
 
 def list_models(address: str, key: str | None) -> tuple[int, bytes]:
-    """Ask a service for its models, and return the HTTP status and at most 16 MB of the body.
+    """Ask a service for its models; return HTTP status and at most 16 MB of body.
 
     The status is 0 if the service cannot be reached, and the body says why. Both are 200 and empty
     if it breaks off.
@@ -114,7 +114,7 @@ def list_models(address: str, key: str | None) -> tuple[int, bytes]:
 async def openai_client(
     address: str, key: str | None, *, timeout: float, largest: int
 ) -> AsyncIterator[Any]:
-    """Open OpenAI's client for an address; an answer of over ``largest`` bytes is an error."""
+    """Open OpenAI's client; an answer of over ``largest`` bytes is an error."""
     check_network()
     openai = import_extra("openai")
     client = openai.AsyncOpenAI(

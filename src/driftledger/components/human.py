@@ -36,7 +36,7 @@ COLUMNS = ("sample", "t", "image", "text", "annotator")
 
 
 def name_of(subject: Subject, image: Medium) -> str:
-    """Return the file name of an image in a sheet's folder, the same for all encodings of it."""
+    """Return the file name of an image in a sheet's folder, whatever its encoding."""
     picture = image.open()
     digest = hashlib.sha256(b"%dx%d:" % picture.size + picture.tobytes()).hexdigest()
     return f"images/{subject.sample}-{subject.t}-{digest[:12]}.png"
@@ -135,7 +135,7 @@ class Human(Model):
             ) from None
 
     def identity(self) -> Json:
-        """Return the digest of the rows in use: the order and form of the file do not count.
+        """Return the digest of the rows in use; order and form of the file are free.
 
         Raises:
             ConfigError: the sheet is missing or damaged, or has several texts about an image.
@@ -167,7 +167,7 @@ class Human(Model):
 
     @cached_property
     def _written(self) -> dict[str, dict[str, str]]:
-        """Image → the row in use; read once, so that answers and fingerprint fit together."""
+        """The row in use of each image; read once, so that it fits the fingerprint."""
         chosen: dict[str, dict[str, str]] = {}
         for cells in read_sheet(self.sheet)[1]:
             if not cells["text"] or self.annotator not in (None, cells["annotator"]):

@@ -58,7 +58,7 @@ class OpenAIComponent(Endpoint):
         """
 
     def readiness(self) -> Readiness:
-        """Look for the library, the key, the server, and the model in the service's list."""
+        """Look for library, key and server, and for the model in the service's list."""
         missing, notes = super().readiness()
         if missing or not self.lists_models:
             return missing, notes
@@ -113,7 +113,7 @@ class OpenAIComponent(Endpoint):
         return str(response.text)
 
     async def ask(self, client: Any, *call: Any) -> Any:
-        """Make one attempt at one call; raises as :meth:`resolve_error`."""
+        """Make one attempt at one call; raise as :meth:`resolve_error`."""
         import openai
 
         try:
@@ -141,7 +141,7 @@ class OpenAIComponent(Endpoint):
         return self.resolve_error(status, text, headers=headers)
 
     async def result_in(self, status: int, text: str, *call: Any) -> Any:
-        """Return the result in an answer with this HTTP status; raises as :meth:`resolve_error`."""
+        """Return the result in an answer; raise as :meth:`resolve_error`."""
         if status not in range(200, 300):
             return self.resolve_error(status, text)
         if self.key and len(self.key) >= _SHORTEST_SECRET:
@@ -161,7 +161,7 @@ class OpenAIComponent(Endpoint):
         return await self.read(answer, *call)
 
     def empty_result(self, answer: Any) -> Result | None:
-        """Return the result of an answer without replies or images and without an error.
+        """Return the result of an answer with neither replies, images nor an error.
 
         It is None if the answer cannot be read.
         """

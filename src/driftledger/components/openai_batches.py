@@ -1,4 +1,4 @@
-"""Batches behind OpenAI's protocol: a file of requests, whose answers are files, within a day."""
+"""Batches behind OpenAI's protocol: files of requests and of answers."""
 
 import json
 import re
@@ -69,7 +69,7 @@ async def open_batches(component: RemoteComponent) -> AsyncIterator["OpenAIBatch
 
 @dataclass
 class OpenAIBatches:
-    """The batches of one component, over an open client; methods raise as an attempt does."""
+    """The batches of a component; methods raise as an attempt does."""
 
     component: OpenAIComponent
     client: Any
@@ -97,7 +97,7 @@ class OpenAIBatches:
         return await self._read(request, Job)
 
     async def look(self, file: str, job_id: str | None) -> Job | None:
-        """Return a batch by its id or, without an id, by its file; None if it is unknown."""
+        """Return a batch by its id or, without one, by its file; None if unknown."""
         batches = self.client.batches.with_raw_response
         if job_id is not None:
             with suppress(LookupError):
@@ -120,7 +120,7 @@ class OpenAIBatches:
         return None
 
     async def answers(self, job: Job) -> AsyncIterator[tuple[str, int, str]]:
-        """Yield the key, HTTP status and text of each answer; the key is empty if unreadable."""
+        """Yield key, HTTP status and text of each answer; unreadable keys are empty."""
         import openai
 
         largest = self.component.largest
@@ -145,7 +145,7 @@ class OpenAIBatches:
             yield _parsed(bytes(rest), largest, is_complete)
 
     def lost(self, job: Job) -> NoReturn:
-        """Raise the error of the calls that an expired or failed batch has not answered."""
+        """Raise the error of calls that an expired or failed batch left unanswered."""
         has_failed = job.state == "failed"
         details = [f"its batch is {job.state}"]
         for name, value in facts(job.errors):

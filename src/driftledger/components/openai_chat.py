@@ -78,7 +78,7 @@ def _joined(value: Any) -> str:
 
 
 class OpenAIChat(OpenAIComponent, RemoteModel):
-    """A chat model; its reasoning, if the service returns it, is kept apart from its answer."""
+    """A chat model, whose reasoning is kept apart from its answer."""
 
     has_batches = True
     path = "/chat/completions"
@@ -122,7 +122,7 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
     files, without loss."""
 
     def expected(self, conversation: Conversation) -> Usage:
-        """Estimate the most tokens, all beams included: a service may bill each that it returns."""
+        """Estimate the most tokens, of all beams: a service may bill each of them."""
         tokens = 0
         for part in conversation.parts:
             tokens += _IMAGE_TOKENS if isinstance(part, Medium) else tokens_of(part)
@@ -162,7 +162,7 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
         return {"model": self.model, "messages": messages, **sent, **self.extra}
 
     def _part(self, part: str | Medium, role: str) -> Json:
-        """Return a part of a turn as a request spells it."""
+        """Return a part of a turn in the form of a request."""
         if isinstance(part, str):
             return {"type": "text", "text": part}
         if role != "user":
@@ -242,7 +242,7 @@ class OpenAIChat(OpenAIComponent, RemoteModel):
 
 
 def _outcome_of(reason: str) -> Outcome | None:
-    """Return the outcome of an answer that ended for this reason; None if it is unknown."""
+    """Return the outcome for a finish reason; None if it is unknown."""
     for outcome, words in FINISH_REASONS.items():
         if re.fullmatch(words, reason):
             return outcome

@@ -149,7 +149,7 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
 
 
 async def decoded(endpoint: Endpoint, data: bytes, usage: Usage) -> Result:
-    """Decode an image that a service drew; keep its bytes if they hold the image as it is."""
+    """Decode the image of a service; keep its bytes if the image is unchanged."""
     try:
         image, changes = await asyncio.to_thread(decode, data, "its image", MOST_PIXELS)
     except DataError as error:

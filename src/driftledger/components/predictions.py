@@ -1,4 +1,4 @@
-"""A model that was asked elsewhere: its answers come from a file, and are graded here.
+"""A model that was asked elsewhere: its answers are read from a file.
 
 Another tool's grading of the same answers can be compared with ours. An empty row is an empty
 answer. A sample without a prediction is a failed call with its reason. A row that may be about
@@ -106,7 +106,7 @@ class Predictions(Model):
         return replies
 
     def _answer(self, conversation: Conversation) -> str:
-        """Return the text of a prediction; a LookupError has the reason why it is missing."""
+        """Return the text of a prediction; a LookupError says why it is missing."""
         subject = conversation.subject
         if subject is None:
             raise LookupError(
@@ -150,7 +150,7 @@ class Predictions(Model):
 
     @cached_property
     def _content(self) -> tuple[str, dict[str, PredictionRow]]:
-        """The file's SHA-256, and its rows by id; read once, so that both fit together."""
+        """The file's SHA-256, and its rows by id; read once, so that both agree."""
         file = reached(self.path, "file", "path to the file", "predictions: ")
         try:
             digest = sha256_file(file)
@@ -243,7 +243,7 @@ def _is_same_question(theirs: str, ours: str, options: Sequence[str]) -> bool:
 
 
 def id_of(cells: Any, rule: str) -> str | None:
-    """Return the id in a column, or the one that a rule makes of columns; None if one is missing.
+    """Return the id in a column, or by a rule over columns; None if it is missing.
 
     >>> cells = {"index": 3, "doc": {"question_id": "v1_3"}}
     >>> [id_of(cells, rule) for rule in ("v1_{index}", "doc.question_id", "{index:04}", "name")]
@@ -300,7 +300,7 @@ def _text(value: Any, place: str) -> tuple[str, str]:
 
 
 def _flat(responses: list[Any]) -> Iterator[Any]:
-    """Yield responses from lists of any depth, which lm-evaluation-harness and lmms-eval log."""
+    """Yield responses from nested lists, as lm-evaluation-harness logs them."""
     for response in responses:
         if isinstance(response, list):
             yield from _flat(response)
@@ -333,7 +333,7 @@ _ALONE = re.compile(r"(?<![A-Za-z0-9'’])([A-Za-z])(?![A-Za-z0-9'’])(?! (?<=a
 
 
 def carried_over(text: str, theirs: Sequence[str], ours: Sequence[str]) -> str | None:
-    """Return the prediction with the letter that its option has now; None if that is unknown.
+    """Return the prediction with the letter of its option now; None if unknown.
 
     A letter is another answer if options are shown in another order.
 

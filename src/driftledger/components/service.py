@@ -1,4 +1,4 @@
-"""Components behind a service, and the client that paces, retries and pays for their calls."""
+"""Components behind a service, and the client that makes their calls."""
 
 import asyncio
 import math
@@ -65,7 +65,7 @@ class AttemptError(Exception):
 
 @dataclass(eq=False, kw_only=True)
 class TransientError(AttemptError):
-    """An error that may pass: 408, 409, 429, 5xx, a timeout, a lost connection, half an answer."""
+    """An error that may pass: 429, 5xx, a timeout, a lost connection."""
 
     retry_after: float | None = None
     """Seconds that the service asks to wait."""
@@ -86,7 +86,7 @@ class TransientError(AttemptError):
 
 @dataclass(eq=False, kw_only=True)
 class RefusedError(AttemptError):
-    """The service refuses this request: the call has failed, and is not tried again."""
+    """The service refuses this request; the call is not tried again."""
 
     names_setting: bool = False
     """Whether the error names a setting, so that every call would meet it."""
@@ -120,7 +120,7 @@ class _Call:
 
 
 class Slots(asyncio.Semaphore):
-    """A slot for each call on its way: half as many once a service is busy, then slowly more.
+    """Slots for calls under way: half as many once a service is busy, then more.
 
     One is added after as many answers as there are slots.
     """
@@ -154,7 +154,7 @@ class Slots(asyncio.Semaphore):
 
 
 class ServiceClient:
-    """The calls to one service in one run and one event loop: paced, timed, retried, paid for."""
+    """The calls to a service in one run: paced, timed, retried, paid for."""
 
     def __init__(
         self,
@@ -192,7 +192,7 @@ class ServiceClient:
         self._is_refused = asyncio.Event()
 
     def refuse(self, reason: BaseException) -> None:
-        """Stop all further attempts: calls that want or wait to make one raise ``reason``."""
+        """Stop all further attempts; calls that would make one raise ``reason``."""
         self._refused = self._refused or reason
         self._is_refused.set()
 
@@ -265,7 +265,7 @@ class ServiceClient:
         return result.took(seconds, call.cost, call.most_cost)
 
     def _end_if_always(self, error: AttemptError, text: str) -> None:
-        """Raise a :class:`ServiceError` if it is likely that every call ends with ``error``."""
+        """Raise a ServiceError if it is likely that every call ends with ``error``."""
         gone = isinstance(error, TransientError) and error.gone
         of_input = isinstance(error, RefusedError) and error.of_input
         if of_input or (self._has_answered and not gone):
@@ -355,7 +355,7 @@ class ServiceClient:
         return result
 
     async def _pace(self) -> None:
-        """Wait until the next attempt may start; raise the reason if attempts are stopped."""
+        """Wait for the turn of the next attempt; raise if attempts are stopped."""
         async with self._turn:
             while (start := max(self._next, self._held_until)) > time.monotonic():
                 await self.pause(start - time.monotonic())
@@ -387,7 +387,7 @@ class ServiceClient:
         return max(self._cost(expected), self._dearest)
 
     def cost_of(self, result: Result, expected: Usage) -> float:
-        """Return the most that a result cost: uncounted tokens are as many as expected."""
+        """Return the most that a result cost, with uncounted tokens as expected."""
         used = result.usage or expected
         if used.input_tokens is None:
             used = replace(used, input_tokens=expected.input_tokens)
@@ -402,7 +402,7 @@ class ServiceClient:
 
 
 class RemoteComponent(Component):
-    """A model or a generator behind a service, which also makes single calls as awaitables."""
+    """A model or generator behind a service, whose calls are awaitable."""
 
     code_is_identity = False
     metered = True
@@ -451,7 +451,7 @@ class RemoteComponent(Component):
 
     @abstractmethod
     def connect(self) -> AbstractAsyncContextManager[Attempt]:
-        """Open a client while the context lasts; yield a function that makes one attempt.
+        """Open a client, and yield a function that makes one attempt.
 
         The function takes a conversation, or a prompt and a seed, and returns a result. It raises
         :class:`TransientError` for errors that may pass, :class:`RefusedError` for those that will

@@ -43,7 +43,7 @@ _PIECE = re.compile(r"<\|(channel|message|start|end)\|>", re.IGNORECASE)
 
 
 def without_thinking(text: str, *, ended: bool = False) -> tuple[str, str, bool]:
-    """Return the text outside of reasoning, the reasoning, and whether all reasoning ended.
+    """Return the text outside of reasoning, the reasoning, and if it all ended.
 
     Args:
         ended: whether the reply ended by itself. Then an opening mark that comes after other words
@@ -91,7 +91,7 @@ def without_thinking(text: str, *, ended: bool = False) -> tuple[str, str, bool]
 
 
 def separated(reply: Result, conversation: Conversation) -> Result:
-    """Return ``reply`` with its reasoning apart from its text, and the outcome that follows.
+    """Return ``reply`` with its reasoning apart, and the outcome that follows.
 
     A reply that was cut inside its reasoning is ``truncated``, and a reply of reasoning alone is
     ``empty``; neither has a text. A text without marks keeps its bytes.
@@ -121,7 +121,7 @@ def separated(reply: Result, conversation: Conversation) -> Result:
 
 
 def decoded(tokenizer: Any, tokens: Sequence[int], prompt: Sequence[int]) -> str:
-    """Decode a checkpoint's reply, without special tokens but for the marks of reasoning.
+    """Decode a reply; of its special tokens, keep only the marks of reasoning.
 
     Args:
         tokenizer: a tokenizer of transformers.

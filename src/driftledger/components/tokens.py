@@ -31,7 +31,7 @@ def counts_in(answer: Any) -> dict[str, int]:
 
 
 def usage_of(answer: Any, images: int = 0) -> Usage:
-    """Return the usage of a call; tokens are None if the service has not counted them.
+    """Return the usage of a call; uncounted tokens are None.
 
     Thoughts are output and cached tokens are input, wherever the service counts them. Tokens that
     only a total counts are output, too.
