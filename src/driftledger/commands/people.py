@@ -83,8 +83,8 @@ def ratings(
     from driftledger.benchmarks.fidelity.ratings import (
         RUBRIC,
         chosen_before,
-        of_choice,
-        to_rate,
+        chosen_only,
+        descriptions_to_rate,
         write_sheet,
     )
     from driftledger.benchmarks.registry import benchmark
@@ -108,7 +108,7 @@ def ratings(
     for name in run.models:
         folders[name] = project.root / spec.collects.at({**keys, "model": name})
     sheet = project.root / section.ratings
-    rows = to_rate(dataset, folders, run.seed, None if choose else samples)
+    rows = descriptions_to_rate(dataset, folders, run.seed, None if choose else samples)
     if choose:
         samples_here = {row.sample for row in rows}
         before = chosen_before(sheet, dataset)
@@ -121,7 +121,7 @@ def ratings(
                 f"changed, and a choice of {choose} would leave some out; rate these "
                 f"{len(before)}, or empty the column 'chance' to choose again"
             )
-        rows = of_choice(rows, choice)
+        rows = chosen_only(rows, choice)
     waiting, rated = write_sheet(sheet, rows, rater)
     images = f"{spec.data.at({'dataset': dataset})}/images"
     meaning = "\n".join(f"  {rating}  {what}" for rating, what in RUBRIC.items())

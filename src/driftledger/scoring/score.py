@@ -309,8 +309,8 @@ def answer_as(
         reading = "unread"
     elif worth > 0:
         reading = "partly right"
-    taken = reading if read is None else read
-    return Answer(unit, step, reading, worth=worth or 0.0, read=taken)
+    shown_as = reading if read is None else read
+    return Answer(unit, step, reading, worth=worth or 0.0, read=shown_as)
 
 
 Rows: TypeAlias = Sequence[Row]

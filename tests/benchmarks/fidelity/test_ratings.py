@@ -14,11 +14,11 @@ from driftledger.benchmarks.fidelity.ratings import (
     Rating,
     choose,
     chosen_before,
+    chosen_only,
+    descriptions_to_rate,
     details_of,
-    of_choice,
     ratings_of,
     read_ratings,
-    to_rate,
     write_sheet,
 )
 from driftledger.core.errors import ConfigError
@@ -162,13 +162,16 @@ def test_the_same_samples_of_every_model_are_chosen(tmp_path):
         records = [iteration(name, 1, text) for name, text in said.items()]
         again = [each.model_copy(update={"repeat": 1}) for each in records]
         write_jsonl(tmp_path / model / RECORDS, [*records, *again][::order])
-    rows = to_rate("birds", {model: tmp_path / model for model in ("one", "two")}, 1, 2)
+    folders = {model: tmp_path / model for model in ("one", "two")}
+    rows = descriptions_to_rate("birds", folders, 1, 2)
+        "birds", {model: tmp_path / model for model in ("one", "two")}, 1, 2
+    )
     first, second = (
         [row.sample for row in rows if row.model == model] for model in ("one", "two")
     )
     assert sorted(first) == sorted(second)
     assert 1 <= len(first) <= 2
-    assert len(to_rate("birds", {"one": tmp_path / "one"}, 1, 9)) == 3, (
+    assert len(descriptions_to_rate("birds", {"one": tmp_path / "one"}, 1, 9)) == 3, (
         "what was not described is not rated"
     )
 
@@ -204,7 +207,7 @@ def test_chances_stay_in_the_sheet_and_go_into_weights(sheet):
     """Of a half of ten, two of three that were chosen are rated: each stands for five."""
     write_sheet(sheet, [ROWS[0]._replace(dataset="dogs"), ROWS[0]], "ann")
     choice = {"a": "3 of 10", "b": "3 of 10", "c": "1 of 11"}
-    rows = of_choice([*ROWS, ROWS[0]._replace(sample="d")], choice)
+    rows = chosen_only([*ROWS, ROWS[0]._replace(sample="d")], choice)
     assert write_sheet(sheet, rows, "ann") == (2, 0)
     assert [(row[0], row[1], row[-1]) for row in cells_of(sheet)[1:]] == [
         ("dogs", "a", ""),

@@ -286,7 +286,7 @@ class Scoring(OnData):
                     f"{self.folder / RECORDS} {lacks}; run 'dvc repro' to make it again"
                 )
 
-    def too_little(
+    def coverage_flags(
         self, scored: int, total: int, what: str, lost: Sequence[str], counted: int = 0
     ) -> list[str]:
         """Return a sentence if so little could be scored that the model has no rank.

@@ -95,7 +95,7 @@ class OneCallPerSample(OneCall):
         values = [value for row in rows for value in row.values_of(name)]
         scored = len(rows) - len(lost)
         what = "samples could be scored"
-        flags = scoring.too_little(scored, len(rows), what, lost, len(values))
+        flags = scoring.coverage_flags(scored, len(rows), what, lost, len(values))
         score = scoring.score(
             numbers(values, self.metrics, {}, scoring.section.confidence),
             scored=scored,
@@ -114,7 +114,7 @@ class OneCallPerSample(OneCall):
         rows = []
         lost = []
         for record in scoring.read():
-            text = record.text if record.is_there else None
+            text = record.text if record.has_text else None
             worth = self.worth(samples[record.unit], text) if text else None
             if worth is None:
                 lost.append(f"{record.place}: {record.error or record.outcome}")

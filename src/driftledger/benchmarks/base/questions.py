@@ -65,7 +65,7 @@ class ReadAnswer(NamedTuple):
     """The rule by which it was read."""
     explanation: str
     """That rule and the words that were read, for people."""
-    taken: Any = None
+    scored_reading: Any = None
     """The reading that is scored, which a refusal may have; else None."""
     worth: float | None = None
     """From 0 to 1; None if it is not in the denominators."""
@@ -142,12 +142,12 @@ class QuestionBenchmark(OneCall):
             explanation=reading.explained(words),
         )
 
-    def taken(self, answer: ReadAnswer, section: Any) -> Any:
+    def scored_reading(self, answer: ReadAnswer, section: Any) -> Any:
         """Return the reading that is scored; a subclass says what a refusal counts as."""
         return answer.read
 
     @abstractmethod
-    def worth(self, question: QuestionEntry, taken: Any) -> float:
+    def worth(self, question: QuestionEntry, scored_reading: Any) -> float:
         """Return the worth of a reading, 0 to 1; None is a wrong answer."""
 
     @abstractmethod
@@ -179,13 +179,13 @@ class QuestionBenchmark(OneCall):
         for record in own:
             question = scoring.questions[places[record.unit]]
             answer = self.read(question, record, parser)
-            taken = self.taken(answer, scoring.section)
+            scored_reading = self.scored_reading(answer, scoring.section)
             worth = None
             is_wrong = unread_is_wrong and answer.outcome is not Outcome.FAILED
-            if taken is not None or is_wrong:
-                worth = self.worth(question, taken)
+            if scored_reading is not None or is_wrong:
+                worth = self.worth(question, scored_reading)
             graded = answer._replace(
-                taken=taken,
+                scored_reading=scored_reading,
                 worth=worth,
                 category=self.category(question),
                 cluster=self.cluster(question),
@@ -207,14 +207,14 @@ class QuestionBenchmark(OneCall):
         Raises:
             CoverageError: no answer is in the denominators.
         """
-        scored = sum(answer.taken is not None for answer in answers)
+        scored = sum(answer.scored_reading is not None for answer in answers)
         counted = sum(answer.worth is not None for answer in answers)
         total = len(answers)
         lost = []
         for answer in sorted(answers, key=lambda answer: answer.variant):
             if answer.read is None and answer.outcome is not Outcome.REFUSED:
                 lost.append(f"{answer.record.unit}: {answer.outcome}, {answer.how}")
-        notes = scoring.too_little(
+        notes = scoring.coverage_flags(
             total - len(lost), total, "answers could be read", lost, counted
         )
         return scoring.score(

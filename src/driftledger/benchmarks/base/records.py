@@ -148,7 +148,7 @@ class CollectedRecord(SparseRecord):
         return None if drawn is None or drawn.file is None else drawn
 
     @property
-    def is_there(self) -> bool:
+    def has_text(self) -> bool:
         """True if there is a text that can be compared."""
         return self.outcome.goes_on and bool(self.text)
 

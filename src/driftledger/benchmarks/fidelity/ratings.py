@@ -85,7 +85,7 @@ class Rated(NamedTuple):
     """How many ratings are of descriptions that are not the current ones."""
 
 
-def to_rate(
+def descriptions_to_rate(
     dataset: str, folders: Folders, seed: int, samples: int | None
 ) -> list[Rating]:
     """Choose the descriptions to rate, of the same random samples for every model.
@@ -141,7 +141,7 @@ def chosen_before(path: Path, dataset: str) -> dict[str, str]:
     return choice
 
 
-def of_choice(rows: Iterable[Rating], choice: Mapping[str, str]) -> list[Rating]:
+def chosen_only(rows: Iterable[Rating], choice: Mapping[str, str]) -> list[Rating]:
     """Keep the chosen samples, each with its chance."""
     noted = [row._replace(chance=choice.get(_name(row.sample), "")) for row in rows]
     return [row for row in noted if row.chance]

@@ -13,7 +13,7 @@ from driftledger.benchmarks.base.chains.scoring import (
     ChainTable,
     cut_texts,
     rows_of,
-    taken,
+    select_rows,
     values_at,
     words,
 )
@@ -90,7 +90,7 @@ def structural_similarities(chains: ChainTable) -> Float64:
     side = chains.scoring.section.ssim_side
     table = chains.table()
     for row, chain in enumerate(chains.rows):
-        if chain.last.has_come:
+        if chain.last.has_output:
             before = comparable(chain.sample.medium.open(), side)
             after = comparable(chains.image(chain.last).open(), side)
             table[row, 0] = structural_similarity(before, after)
@@ -115,7 +115,7 @@ def compare_texts(
                 rows.append(row)
         if rows:
             texts = [chains.rows[row].last.text or "" for row in rows]
-            seen = taken(originals, [row // chains.repeats for row in rows])
+            seen = select_rows(originals, [row // chains.repeats for row in rows])
             read = encode_texts(encoder, texts, features)
             table[rows, 0] = cosine_similarity(seen, read)
             readings += read_texts(encoder, texts, features)

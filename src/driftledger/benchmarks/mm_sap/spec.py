@@ -270,15 +270,15 @@ class MMSAP(QuestionBenchmark):
         read = choice.parse_choice(record.text or "", options, refusal, cut=cut)
         return read._replace(value=None if read.value is None else order[read.value])
 
-    def taken(self, answer: ReadAnswer, section: MMSAPSettings) -> Any:
+    def scored_reading(self, answer: ReadAnswer, section: MMSAPSettings) -> Any:
         """Count a refusal in free text as the option that refuses, if the settings say so."""
         if answer.outcome is Outcome.REFUSED and section.count_free_refusals:
             return answer.question.refusal
         return answer.read
 
-    def worth(self, question: QuestionEntry, taken: int | None) -> float:
+    def worth(self, question: QuestionEntry, scored_reading: int | None) -> float:
         """Return 1 for an accepted choice, else 0."""
-        return measured(question, taken)["score"]
+        return measured(question, scored_reading)["score"]
 
     def category(self, question: QuestionEntry) -> str:
         return category_named(question.subset, question.subtask)
@@ -373,7 +373,7 @@ def values_of(answers: Sequence[ReadAnswer]) -> Iterator[Value]:
     that no group has it.
     """
     counted = [answer for answer in answers if answer.worth is not None]
-    worths = [measured(answer.question, answer.taken) for answer in counted]
+    worths = [measured(answer.question, answer.scored_reading) for answer in counted]
     for measure in MEASURES:
         for answer, worth in zip(counted, worths, strict=True):
             if measure in worth:

@@ -411,9 +411,9 @@ class MMVet(QuestionBenchmark):
         """Read the judge's grade of an answer."""
         return graded(record, strict=parser == grade.STRICT)
 
-    def worth(self, question: QuestionEntry, taken: float | None) -> float:
+    def worth(self, question: QuestionEntry, scored_reading: float | None) -> float:
         """Return the grade; 0 if there is none."""
-        return taken or 0.0
+        return scored_reading or 0.0
 
     def category(self, question: QuestionEntry) -> str:
         """Return the capabilities of a question, in the paper's order: ``rec+know``."""

@@ -205,15 +205,15 @@ class MME(QuestionBenchmark):
         """Return whether each answer about an image is right."""
         return row.values.get("correct", [])
 
-    def taken(self, answer: ReadAnswer, section: Any) -> Any:
+    def scored_reading(self, answer: ReadAnswer, section: Any) -> Any:
         """Count a refusal as the wrong answer: the image shows the right one."""
         if answer.outcome is Outcome.REFUSED:
             return answer.question.answer != "yes"
         return answer.read
 
-    def worth(self, question: QuestionEntry, taken: bool | None) -> float:
+    def worth(self, question: QuestionEntry, scored_reading: bool | None) -> float:
         """Return 1 for what is right, else 0."""
-        return float(taken == (question.answer == "yes"))
+        return float(scored_reading == (question.answer == "yes"))
 
     def category(self, question: QuestionEntry) -> str:
         return question.category or "all"
@@ -241,7 +241,7 @@ class MME(QuestionBenchmark):
         of_score = numbers(values, self.metrics, kinds, confidence)
         of_score += numbers(sums, self.metrics, {"ability": SUBTASKS}, confidence)
         lost = categories.keys() - {image.category for image in images}
-        of_score = [*with_lost(of_score, sorted(lost))]
+        of_score = [*with_unscored(of_score, sorted(lost))]
         return Scored(self.score_of(scoring, answers, of_score), rows)
 
 
@@ -260,7 +260,7 @@ def both_right(image: Value) -> Value:
     return image._replace(metric="accuracy_plus", value=float(is_right))
 
 
-def with_lost(of_score: Sequence[Number], lost: Sequence[str]) -> Iterator[Number]:
+def with_unscored(of_score: Sequence[Number], lost: Sequence[str]) -> Iterator[Number]:
     """Yield numbers, and the reasons of categories without a score and of the total."""
     for number in of_score:
         if lost and number.is_whole and number.metric in ("score", "score_sum"):

@@ -145,9 +145,9 @@ def described(scoring: Scoring) -> dict[Condition, list[SampleDescription]]:
             label,
             is_test=samples[record.unit].split == "test",
             cluster=clusters.get(record.unit, label),
-            text=(record.text or "") if record.is_there else "",
+            text=(record.text or "") if record.has_text else "",
             outcome=record.outcome,
-            has_failed=not (record.is_there or record.is_unread),
+            has_failed=not (record.has_text or record.is_unread),
         )
         by_condition.setdefault(Condition.of(record), []).append(description)
     return by_condition
@@ -350,7 +350,7 @@ def flags_of(
     scored = len(rows) - len(lost)
     what = f"test samples of {scoring.dataset.name} can be scored"
     counted = len(headline.sets.counted)
-    yield from scoring.too_little(scored, len(rows), what, lost, counted)
+    yield from scoring.coverage_flags(scored, len(rows), what, lost, counted)
     yield from copies(tests_of(scoring))
     for flag, holds in flags_of_condition(scoring, headline).items():
         if holds:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import product
 from typing import NamedTuple
 
-from driftledger.benchmarks.base.chains.scoring import ChainTable, Encode, taken
+from driftledger.benchmarks.base.chains.scoring import ChainTable, Encode, select_rows
 from driftledger.core.grouping import grouped
 from driftledger.core.types import Float32, Float64
 from driftledger.metrics._checks import Features, members
@@ -92,7 +92,7 @@ def compare(
         if not reached:
             continue
         rows = [*reached]
-        before = taken(originals, [row // chains.repeats for row in rows])
+        before = select_rows(originals, [row // chains.repeats for row in rows])
         after = encode([*reached.values()])
         table[rows, t - 1] = cosine(before, after)
         sets = {"": [*range(len(rows))]}
@@ -100,7 +100,7 @@ def compare(
             own = members(chains.rows[row].category for row in rows)
             sets = own | sets if len(own) == len(chains.ends) else own
         for category, places in sets.items():
-            pair = taken(before, places), taken(after, places)
+            pair = select_rows(before, places), select_rows(after, places)
             distances += _distances(*pair, category=category, t=t, repeat=repeat)
         del before, after  # before the next are encoded
     return table, distances
@@ -143,7 +143,7 @@ def mean_of_distances(values: Values, confidence: float) -> Estimate:
     return Estimate(mean, math.inf, df=0.0)
 
 
-def marked(
+def with_width_notes(
     unmarked: Iterable[Number],
     values: Iterable[Value],
     kinds: Kinds,
@@ -201,5 +201,5 @@ def numbers_of(
         if not number.is_whole or (number.t or 0) <= least:
             kept.append(number)
     things = f"{scoring.kind}s"
-    result = [*marked(kept, of_sets, kinds, width=width, things=things)]
+    result = [*with_width_notes(kept, of_sets, kinds, width=width, things=things)]
     return with_reasons(result, reasons)

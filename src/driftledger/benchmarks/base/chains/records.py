@@ -96,9 +96,9 @@ class ChainStep(NamedTuple):
     """The description."""
     is_described: bool
     """Whether the reply has a text to go on from."""
-    is_there: bool
+    has_text: bool
     """Whether there is a text that can be compared."""
-    has_come: bool
+    has_output: bool
     """Whether it produced the image or text that the next step begins with."""
     is_worst: bool
     """Whether the model gave no description, and this counts as the worst value."""
@@ -121,8 +121,8 @@ class ChainStep(NamedTuple):
             problem=f"{record.place}: {record.error or record.outcome}",
             text=record.text,
             is_described=bool(reply and reply.text and reply.outcome.goes_on),
-            is_there=record.is_there,
-            has_come=record.is_there if is_text else drawing is not None,
+            has_text=record.has_text,
+            has_output=record.has_text if is_text else drawing is not None,
             is_worst=unread_is_worst and record.is_unread,
             file=drawing.file if drawing else None,
             sha256=drawing.sha256 or "" if drawing else "",

@@ -52,7 +52,7 @@ class Chain(NamedTuple):
     @property
     def has_ended(self) -> bool:
         """True if it reached its end."""
-        return self.end in self.steps and self.steps[self.end].has_come
+        return self.end in self.steps and self.steps[self.end].has_output
 
     def value(self, metric: str, t: int | None, value: float) -> Value:
         """Return what the chain is worth in a metric."""
@@ -71,7 +71,7 @@ class Chain(NamedTuple):
         texts = []
         for t in range(1, last + 1):
             step = self.steps.get(t)
-            texts.append(step.text or "" if step and step.is_there else "")
+            texts.append(step.text or "" if step and step.has_text else "")
         return texts
 
 
@@ -166,7 +166,7 @@ class ChainTable:
         total = len(self.rows)
         problems = [chain.last.problem for chain in self.lost]
         flags: list[AnyFlag] = [*copies(self.samples)]
-        flags += scoring.too_little(
+        flags += scoring.coverage_flags(
             self.scored, total, f"{things} {done}", problems, self.counted
         )
         if self.worst:
@@ -219,12 +219,12 @@ class ChainTable:
         reached: dict[int, Any] = {}
         for row in self.of_repeat(repeat):
             step = self.rows[row].steps.get(t)
-            if step is not None and step.has_come:
+            if step is not None and step.has_output:
                 reached[row] = step.text if is_text else self.image(step)
         return reached
 
 
-def taken(features: Float32, rows: Sequence[int]) -> Float32:
+def select_rows(features: Float32, rows: Sequence[int]) -> Float32:
     """Return some rows of a table; the table itself if they are all."""
     return features if len(rows) == len(features) else features[rows]
 
