@@ -164,8 +164,6 @@ def test_the_same_samples_of_every_model_are_chosen(tmp_path):
         write_jsonl(tmp_path / model / RECORDS, [*records, *again][::order])
     folders = {model: tmp_path / model for model in ("one", "two")}
     rows = descriptions_to_rate("birds", folders, 1, 2)
-        "birds", {model: tmp_path / model for model in ("one", "two")}, 1, 2
-    )
     first, second = (
         [row.sample for row in rows if row.model == model] for model in ("one", "two")
     )
