@@ -397,25 +397,35 @@ def test_a_store_that_is_only_read_is_not_made(folder):
     assert not folder.exists()
 
 
-EARLIER = """CREATE TABLE texts (id INTEGER PRIMARY KEY, text BLOB NOT NULL);
-ALTER TABLE calls ADD COLUMN request INTEGER;
-ALTER TABLE calls ADD COLUMN images BLOB;
-ALTER TABLE calls ADD COLUMN seed INTEGER;"""
-
-
-def test_a_store_with_columns_of_before_is_used_as_it_is(tmp_path):
-    with CallStore(tmp_path / "old") as store:
-        store.put([finished(1)])
-    with closing(sqlite3.connect(tmp_path / "old" / DATABASE)) as db:
-        db.executescript(EARLIER)
-        db.execute("UPDATE calls SET request = 7, seed = 1")
-        db.commit()
-    with CallStore(tmp_path / "old") as store, CallStore(tmp_path / "new") as new:
-        assert component_id(COMPONENT) in store.means()
-        store.put([finished(2, "a dog")])
+@pytest.mark.parametrize("writes", [True, False])
+@each_case(cases(__file__, "earlier"))
+def test_calls_of_an_earlier_store_are_not_made_again(case, writes, tmp_path, folder):
+    """Version 5 noted as cost what may be a bound, so that no cost was counted."""
+    png = png_of(tmp_path)
+    with CallStore(folder) as store:
+        items = [finished(1, png=png), finished(2, "a dog")]
+        store.put(items, {"f": Spent(2, 1)})
+    spoil(folder, case["script"])
+    before = (folder / DATABASE).read_bytes()
+    expected = Usage(10, 2, seconds=0.5, cost=case["cost"], most_cost=0.5)
+    size = len(png) if case["sized"] else None
+    with CallStore(folder, writes=writes) as store, CallStore(tmp_path / "new") as new:
+        assert store.pictures.mean_size(COMPONENT) == size
         assert new.merge(store) == (2, 0)
-        stored = found(new, [key(number) for number in (1, 2)])
-    assert [result.text for result in stored.values()] == ["a cat", "a dog"]
+        for each in (store, new):
+            texts = [result.text for result in found(each, keys(1, 2)).values()]
+            assert texts == ["a cat", "a dog"]
+            assert each.usage(key(1)) == each.usage(key(2)) == expected
+            assert component_id(COMPONENT) in each.means()
+            assert each.spent("f") == Spent(2, 1)
+        if writes:
+            store.put([finished(3)])
+            assert store.usage(key(3)) == replace(expected, cost=0.25)
+    assert writes or (folder / DATABASE).read_bytes() == before
+    with CallStore(folder, writes=writes) as store:
+        assert store.pictures.mean_size(COMPONENT) == (len(png) if writes else size)
+    [(version,)] = sqlite3.connect(folder / DATABASE).execute("PRAGMA user_version")
+    assert version == (6 if writes else case["version"])
 
 
 def test_a_changed_row_is_not_believed(tmp_path, capsys):
@@ -573,47 +583,6 @@ def test_what_is_wrong_with_a_store_is_said_once(case, tmp_path, folder, capsys)
     assert len(lines) == ("says" in case)
     assert re.search(case.get("says", "").format(folder), "".join(lines))
     assert case["writes"] or {*folder.iterdir()} == files
-
-
-WITHOUT_PICTURES = "DROP TABLE pictures;"
-TO_VERSION_5 = f"""{WITHOUT_PICTURES}
-ALTER TABLE calls DROP COLUMN cost;
-ALTER TABLE calls RENAME COLUMN most_cost TO cost;
-PRAGMA user_version = 5;"""
-
-
-@pytest.mark.parametrize("writes", [True, False])
-def test_images_of_a_store_that_noted_no_sizes_are_found(tmp_path, folder, writes):
-    filled(folder, finished(1, png=png_of(tmp_path)))
-    spoil(folder, WITHOUT_PICTURES)
-    before = (folder / DATABASE).read_bytes()
-    for size in (None, float(len(png_of(tmp_path))) if writes else None):
-        with CallStore(folder, writes=writes) as store:
-            assert store.pictures.mean_size(COMPONENT) == size
-            assert store.find(key(1)) is not None
-    assert writes or (folder / DATABASE).read_bytes() == before
-
-
-@pytest.mark.parametrize("writes", [True, False])
-def test_calls_of_the_version_before_are_not_made_again(tmp_path, writes):
-    """What it noted as cost may be a bound, and is none of what was counted."""
-    folder = tmp_path / "old"
-    with CallStore(folder) as store:
-        store.put([finished(1, png=png_of(tmp_path)), finished(2)], {"f": Spent(2, 1)})
-    spoil(folder, TO_VERSION_5)
-    expected = Usage(10, 2, seconds=0.5, most_cost=0.5)
-    with CallStore(folder, writes=writes) as store, CallStore(tmp_path / "new") as new:
-        assert found(store, keys(1, 2)).keys() == {*keys(1, 2)}
-        assert store.usage(key(1)) == expected
-        assert component_id(COMPONENT) in store.means()
-        assert store.spent("f") == Spent(2, 1)
-        assert new.merge(store) == (2, 0)
-        assert new.usage(key(2)) == expected
-        if writes:
-            store.put([finished(3)])
-            assert store.usage(key(3)) == replace(expected, cost=0.25)
-    [(version,)] = sqlite3.connect(folder / DATABASE).execute("PRAGMA user_version")
-    assert version == (6 if writes else 5)
 
 
 def test_merging_unites_and_the_first_answer_stays(tmp_path):

@@ -299,7 +299,7 @@ def test_data_under_a_run_stay_as_it_reads_them(root):
     with hold(root, "driftledger run"):
         preview = plan(project)
     who = rf"'driftledger run' \(process {os.getpid()}, since \d\d:\d\d\)"
-    first = rf"{who} works in this folder: data count as it has built them"
+    first = rf"{who} works in this folder: the plan counts the data that it has built"
     assert re.fullmatch(first, preview.notes[0])
     assert preview.calls[MODEL].to_make == 0
     assert samples.read_bytes() == before

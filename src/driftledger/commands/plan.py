@@ -95,7 +95,7 @@ def plan(project: Project, *, holds: bool = False) -> Preview:
         except Timeout:  # its data stay as it reads them
             other = holder(project.root)
             notes.append(
-                f"{other} works in this folder: data count as it has built them"
+                f"{other} works in this folder: the plan counts the data that it has built"
             )
     preview = _preview(project, missing)
     return replace(preview, notes=[*notes, *preview.notes])
