@@ -69,7 +69,7 @@ def test_six_commands_lead_to_an_audited_score(tmp_path):
         assert planned.returncode == 1
         assert re.search(r"^models\.gpt_5_4_mini +72 ", planned.stdout, re.M)
         missing = re.findall(
-            r"^missing: (\S+): .*: the service lists 4 models, and not this one",
+            r"^missing: (\S+): .*: the service lists 4 models, but not this one",
             planned.stderr,
             re.M,
         )

@@ -84,11 +84,11 @@ class Endpoint(RemoteComponent):
             r"[A-Z_][A-Z0-9_]*", self.api_key_env
         ):
             raise ValueError(
-                "api_key_env is the name of an environment variable, in capitals, and not the key "
-                "itself"
+                "api_key_env must be the name of an environment variable, in capitals, and not the "
+                "key itself"
             )
         if self.base_url is None and self.service_name:
-            raise ValueError("service_name is of your own server; set base_url")
+            raise ValueError("service_name names your own server; set base_url, too")
         if self.base_url is not None:
             # its error does not show the address, which may hold a password
             if not _ADDRESS.fullmatch(self.base_url):
@@ -98,7 +98,7 @@ class Endpoint(RemoteComponent):
                 )
             if "api_key_env" not in self.model_fields_set:
                 raise ValueError(
-                    "beside base_url, api_key_env must name the variable with its key, or be null"
+                    "with base_url, set api_key_env to the variable that holds its key, or to null"
                 )
         for name in sorted(self.extra.keys() & (self.reserved | self.remedies.keys())):
             raise ValueError(

@@ -74,7 +74,7 @@ def check_network() -> None:
         if proxy is None:
             raise _refused(name, "holds no address such as http://host:3128")
         if proxy["socks"] and find_spec("socksio") is None:
-            problem = "names a SOCKS proxy, which takes `pip install socksio`"
+            problem = "names a SOCKS proxy, which needs `pip install socksio`"
             raise _refused(name, problem)
 
 

@@ -58,12 +58,12 @@ def read_sheet(path: Path) -> tuple[SheetTable, list[dict[str, str]]]:
     for number, cells in entries:
         if not re.fullmatch(r"images/.+-[0-9a-f]{12}\.png", cells["image"]):
             raise ConfigError(
-                f"human: {path}, line {number}: image is {cells['image']!r:.100}; leave it as it "
-                "was"
+                f"human: {path}, line {number}: image is {cells['image']!r:.100}; write back "
+                "the name that was there"
             )
         if is_cut(cells["text"]):
             raise ConfigError(
-                f"human: {path}, line {number}: a spreadsheet has cut the text; write its end, or "
+                f"human: {path}, line {number}: a spreadsheet has cut the text; add its end, or "
                 "less"
             )
     return table, [cells for _, cells in entries]
@@ -99,8 +99,8 @@ class Human(Model):
     def _one_or_several(self) -> Self:
         if self.annotator is not None and self.annotators:
             raise ValueError(
-                "annotator takes one person's rows, and annotators divides images among several; "
-                "set one"
+                "set annotator, to use one person's rows, or annotators, to divide images among "
+                "several people, but not both"
             )
         if len(set(self.annotators)) < len(self.annotators):
             raise ValueError(

@@ -76,13 +76,13 @@ class OpenAIComponent(Endpoint):
         ours = {self.model, f"{self.model}:latest", f"models/{self.model}"}
         if not names:
             notes.append(
-                f"{self.server} lists no models; whether it has this one shows at the first "
-                f"call{self.missing_v1}"
+                f"{self.server} lists no models; the first call will show whether it has this "
+                f"one{self.missing_v1}"
             )
         elif ours.isdisjoint(names):
             nearest = ", ".join(get_close_matches(self.model, names, n=3, cutoff=0))
             sentence = for_line(
-                f"{self.server}: the service lists {len(names)} models, and not this one; "
+                f"{self.server}: the service lists {len(names)} models, but not this one; "
                 f"nearest: {nearest}"
             )
             stem = self.model.partition(":")[0]  # of a variant, such as name:free

@@ -173,12 +173,12 @@ class Predictions(Model):
             ]
             if not columns:
                 raise ConfigError(
-                    f"{where} has no {answers[0]!r:.100}; set answer to what holds it: {names}"
+                    f"{where} has no {answers[0]!r:.100}; set answer to its column: {names}"
                 )
             name = id_of(cells, rule)
             if name is None:
                 raise ConfigError(
-                    f"{where} has no id by {rule!r:.100}; set id to what holds it: {names}"
+                    f"{where} has no id by {rule!r:.100}; set id to its column: {names}"
                 )
             text, trouble = _text(_cell(cells, columns[0]), place)
             question = _question_of(cells, without=(columns[0], rule))
@@ -191,7 +191,7 @@ class Predictions(Model):
             elif text and row[1:] != rows[name][1:]:
                 raise ConfigError(
                     f"{where} and {rows[name].place} have different predictions about "
-                    f"{name!r:.100}; keep one, or set id to what tells them apart"
+                    f"{name!r:.100}; keep one, or set id to a column that differs"
                 )
         return digest, rows
 
