@@ -55,22 +55,8 @@ def at_most(text: str, max_tokens: int | None) -> Result:
     return Result(text[: words[max_tokens - 1].end()], Outcome.TRUNCATED)
 
 
-def _by_medium(conversation: Conversation, of_image: str, of_sound: str) -> str:
-    """Return the sentence for the kind of medium that a conversation is about."""
-    medium = conversation.last_medium
-    # No dataset has sounds. The branch stays: this code is part of the embedded models' identity.
-    return (
-        of_sound
-        if medium is not None and medium.kind == "sound"  # type: ignore[comparison-overlap]
-        else of_image
-    )
-
-
-_CANNOT_HEAR = "I cannot determine this from the sound."
-
-
 class AlwaysRefuse(WordCounter):
-    """A control that takes the first option that refuses; where there is none it cannot tell."""
+    """A control that takes the first option that refuses; without one it cannot tell."""
 
     provider: ClassVar[str] = "always_refuse"
     version: ClassVar[str] = "2"
@@ -80,11 +66,11 @@ class AlwaysRefuse(WordCounter):
         question = question_in(conversation)
         if question and question.refusals:
             return LETTERS[question.refusals[0]]
-        return _by_medium(conversation, CANNOT, _CANNOT_HEAR)
+        return CANNOT
 
 
 class Blind(WordCounter):
-    """A control that chooses A, says yes, and else the same of every image, and of every sound."""
+    """A control that chooses A, says yes, and says the same of every image."""
 
     provider: ClassVar[str] = "blind"
     version: ClassVar[str] = "4"
@@ -96,7 +82,7 @@ class Blind(WordCounter):
             return "A"
         if question and question.kind == "yes_no":
             return "yes"
-        return _by_medium(conversation, "This is a photograph.", "This is a recording.")
+        return "This is a photograph."
 
 
 GUESSES = (
@@ -125,7 +111,7 @@ class RandomChoice(WordCounter):
     def say(self, conversation: Conversation) -> str:
         question = question_in(conversation)
         if question is None:
-            return _by_medium(conversation, "This is an image.", "This is a sound.")
+            return "This is an image."
         faces: Sequence[str] = GUESSES
         if question.kind == "choice":
             faces = LETTERS[: len(question.options)]
