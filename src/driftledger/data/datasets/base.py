@@ -29,14 +29,14 @@ from driftledger.data.datasets.decode import decode
 Group = TypeVar("Group", bound=Hashable)
 
 MAX_PIXELS = 50_000_000
-"""The most pixels of an image where the settings name no other number."""
+"""The default of the most pixels of an image."""
 MOST_BYTES = 2**29
 """The largest file that is read."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceItem:
-    """One sample at its source. ``read`` gives the file's bytes; errors call it ``name``."""
+    """One sample at its source; ``read`` returns its bytes, and ``name`` is its name in errors."""
 
     id: str
     name: str
@@ -48,25 +48,22 @@ class SourceItem:
 
 
 class Provider(Provided, ABC):
-    """A frozen specification of a source. ``provider`` is its name in the registry, or else its
-    place."""
+    """A frozen specification of a source."""
 
     first: PositiveInt | None = Field(default=None, exclude_if=is_none)
-    """How many samples are kept, in the order of :func:`first_of`; all of a support set are. Of a
-    question set, how many questions, or of MME how many images, each with both questions;
-    ``expect`` is not looked at then."""
+    """How many samples are kept, in the order of :func:`first_of`; support sets are kept whole.
+
+    For a question set it counts questions, or images with both questions for MME, and ``expect`` is
+    ignored."""
 
     @abstractmethod
     def source_digest(self) -> str:
-        """Hex SHA-256 that changes whenever the content of the source changes; errors as in reading
+        """Return a hex SHA-256 that changes with the content of the source; errors as in reading
         it."""
 
     @abstractmethod
     def source(self) -> dict[str, str]:
-        """Return the origin, for the card of what is built.
-
-        It is the same on every machine, so without absolute paths.
-        """
+        """Return the origin for the card: the same on every machine, so without absolute paths."""
 
 
 class DatasetProvider(Provider, ABC):
@@ -77,28 +74,27 @@ class DatasetProvider(Provider, ABC):
     groups: dict[str, Annotated[list[str], Field(min_length=1)]] = Field(
         default_factory=dict
     )
-    """Group name → categories that are averaged in it, e.g. the paper's visual and textual."""
+    """Group → the categories that are averaged in it, e.g. the paper's visual and textual."""
     general_category: str | None = Field(default=None, pattern=r"\S")
-    """What all classes are, e.g. bird: ``{category}`` in a prompt."""
+    """The kind that all classes belong to, e.g. bird; it replaces ``{category}`` in a prompt."""
     max_pixels: int = Field(default=MAX_PIXELS, ge=1, le=PILLOW_LIMIT)
-    """An image of more pixels is refused by its header, as a decompression bomb."""
+    """An image whose header says more pixels is refused, as a decompression bomb."""
     per_category: PositiveInt | dict[Split, PositiveInt] | None = Field(
         default=None, exclude_if=is_none
     )
-    """How many samples of each category are kept, and all of one with fewer. A support and a test
-    set are thinned by label, and may have a number each: ``{support: 10, test: 5}``."""
+    """The most samples of each category that are kept. A support and a test set are thinned by
+    label, and may have a number each: ``{support: 10, test: 5}``."""
     sample_seed: NonNegativeInt = 0
     """Another seed keeps other samples."""
 
     @property
     def unused(self) -> set[str]:
-        """Settings that no card has, because nothing is chosen by them."""
+        """Settings that are left out of the card, because they choose nothing."""
         is_used = self.per_category or self.first or self.sample_seed
         return set() if is_used else {"sample_seed"}
 
     def decode(self, data: bytes, name: str) -> tuple[Image.Image | str, list[str]]:
-        """Decode a file that errors call ``name``; return its content, and notes on what was
-        changed.
+        """Decode a file; return its content, and a note on each conversion.
 
         Raises:
             DataError: it cannot be used.
@@ -108,8 +104,8 @@ class DatasetProvider(Provider, ABC):
     def kept_items(self) -> Iterator[SourceItem]:
         """Return :meth:`items`, thinned to :attr:`per_category`, then to :attr:`first`.
 
-        The choice is the same on every machine, and a larger number only adds samples. Items are
-        listed twice, so that no image is held in memory.
+        Every machine keeps the same samples, and a larger number only adds some. Items are listed
+        twice, so that no image is held in memory.
         """
         most = self.per_category
         if most is None and self.first is None:
@@ -165,7 +161,7 @@ def first_of(
     [['a'], ['a', 'c'], ['a', 'c', 'd']]
 
     Args:
-        categories: id → category; None where there is none, as if its name were empty.
+        categories: id → category; None counts as a category with an empty name.
         number: None for all.
         seed: ``sample_seed`` of a dataset; 0 for questions.
     """
@@ -177,13 +173,16 @@ def first_of(
 
 
 def read_file(path: Path, name: str) -> bytes:
-    """Read a file that errors call ``name``; DataError if it cannot be read, or is larger than
-    :data:`MOST_BYTES`."""
+    """Read a file of at most :data:`MOST_BYTES`; ``name`` is its name in errors.
+
+    Raises:
+        DataError: it cannot be read, or is larger.
+    """
     try:
         return read_regular(path, MOST_BYTES)
     except OSError as error:
         raise unreadable(name, error) from None
-    except ValueError as error:  # it is too large, or its path is none
+    except ValueError as error:  # it is too large, or its path is not valid
         raise DataError(
             f"{name} cannot be read ({error!s:.200}); correct its path, cut it into parts, or "
             "remove it"
@@ -197,7 +196,8 @@ def unreadable(name: str, error: OSError) -> DataError:
 
 
 def digest_files(files: Iterable[tuple[str, Path]]) -> str:
-    """Hex SHA-256 over the name, size and content of each file; errors as in :func:`read_file`."""
+    """Return the hex SHA-256 over name, size and content of each file; errors as in
+    :func:`read_file`."""
     rows = []
     for name, path in files:
         try:
@@ -213,7 +213,7 @@ def reached(
     """Return the absolute path of the file or folder that a setting names, ``~`` included.
 
     Args:
-        setting: what to set, and to what.
+        setting: what errors tell the user to set.
 
     Raises:
         MissingSourceError: it is missing.
@@ -235,11 +235,13 @@ def reached(
 
 
 def inside(folder: Path, name: str, place: str) -> Path:
-    """Return the file called ``name`` in ``folder``, with links resolved; errors say that ``place``
-    names it.
+    """Return the file called ``name`` in ``folder``, with links resolved.
 
-    A table may come from somebody else: it can name no file outside of its folder, not even by a
-    link, but into a cache of DVC.
+    A table may come from somebody else. So the file must lie in its folder, or be a link into a
+    cache of DVC.
+
+    Args:
+        place: where the name stands, for errors.
     """
     try:
         path = (folder / name).resolve()
@@ -255,9 +257,6 @@ def inside(folder: Path, name: str, place: str) -> Path:
 
 
 def printable(name: str) -> str:
-    """Write a file name as text that can be stored.
-
-    It is composed as Unicode prefers, and undecodable bytes are written out.
-    """
+    """Return a file name as text: in Unicode's form NFC, with undecodable bytes written out."""
     text = os.fsencode(name).decode("utf-8", "backslashreplace")
     return unicodedata.normalize("NFC", text)

@@ -30,36 +30,35 @@ FORMATS = (
     "TIFF",
     "WEBP",
 )
-"""Formats that begin with a signature and that Pillow decodes by itself. Without one, as in TGA,
-any bytes might pass for an image; EPS would start Ghostscript on a stranger's file."""
+"""Formats that begin with a signature and that Pillow decodes by itself. TGA has no signature, so
+that any bytes might pass for it; EPS would start Ghostscript on a stranger's file."""
 
 LEAST_SPREAD = 16
-"""Levels of 256 between the darkest and the brightest value of an image; below, nothing is left to
-see."""
+"""The least spread of an image's values, in levels of 256; with less, nothing is left to see."""
 NOTHING_LEFT = "nothing is left"
-"""How the note of a conversion begins that took everything away: ``nothing is left to see``."""
+"""The beginning of the note that a conversion left nothing to see."""
 
 NOTHING_DRAWN = "the image is wholly transparent, or reading it left nothing to see"
-"""The note of a drawing from which reading took everything away."""
+"""The note of a drawing that shows nothing."""
 
 _FIRST_FRAME = re.compile(r"first of \d+ frames")
-"""The note of an image of several frames, of which the others are left out."""
+"""The note of an image with several frames; only the first is read."""
 _CLEAR = "wholly transparent, laid over white"
 _LOSES = re.compile(r"first of \d+ frames|16 bits|transparency|wholly")
-"""How the notes of those conversions begin that can take something away."""
+"""The beginning of notes of conversions that can lose something."""
 
 _ALIKE = 2
-"""Levels of 256 within which two profiles are the same but for rounding."""
+"""The most levels of 256 by which two equal profiles differ through rounding."""
 _KINDS = {"1": "black and white", "L": "grey", "P": "a palette"}
 
 
 class Losses(NamedTuple):
-    """The names of images from which reading took something away."""
+    """The names of images that lost something when they were read."""
 
     blank: list[str]
-    """Nothing is left in these to see, or to hear."""
+    """Those that show nothing any more."""
     frames: list[str]
-    """Of these, the first frame is read alone."""
+    """Those with several frames; only the first is read."""
 
 
 def shows_nothing(notes: Iterable[str]) -> bool:
@@ -68,7 +67,11 @@ def shows_nothing(notes: Iterable[str]) -> bool:
 
 
 def losses(noted: Iterable[tuple[str, Sequence[str]]]) -> Losses:
-    """Return the losses that notes of :func:`decode` name, by the names that stand beside them."""
+    """Return which images lost something.
+
+    Args:
+        noted: the name of each image, and the notes of :func:`decode` on it.
+    """
     blank = []
     frames = []
     for name, notes in noted:
@@ -80,7 +83,7 @@ def losses(noted: Iterable[tuple[str, Sequence[str]]]) -> Losses:
 
 
 class DrawnPage(bytes):
-    """A page of a PDF, drawn as PNG: it may come out white, as one whose layers are off does."""
+    """A page of a PDF, drawn as PNG. If its layers are hidden, it comes out white."""
 
 
 def decode(
@@ -88,16 +91,16 @@ def decode(
 ) -> tuple[Image.Image, list[str]]:
     """Decode an image into upright 8-bit RGB: its first frame, without transparency.
 
-    Transparency is laid over white, or over black where white would leave nothing to see. A
-    conversion that leaves nothing to see is noted with :data:`NOTHING_LEFT`.
+    Transparency is laid over white, or over black if white would leave nothing to see. A note with
+    :data:`NOTHING_LEFT` says that a conversion left nothing to see.
 
     Returns:
-        The image, and what was done to get it.
+        The image, and a note on each conversion.
 
     Args:
         data: a file's bytes, or an image of Pillow's, which counts as the file that it was.
-        name: what errors call it.
-        max_pixels: refuse more pixels than this, going by the header, before any are decoded.
+        name: its name in errors.
+        max_pixels: an image whose header says more is refused before it is decoded.
 
     Raises:
         DataError: it cannot be decoded, is too large, or has no defined 8-bit form.
@@ -160,13 +163,16 @@ def _differs(image: Image.Image) -> bool:
 
 
 def _notes_before_loading(image: Image.Image) -> list[str]:
-    """Note what can only be seen before the pixels are loaded: loading turns a TIFF, and raw modes
-    are gone then."""
+    """Note what loading the pixels hides: it rotates a TIFF, and drops raw modes."""
     frames: int = getattr(image, "n_frames", 1)
     notes = []
-    if frames > 1 and image.format == "MPO":  # previews, or what brightens it
+    if (
+        frames > 1 and image.format == "MPO"
+    ):  # the others are previews or brightness maps
         notes.append(f"first of {frames} images of a photograph")
-    elif frames > 1 and image.tell():  # which only an image of Pillow's can be at
+    elif (
+        frames > 1 and image.tell()
+    ):  # only an image of Pillow's can be at another frame
         notes.append(f"frame {image.tell() + 1} of {frames}")
     elif frames > 1:
         notes.append(f"first of {frames} frames")
@@ -181,7 +187,7 @@ def _notes_before_loading(image: Image.Image) -> list[str]:
 def _profile_notes(profile: bytes | None, mode: str) -> list[str]:
     """Note a colour profile that is not sRGB's.
 
-    Libraries apply it in other ways, and no evaluation tool applies it.
+    It is not applied: libraries do that differently, and no evaluation tool does it.
     """
     if not profile or mode not in ("RGB", "RGBA", "CMYK"):
         return []
@@ -204,7 +210,7 @@ def _profile_notes(profile: bytes | None, mode: str) -> list[str]:
 
 
 def _laid_over(colour: str, image: Image.Image) -> Image.Image:
-    """Return an RGBA image over a ground of one colour."""
+    """Return an RGBA image on a background of one colour."""
     ground = Image.new("RGB", image.size, colour)
     ground.paste(image, mask=image)  # integer arithmetic, rounded to nearest
     return ground
@@ -214,7 +220,7 @@ def _to_rgb(
     image: Image.Image, file_format: str | None, name: str
 ) -> tuple[Image.Image, list[str]]:
     if image.mode.startswith("I;16") or (image.mode == "I" and file_format == "PPM"):
-        # Pillow's own conversion would cut everything above 255 off.
+        # Pillow's own conversion would cut off all values above 255
         values = np.asarray(image)
         clear = image.info.get("transparency")
         image = Image.fromarray((values >> 8).astype(np.uint8))
@@ -242,6 +248,6 @@ def _to_rgb(
         return image, []
     converted = image.convert("RGB")
     if image.mode == "LAB":
-        # Pillow's own for sRGB, which holds the time and so would change the bytes of the PNG
+        # Pillow adds its profile of sRGB, which holds the time and would change the PNG's bytes
         converted.info.pop("icc_profile", None)
     return converted, [f"converted from {_KINDS.get(image.mode, image.mode)}"]

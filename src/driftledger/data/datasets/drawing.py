@@ -1,7 +1,7 @@
 """A child process that draws pages of PDF files, bounded in memory and time.
 
-A PDF of a kilobyte can fill the memory of a machine, or keep it at work for ever: PDFium has no
-bounds of its own, and when it runs out of memory, it ends its process. So nothing else loads a PDF.
+A PDF of a kilobyte can fill a machine's memory, or keep it at work for ever: PDFium has no bounds,
+and ends its process when it runs out of memory. So only this child loads PDFs.
 """
 
 import json
@@ -16,26 +16,26 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 MOST_MEMORY = 2**31
-"""Bytes of addresses of the child; a page of 50 million pixels takes a third."""
+"""Bytes of the child's address space; a page of 50 million pixels takes a third."""
 MOST_CPU = 8
-"""Seconds of computing a page, where a system counts them."""
+"""Seconds of CPU for a page, on systems that count them."""
 MOST_SECONDS = 15
-"""Seconds until a page is there."""
+"""Seconds that a page may take."""
 
 
 class Drawn(NamedTuple):
     """The answer of the child."""
 
     pages: int = 0
-    """Of the file."""
+    """The number of pages of the file."""
     error: str = ""
-    """What is wrong with the page or the file, without its name, and what to do."""
+    """The end of a sentence that starts with the file's name: what is wrong and what to do."""
     png: bytes = b""
-    """Empty where nothing is drawn."""
+    """The drawn page; empty if none is drawn."""
 
 
 class Drawer:
-    """Draws pages in a child, which starts with the first and keeps the last file open."""
+    """Draws pages in a child, which starts at the first page and keeps the last file open."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -48,14 +48,14 @@ class Drawer:
 
         Args:
             page: counted from 1; 0 only counts pages.
-            most: pixels that are drawn.
+            most: the most pixels of a page.
         """
         with self._lock:
             if self._child is None:
                 self._start()
             try:
                 drawn = self._answer(pdf, sha256, page, dpi, most)
-            except BaseException:  # the answer would be taken for that of the next page
+            except BaseException:  # else the next page would get this answer
                 self.close()
                 raise
             if drawn is not None:
@@ -117,7 +117,13 @@ DRAWER = Drawer()
 
 
 def serve(memory: int, cpu: int, seconds: int) -> None:
-    """Answer what comes in, in the child, within so many bytes, and seconds for each answer."""
+    """Answer questions in the child.
+
+    Args:
+        memory: bytes of its address space.
+        cpu: seconds of CPU for an answer.
+        seconds: for an answer.
+    """
     _bound("RLIMIT_AS", memory)
     _bound("RLIMIT_CORE", 0)
     document = None
@@ -133,7 +139,7 @@ def serve(memory: int, cpu: int, seconds: int) -> None:
             drawn = _drawn(document, *asked)
         except MemoryError:
             raise
-        except Exception as error:  # PDFium's own, or what is no size
+        except Exception as error:  # PDFium's own, or a size that is not one
             words = str(error)[:200].rstrip(".")
             reason = f"cannot be read as a PDF ({words})"
             drawn = Drawn(error=f"{reason}; repair it, or save it without a password")
@@ -144,7 +150,7 @@ def serve(memory: int, cpu: int, seconds: int) -> None:
 
 
 def _bound(limit: str, most: int) -> None:
-    """Bound what this process may use, where the system can."""
+    """Bound a resource of this process, if the system can."""
     with suppress(ImportError, AttributeError, ValueError, OSError):
         resource: Any = import_module("resource")
         kind = getattr(resource, limit)
@@ -152,7 +158,7 @@ def _bound(limit: str, most: int) -> None:
 
 
 def _drawn(document: Any, page: int, dpi: int, most: int) -> Drawn:
-    """Return the answer about a page, in the child."""
+    """Draw a page, or count pages, in the child."""
     pages = len(document)
     if page == 0:
         return Drawn(pages)
@@ -164,7 +170,7 @@ def _drawn(document: Any, page: int, dpi: int, most: int) -> Drawn:
     scale = dpi / 72  # points per inch
     width, height = sheet.get_size()
     pixels = max(width * scale, 1) * max(height * scale, 1)
-    if not pixels <= most:  # which includes what is not a number
+    if not pixels <= most:  # true for NaN, too
         problem = f"has over {most:,} pixels at {dpi} dpi"
         return Drawn(error=f"{problem}; lower pdf_dpi, or remove it")
     file = BytesIO()

@@ -1,4 +1,4 @@
-"""Images as Python gives them, in a notebook or in the inputs of a scorer."""
+"""Images that Python code hands over, in a notebook or in the inputs of a scorer."""
 
 import re
 from collections.abc import Mapping
@@ -23,15 +23,17 @@ _DPI = 150
 def read_given(
     given: Any, name: str, setting: str, max_pixels: int = MAX_PIXELS
 ) -> tuple[Image.Image, list[str]]:
-    """Decode an image: a path, a page as ``report.pdf#3``, a file's bytes, a data URL or base64, an
-    image of Pillow's, or an array. An address is never fetched.
+    """Decode an image that Python code hands over.
+
+    It may be a path, a page as ``report.pdf#3``, a file's bytes, a data URL or base64, an image of
+    Pillow's, or an array. No address is fetched.
 
     Returns:
-        The image, and what was done to get it, as of :func:`decode`.
+        The image, and a note on each conversion, as :func:`decode` gives them.
 
     Args:
-        name: what errors call it.
-        setting: what to set, and to what, where it names no file.
+        name: its name in errors.
+        setting: what errors tell the user to set, if it names a file that is missing.
 
     Raises:
         DataError: it cannot be decoded, or is something else.
@@ -60,7 +62,7 @@ def keys_in(given: Any) -> str:
 
 
 def stem_of(given: Any) -> str:
-    """Return the name of a file that is given, without its suffix; empty for what is none."""
+    """Return a file's name without its suffix; empty for anything but a file's name."""
     if not isinstance(given, str | Path) or _is_image(str(given)):
         return ""
     path, page = file_and_page(str(given))
@@ -69,12 +71,12 @@ def stem_of(given: Any) -> str:
 
 
 def _is_image(text: str) -> bool:
-    """Return whether a text holds an image, and does not name one."""
+    """Return True if a text holds an image, and is not a path."""
     return text[:5].lower() == "data:" or image_in(text) is not None
 
 
 def _content(text: str, name: str, setting: str) -> tuple[bytes, str]:
-    """Return the bytes that a text holds or names, and what errors call them."""
+    """Return the bytes that a text holds or names, and their name in errors."""
     if _is_image(text):
         try:
             return from_base64(unquote(text)), name
@@ -98,7 +100,7 @@ def _content(text: str, name: str, setting: str) -> tuple[bytes, str]:
 
 
 def _from_array(array: Any, name: str) -> Image.Image:
-    """Return an array of H×W or H×W×C as an image of Pillow's.
+    """Convert an array, H×W or H×W×C, to an image of Pillow's.
 
     Raises:
         DataError: Pillow has no such image.

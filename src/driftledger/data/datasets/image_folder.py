@@ -1,5 +1,4 @@
-"""A folder of images as a dataset: unlabelled as it lies on a disk, or with a class for every
-image."""
+"""A folder of images as a dataset, without labels or with a class for every image."""
 
 import re
 from collections.abc import Iterator
@@ -32,7 +31,7 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]")
 _LONGEST_ID = 100
 _LEAST_DPI = 36
 _SETS: dict[str, Split] = {"train": "support", "support": "support", "test": "test"}
-"""What folders may call the two sets."""
+"""Name of a folder → the set that it holds."""
 NO_PHOTOGRAPHS = frozenset(
     {
         *("@eadir", "@recently-snapshot", "@recycle", "@sharebin", "@tmp", "@__thumb"),
@@ -41,27 +40,26 @@ NO_PHOTOGRAPHS = frozenset(
         *("network trash folder", "temporary items"),
     }
 )
-"""Folders, in small letters, in which servers of files and systems keep thumbnails, old versions
-and what was deleted."""
+"""Folders, in small letters, for thumbnails, old versions and deleted files, as file servers and
+systems make them."""
 ByName: TypeAlias = dict[str, Path]
-"""Name below a folder → the file; or, with a slash at its end, the folder."""
+"""Name below a folder → the file; a name that ends in a slash is a folder."""
 
 
 class ImageFolder(PagedProvider, DatasetProvider):
-    """The images below ``path``, and each page of its PDF files; a subfolder directly in it is a
-    category, however deep an image lies in it.
+    """The images below ``path``, and each page of its PDF files; its subfolders are categories.
 
-    Without subfolders no sample has a category. With them, images beside the subfolders form the
-    category ``uncategorised``, so that every sample is in some category's mean. Hidden files are
-    ignored. Files without the suffix of a format that is read are left out, and named, and so are
-    folders of :data:`NO_PHOTOGRAPHS`. With ``labelled`` it is a dataset with a support and a test
-    set.
+    An image belongs to the subfolder of ``path`` that it lies in, at any depth. Without subfolders
+    no sample has a category. With them, images outside of all form the category ``uncategorised``,
+    so that every sample is in some category's mean. Hidden files are ignored. Files with another
+    suffix than those of the formats are left out and named, and so are folders of
+    :data:`NO_PHOTOGRAPHS`. With ``labelled`` it is a dataset with a support and a test set.
     """
 
     formats: ClassVar[tuple[str, ...]] = (*FORMATS, "PDF")
 
     path: Path
-    """Relative to the working directory, or absolute, or in the home directory (``~``)."""
+    """Absolute, relative to the working directory, or in the home directory (``~``)."""
     labelled: bool = False
     """Whether it holds ``train/<label>/`` (or ``support/<label>/``) and ``test/<label>/``, and
     nothing else."""
@@ -111,18 +109,18 @@ class ImageFolder(PagedProvider, DatasetProvider):
         return source
 
     def is_read(self, name: str) -> bool:
-        """Return whether a file has the suffix of a format that is read."""
+        """Return True if the suffix of a file is that of one of the formats."""
         suffix = Path(name).suffix.lower()
         return Image.registered_extensions().get(suffix) in self.formats
 
     def blank(self) -> list[str]:
-        """Return the names of images in which reading leaves nothing to see."""
+        """Return the names of images that show nothing after they are read."""
         return losses(self.noted()).blank
 
     def noted(self) -> Iterator[tuple[str, list[str]]]:
-        """Yield the name of each image, with what reading it does where that may lose something.
+        """Yield the name of each image and its notes, if reading it may lose something.
 
-        Others are not read. What cannot be read is left for the build to refuse.
+        Other images are not read. The build refuses what cannot be read.
         """
         for file, path in self.files()[0].items():
             with suppress(DriftledgerError):
@@ -132,7 +130,7 @@ class ImageFolder(PagedProvider, DatasetProvider):
     def _notes(self, path: Path, page: str, name: str) -> list[str]:
         with suppress(Exception):  # Pillow answers broken bytes with any exception
             small = self
-            if page:  # which is fast to draw
+            if page:  # a small one is drawn fast
                 small = self.model_copy(update={"pdf_dpi": _LEAST_DPI})
             else:
                 with Image.open(path, formats=FORMATS) as header:
@@ -153,10 +151,11 @@ class ImageFolder(PagedProvider, DatasetProvider):
         )
 
     def files(self) -> tuple[ByName, ByName]:
-        """Find the files that are read, and what is left out, by names below the folder.
+        """Find the files that are read, and those that are left out.
 
-        These are the same on every machine. Links inside the folder and into a cache of DVC are
-        followed. The folder may come from somebody else, so no other link may lead out of it.
+        Their names below the folder are the same on every machine. Links inside the folder and into
+        a cache of DVC are followed. The folder may come from somebody else, so no other link may
+        lead out of it.
         """
 
         def fail(error: OSError) -> None:
@@ -207,11 +206,10 @@ def _images(file: str, path: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def safe_id(name: str) -> str:
-    """Make an id of an image's name below its folder: without suffix, ``_`` for each character that
-    no id has.
+    """Make an id of an image's name below its folder.
 
-    Names that would mostly turn into ``_``, or are too long, get the start of a hash to keep them
-    apart.
+    The suffix is dropped, and a character that no id has becomes ``_``. A name that is too long, or
+    not ASCII, gets the start of a hash, so that ids differ.
     """
     stem = name.removesuffix(Path(name).suffix)
     safe = _UNSAFE.sub("_", stem)

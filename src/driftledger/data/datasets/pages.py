@@ -14,20 +14,22 @@ from driftledger.data.datasets.decode import DrawnPage
 from driftledger.data.datasets.drawing import DRAWER, Drawn
 
 MOST_PAGES = 10_000
-"""The most pages of a file of which each is an image."""
+"""The most pages of a file in a dataset."""
 _NUMBER = re.compile("[1-9][0-9]{0,8}")
 _FAILED: dict[tuple[str, int], str] = {}
-"""SHA-256 of a PDF and its resolution → what a page takes too much of; no other page is tried."""
+"""SHA-256 of a PDF and its resolution → the error of a page that took too much.
+
+No other page of the file is tried then."""
 
 
 class PagedProvider(Provider):
     """A provider whose images may be pages of PDF files."""
 
     pdf_dpi: int = Field(default=150, ge=36, le=600, exclude_if=lambda dpi: dpi == 150)
-    """Pixels per inch of pages, where an image is one: ``report.pdf#3``."""
+    """Pixels per inch, for an image that is a page: ``report.pdf#3``."""
 
     def recorded(self, name: str) -> str:
-        """Return an image's name as it is recorded: that of a page with its resolution."""
+        """Return an image's name as records have it; a page's with its resolution."""
         return f"{name} at {self.pdf_dpi} dpi" if file_and_page(name)[1] else name
 
     def read_image(self, path: Path, page: str, name: str) -> bytes:
@@ -41,7 +43,7 @@ def is_pdf(name: str) -> bool:
 
 
 def file_and_page(name: str) -> tuple[str, str]:
-    """Split the name of a page into its file and its number; other names have no number.
+    """Split a page's name into file and number; the number of any other name is empty.
 
     >>> file_and_page("report.pdf#3"), file_and_page("report.pdf#3.png")
     (('report.pdf', '3'), ('report.pdf#3.png', ''))
@@ -61,11 +63,11 @@ def count_pages(pdf: bytes, name: str) -> int:
 
 
 def page_png(pdf: bytes, page: str, name: str, *, dpi: int) -> DrawnPage:
-    """Draw a page, with what is filled into its forms, as PNG.
+    """Draw a page as PNG, with the contents of its forms.
 
     Args:
-        page: its number as it is written, counted from 1.
-        name: what errors call it.
+        page: its number as written, counted from 1.
+        name: its name in errors.
 
     Raises:
         DataError: there is no such page, it is too large or takes too much to draw, or the PDF

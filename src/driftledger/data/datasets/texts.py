@@ -1,4 +1,4 @@
-"""A folder of texts as a dataset: each file is a text that a chain begins with."""
+"""A folder of texts as a dataset; a chain begins with each."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ from driftledger.core.errors import DataError
 from driftledger.data.datasets.image_folder import ImageFolder
 
 LONGEST = 20_000
-"""Characters of a text, at most: a generator draws it in one picture."""
+"""The most characters of a text, which a generator draws in one picture."""
 
 
 class TextFolder(ImageFolder):
