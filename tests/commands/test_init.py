@@ -4,7 +4,6 @@ import json
 import os
 import shlex
 import shutil
-import subprocess
 from operator import attrgetter
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from driftledger.project.project import Project
 from tests.conftest import REPOSITORY, draw
 from tests.sentence import run, tree, write_files
 from tests.support.cases import cases, each_case
+from tests.support.git import git
 from tests.support.terminal import fitting, printed
 
 
@@ -32,11 +32,6 @@ def here(tmp_path, monkeypatch):
     monkeypatch.chdir(root)
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     return root
-
-
-def git(*arguments):
-    command = ["git", "-c", "user.name=t", "-c", "user.email=t@localhost", *arguments]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def test_an_empty_folder_becomes_a_project(here):
@@ -59,7 +54,7 @@ def test_an_empty_folder_becomes_a_project(here):
     (here / ".driftledger" / "calls").touch()
     (here / "shards").mkdir()
     (here / "shards" / "calls").touch()
-    assert "/calls" not in git("status", "--porcelain", "--untracked-files=all")
+    assert "/calls" not in git(".", "status", "--porcelain", "--untracked-files=all")
     exact = (
         "dvc.lock",
         "data/resolved.json",
@@ -68,7 +63,7 @@ def test_an_empty_folder_becomes_a_project(here):
         "ledger/1.json",
     )
     # a clone of Windows has their hashes
-    assert git("check-attr", "text", "--", *exact).count("unset") == len(exact)
+    assert git(".", "check-attr", "text", "--", *exact).count("unset") == len(exact)
 
 
 def selected(settings, name):
@@ -104,8 +99,8 @@ def test_a_project_is_begun_and_changed_or_a_sentence_says_why_not(
     case.setdefault("code", 0)
     write_files(here, case.get("files", {}))
     if case.get("git"):
-        git("init", "--quiet")
-        git("add", "--", *case.get("tracked", []))
+        git(".", "init", "--quiet")
+        git(".", "add", "--", *case.get("tracked", []))
     for command in case.pop("before", []):
         assert run(monkeypatch, *shlex.split(command)) == 0
     before = tree(here)
@@ -126,7 +121,7 @@ def test_a_project_is_begun_and_changed_or_a_sentence_says_why_not(
         assert fragment in (root / name).read_text(encoding="utf-8")
     assert not any((here / name).exists() for name in case.get("absent", []))
     if "ignored" in case:
-        untracked = git("status", "--porcelain", "--untracked-files=all")
+        untracked = git(".", "status", "--porcelain", "--untracked-files=all")
         assert "params.yaml" in untracked
         assert not {*case["ignored"]} & {*untracked.split()}
 
@@ -201,8 +196,8 @@ def test_an_upgrade_writes_committed_files_again_and_refuses_others(here):
     ):
         upgrade(Project(here))
     init(Path(), preset="minimal")
-    git("add", "--all")
-    git("commit", "--quiet", "--message", "all")
+    git(".", "add", "--all")
+    git(".", "commit", "--quiet", "--message", "all")
     project = Project(here)
     pipeline = here / "dvc.yaml"
     rules = here / ".gitignore"
@@ -219,9 +214,9 @@ def test_an_upgrade_writes_committed_files_again_and_refuses_others(here):
     ):
         upgrade(project)
     assert rules.read_text() == "*.log\n"
-    git("commit", "--quiet", "--all", "--message", "mine")
+    git(".", "commit", "--quiet", "--all", "--message", "mine")
     (here / "MLproject").unlink()
-    git("commit", "--quiet", "--all", "--message", "without")
+    git(".", "commit", "--quiet", "--all", "--message", "without")
     names = ("dvc.yaml", "MLproject", ".gitignore")
     assert upgrade(project) == [
         f"{name}: written again; 'git diff' shows the changes" for name in names

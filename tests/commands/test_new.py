@@ -10,6 +10,7 @@ import yaml
 from driftledger.commands.new import KINDS, new
 from driftledger.project.settings import parse_settings, read_yaml
 from tests.conftest import REPOSITORY
+from tests.support.git import git
 from tests.support.params import default_params
 
 RUFF = (sys.executable, "-m", "ruff")
@@ -35,19 +36,8 @@ def written(tmp_path_factory):
 
 def test_every_kind_passes_its_own_test(written):
     folder, _ = written
-    told = run(
-        folder,
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "-c",
-        "/dev/null",
-        "tests",
-    )
-    assert " passed" in told
+    pytest_alone = ("pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null")
+    assert " passed" in run(folder, sys.executable, "-m", *pytest_alone, "tests")
 
 
 def test_it_is_as_the_linters_and_the_type_checker_want_it(written):
@@ -59,11 +49,11 @@ def test_it_is_as_the_linters_and_the_type_checker_want_it(written):
 def test_dvc_keeps_the_lines_that_are_printed(written, tmp_path, monkeypatch):
     """``dvc exp run -S`` writes ``params.yaml`` again; in braces it would lose the quotes that
     ``a:B`` needs there."""
-    folder, told = written
+    folder, written_lines = written
     monkeypatch.setattr(sys, "path", [*sys.path])
     params, text = default_params(), ""
     for kind in KINDS:
-        lines, section = told[kind], f"{kind}s"
+        lines, section = written_lines[kind], f"{kind}s"
         at = lines.index(f"{section}:")
         own = (
             textwrap.indent(yaml.safe_dump(entries), "  ")
@@ -77,31 +67,17 @@ def test_dvc_keeps_the_lines_that_are_printed(written, tmp_path, monkeypatch):
     (tmp_path / "dvc.yaml").write_text(
         "stages: {some: {cmd: 'true', params: [models, run.seed]}}\n"
     )
-    run(tmp_path, "git", "init", "--quiet")
+    git(tmp_path, "init", "--quiet")
     run(tmp_path, "dvc", "init", "--quiet")
-    run(tmp_path, "git", "add", ".")
-    run(
-        tmp_path,
-        "git",
-        "-c",
-        "user.name=t",
-        "-c",
-        "user.email=t@localhost",
-        "commit",
-        "--quiet",
-        "-m",
-        "first",
-    )
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "--quiet", "--message", "first")
     run(tmp_path, "dvc", "exp", "run", "--quiet", "--set-param", "run.seed=7")
     settings = parse_settings(
         read_yaml(tmp_path / "params.yaml"), "params.yaml", folder
     )
     assert settings.run.seed == 7
-    assert settings.build("encoders", "my_encoder").provider == "my_encoder:MyEncoder"
-    assert settings.build("models", "my_model").provider == "my_model:MyModel"
-    assert (
-        settings.build("generators", "my_generator").provider
-        == "my_generator:MyGenerator"
-    )
+    for kind in ("encoder", "model", "generator"):
+        component = settings.build(f"{kind}s", f"my_{kind}")
+        assert component.provider == f"my_{kind}:My{kind.capitalize()}"
     assert settings.build("datasets", "my_dataset").source_digest()
     assert settings.build("question_sets", "my_question_set").protocol == "mme"

@@ -1,16 +1,13 @@
 """Where a checkout keeps what is finished: with the other checkouts of its repository, or where the
 user says."""
 
-import subprocess
-from typing import Any
-
 import pytest
-import yaml
 
 from driftledger.core.errors import ConfigError
 from driftledger.core.paths import main_checkout
 from driftledger.project.project import STORE, Project
-from tests.support.params import DEFAULT
+from tests.support.git import git
+from tests.support.params import DEFAULT, default_text
 
 
 @pytest.fixture
@@ -25,12 +22,8 @@ def root(main, tmp_path, monkeypatch):
 
 
 def choose(root, store):
-    params: dict[str, Any] = yaml.safe_load(
-        (root / "params.yaml").read_text(encoding="utf-8")
-    )
-    (root / "params.yaml").write_text(
-        yaml.safe_dump(params | {"store": store}), encoding="utf-8"
-    )
+    text = default_text() + f"\nstore: {store}\n"
+    (root / "params.yaml").write_text(text, encoding="utf-8")
 
 
 def test_params_name_another_folder_from_the_main_checkout_on(root):
@@ -60,13 +53,6 @@ def test_the_environment_comes_first(root, monkeypatch):
 
 
 # Further checkouts share what is kept with the main one.
-
-
-def git(folder, *arguments):
-    author = ("-c", "user.name=tests", "-c", "user.email=tests@localhost")
-    subprocess.run(
-        ["git", *author, *arguments], cwd=folder, check=True, capture_output=True
-    )
 
 
 @pytest.fixture

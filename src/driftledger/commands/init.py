@@ -81,20 +81,23 @@ def init(
     is_begun = is_ours(_text(root / PIPELINE))
     if is_begun and (root / PARAMS).exists() and not force:
         return _begun(root, any((images, questions, preset, chosen)))
-    top = top_of(root)
-    data = _data(root, top or root, images, questions, benchmark)
+    is_new = top_of(root) is None
+    top = top_of(root) or root
+    data = _data(root, top, images, questions, benchmark)
     texts = generated() | {PARAMS: first_params(root, preset or "start", data, chosen)}
-    question_notes = _question_notes(data.get("question_sets", {}), questions)
+    question_notes = []
+    if questions is not None:
+        question_notes = _question_notes(data["question_sets"], questions)
     if not (is_begun or force):
         _refuse_others(root, texts)
     checkpoints = _checkpoints(root, chosen)
     path_for_dvc = ""
-    if images is not None and _is_for_dvc(root, top or root, images):
+    if images is not None and _is_for_dvc(root, top, images):
         [entry] = data["datasets"].values()
         path_for_dvc = entry["path"]
-    _write_project(root, texts, checkpoints, path_for_dvc, is_new=top is None)
+    _write_project(root, texts, checkpoints, path_for_dvc)
     sentences = [f"{_shown(root)} is a project now"]
-    if top is None:
+    if is_new:
         sentences.append("with a Git repository of its own")
     if images is not None:
         sentences += _image_notes(data["datasets"], images, bool(path_for_dvc))
@@ -182,22 +185,19 @@ def _write_project(
     texts: Mapping[str, str],
     checkpoints: Sequence[str],
     path_for_dvc: str,
-    *,
-    is_new: bool,
 ) -> None:
     """Write all files of a project, ``params.yaml`` last.
 
     Args:
         checkpoints: further rules for Git.
         path_for_dvc: the path of images that DVC is to keep; empty for none.
-        is_new: whether the folder needs a Git repository.
     """
     for name, text in _DVC.items():
         if not os.path.lexists(root / name):
             _write(root / name, text)
     for name, text in _with_our_rules(root, checkpoints).items():
         _write(root / name, text)
-    if is_new:
+    if top_of(root) is None:
         run_program("git", "init", "--quiet", cwd=root)
     if path_for_dvc:
         # without links: the files stay the user's, to be written over
@@ -344,14 +344,12 @@ def _is_for_dvc(root: Path, top: Path, images: Path) -> bool:
     return not (in_git or in_dvc)
 
 
-def _question_notes(entries: Json, questions: Path | None) -> list[str]:
+def _question_notes(entries: Json, questions: Path) -> list[str]:
     """Say what is lost of a question set, and that Git would take its images.
 
     Raises:
         ConfigError, DataError: it cannot be read, for the reason that ``plan`` would give.
     """
-    if questions is None:
-        return []
     [(name, entry)] = entries.items()
     table = QuestionTable(protocol=entry["protocol"], path=questions.resolve())
     try:

@@ -184,13 +184,9 @@ def providers(section: str) -> Mapping[str, str]:
 
 def is_embedded(section: str, provider: str) -> bool:
     """Return True if a provider comes with driftledger, not with another distribution."""
-    points = installed().get(f"driftledger.{section}", ())
-    names = {
-        point.name
-        for point in points
-        if point.dist and point.dist.name == "driftledger"
-    }
-    return provider in OURS[section] or provider in names
+    points = metadata.distribution("driftledger").entry_points
+    named = points.select(group=f"driftledger.{section}", name=provider)
+    return provider in OURS[section] or bool(named)
 
 
 def provider_class(
