@@ -1,6 +1,7 @@
 """``driftledger plan``: what it says after each edit, and what is made then, with services that
 charge for it."""
 
+import json
 import os
 import re
 import shutil
@@ -8,8 +9,6 @@ import struct
 import zlib
 from collections import Counter
 from dataclasses import replace
-from functools import reduce
-from operator import getitem
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -30,6 +29,7 @@ from driftledger.core.paths import STATE
 from driftledger.project.project import RESOLVED, Project
 from driftledger_demo.encoders.layout import LayoutEncoder
 from tests.conftest import draw
+from tests.sentence import edit
 from tests.support.cases import cases, each_case
 from tests.support.evaluation import build
 from tests.support.params import default_params
@@ -39,7 +39,8 @@ from tests.support.small import changed, write_params
 MODEL, GENERATOR = "models.tells", "generators.draws"
 WORDS = 1024
 """In each description: as many tokens as the model's entry allows."""
-PRICES = {"input": 10.0, "output": 100.0}
+PROJECT, MISSING = cases(__file__, "charged")
+PRICES = PROJECT["set"][MODEL]["prices"]
 
 
 def longest(body):
@@ -47,36 +48,19 @@ def longest(body):
     return ChatAnswer(" ".join([*words, *["word"] * (WORDS - len(words))]))
 
 
-def put(params, values):
-    """Set values by their dotted names."""
-    for name, value in values.items():
-        *above, last = name.split(".")
-        reduce(getitem, above, params)[last] = value
-
-
 def edited(root, values):
-    return changed(root, lambda params: put(params, values))
+    return changed(root, lambda params: edit(params, {"set": values}))
+
+
+def settings_of(case, base_url):
+    return json.loads(json.dumps(case["set"]).replace("SERVER", base_url))
 
 
 def params_of(base_url):
-    service = {"base_url": base_url, "api_key_env": None, "prices": PRICES}
-    tells = {"provider": "openai", "model": "tells", "max_tokens": WORDS}
-    draws = {"provider": "openai_images", "model": "draws"}
     params = default_params()
     for name in ("question_sets", *benchmark_names()):
         params["run"][name] = []
-    values = {
-        "run.datasets": ["photos"],
-        "run.genception": ["photos"],
-        "run.models": ["tells"],
-        "run.generators": ["draws"],
-        "datasets": {"photos": {"provider": "image_folder", "path": "photos"}},
-        MODEL: tells | service,
-        GENERATOR: draws | {"extra": {"quality": "medium"}} | service,
-        "genception.iterations": 2,
-        "genception.text_encoder": None,
-    }
-    put(params, values)
+    edit(params, {"set": settings_of(PROJECT, base_url)})
     return params
 
 
@@ -337,42 +321,16 @@ def test_all_that_is_missing_is_named_at_once_by_plan_and_by_run(
     for name in [*os.environ]:
         if name.lower().endswith("_proxy"):
             monkeypatch.delenv(name)
-    keyless = {"provider": "openai", "model": "m", "api_key_env": "NO_SUCH_KEY"}
-    values = {
-        "models.keyless": keyless | {"base_url": server.base_url, "prices": PRICES},
-        "models.weights": {"provider": "transformers", "path": "weights/nowhere"},
-        f"{GENERATOR}.base_url": "http://127.0.0.1:9/v1",
-        "encoders.gone": {"provider": "dinov2", "path": "weights/gone"},
-        "datasets.others": {"provider": "image_folder", "path": "others"},
-        "question_sets.sheet": {"provider": "table", "path": "sheet.csv"},
-        "question_sets.sheet.protocol": "mme",
-        "run.models": ["tells", "keyless", "weights"],
-        "run.encoders": ["gone"],
-        "run.question_sets": ["sheet"],
-        "run.mme": ["sheet"],
-        "run.datasets": ["photos", "others"],
-        "run.genception": ["photos", "others"],
-    }
     (root / "sheet.csv").write_text("image,question\na.png,What?\n")
-    project = edited(root, values)
+    project = edited(root, settings_of(MISSING, server.base_url))
     preview = plan(project)
-    assert sorted(each.partition(":")[0] for each in preview.missing) == [
-        "datasets.others",
-        "encoders.gone",
-        "generators.draws",
-        "models.keyless",
-        "models.weights",
-        "question_sets.sheet",
-    ]
+    names = sorted(each.partition(":")[0] for each in preview.missing)
+    assert names == MISSING["missing"]
     assert "sheet.csv: columns.answer: column 'answer' is unknown" in str(
         preview.missing
     )
-    assert {name: calls.to_make for name, calls in preview.calls.items()} == {
-        "models.tells": 3,
-        "models.keyless": 6,
-        "models.weights": 6,
-        "generators.draws": 18,
-    }
+    to_make = {name: calls.to_make for name, calls in preview.calls.items()}
+    assert to_make == MISSING["to_make"]
     (root / ".dvc").mkdir()
     (root / ".dvc/config").write_text("[core]\n    no_scm = true\n")
     (root / "dvc.yaml").write_text("stages: {}\n")
