@@ -159,7 +159,7 @@ def from_here(text: str) -> Path:
 
 
 def name_or_path(text: str) -> str:
-    """Read a name, or the path of something that is there."""
+    """Read a name, or the path of an existing file or folder."""
     return str(from_here(text)) if (_came_from / text).exists() else text
 
 

@@ -56,7 +56,7 @@ def new(folder: Path, kind: str, name: str) -> list[str]:
     for file in templates:
         if os.path.lexists(file):
             raise ConfigError(
-                f"{file.relative_to(folder)} is there already; choose another name, or move it away"
+                f"{file.relative_to(folder)} exists already; choose another name, or move it away"
             )
     texts = {}
     for file, template in templates.items():

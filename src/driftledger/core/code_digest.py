@@ -1,9 +1,8 @@
 """The digest of a user's code, which is the version of a component or dataset.
 
-It is over the module and over what that imports of the same author, inside functions too: the
-modules of its top-level package or, where it is not installed, those beside it. Code that comes
-with driftledger has versions instead, and is left out, as is everything else that is installed.
-Nothing is imported for it.
+It covers the module and what it imports by the same author, also inside functions: modules of its
+top-level package or, if that is not installed, modules in the same folder. driftledger's own code
+has versions instead; it is left out, and so is other installed code. Nothing is imported.
 
 Comments, docstrings and ``__version__`` do not count. A data file counts by its bytes if a module
 names it, by its path relative to the module's folder, in a string.
@@ -113,7 +112,7 @@ def _home(module: str) -> Path | None:
 def _written(value: object) -> str:
     """Write a syntax tree as text in which Python 3.11 to 3.13 agree.
 
-    What cannot change what a module does is left out.
+    Parts that cannot change a result are left out.
     """
     if isinstance(value, list):
         return "".join(_written(item) + "," for item in value if _counts(item))

@@ -2,7 +2,7 @@
 
 They are read strictly, and written whole or not at all.
 
-What others made is bounded here, since a file of a few kilobytes must not take gigabytes.
+Files of others are read within bounds, since a few kilobytes must not take gigabytes.
 """
 
 import json
@@ -76,7 +76,7 @@ class Record(BaseModel):
 
     SCHEMA: ClassVar[int] = 2
     EARLIER: ClassVar[str] = ""
-    """What to do about a file of an earlier schema; empty where there was none."""
+    """What to do about a file of an earlier schema; empty if there was none."""
     schema_: int = Field(default=2, alias="schema", ge=2, le=2)
 
     def to_dict(self) -> Json:
@@ -313,7 +313,7 @@ def read_regular(
     """Read an untrusted file in bounded time and memory.
 
     Args:
-        most: bytes that are read.
+        most: the most bytes.
         within: the folder that no link may lead out of.
 
     Raises:
@@ -370,12 +370,12 @@ def load_json(
     """Read untrusted JSON.
 
     Args:
-        most: bytes that are read.
-        values: commas and brackets that are read, those in texts among them; without a bound, an
-            empty object takes 30 times its bytes.
-        finite: whether NaN and infinities are refused: pandas writes them.
-        strict: whether they and other slips are refused. Otherwise the last of equal keys counts,
-            half of a surrogate pair becomes U+FFFD, and texts may hold control characters.
+        most: the most bytes.
+        values: the most commas and brackets, also within texts; an object in memory takes up to 30
+            times its bytes.
+        finite: refuse NaN and infinities, which pandas writes.
+        strict: refuse these and other slips. Otherwise the last of equal keys counts, half of a
+            surrogate pair becomes U+FFFD, and texts may hold control characters.
 
     Raises:
         ValueError: it is larger than that or nested deeper than :data:`DEEPEST`, it is not JSON in
@@ -517,8 +517,8 @@ def load_yaml(text: str | bytes) -> Any:
 def _check_events(events: Iterable[Event]) -> None:
     """Refuse more levels, values or digits than are read.
 
-    An alias is a few bytes and may repeat all that stands before it, so it counts as that much. One
-    inside of what an anchor names would repeat itself, and is refused.
+    An alias is a few bytes and may repeat everything before it, so it counts as that much. An alias
+    inside its own anchor would repeat itself, and is refused.
 
     Raises:
         MarkedYAMLError: it names the place.

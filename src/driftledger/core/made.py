@@ -58,7 +58,7 @@ def make(
     """Make a folder by ``write``, unless its inputs and its files are unchanged.
 
     Args:
-        write: returns how much was ended by a failed call; such a folder is made again each time.
+        write: returns how many units ended with a failed call; such a folder is made again.
         is_unchanged: whether its files are known to be as they were made; else they are read.
         known: see :func:`files_digest`; ``write`` adds the files that it has hashed.
     """

@@ -51,10 +51,10 @@ def walk(
     The caller may take names out of the list of folders. Links are followed.
 
     Args:
-        error: what is raised.
-        onerror: called with the error of a folder that cannot be read, which is left out.
-        twice: whether links may lead to a folder in two ways, which may be very many; none may lead
-            to one above itself.
+        error: the type of error to raise.
+        onerror: is called with the error of a folder that cannot be read and is left out.
+        twice: allow links that lead to a folder in several ways; none may lead to a folder above
+            itself.
 
     Raises:
         DriftledgerError: a link leads to a folder that is read already.

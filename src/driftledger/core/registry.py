@@ -1,9 +1,9 @@
 """Providers by name, imported when used, and the optional libraries they need.
 
 A new provider is one file and one line here; nothing else names it. Installed distributions name
-theirs by entry points. A project names its own by their places, ``package.module:Class``, in
-``params.yaml``: importing one runs their code, so only what people set is imported by its place,
-never what a record, a card or a lock says.
+theirs by entry points. A project names its own classes in ``params.yaml``, as
+``package.module:Class``. Importing a class runs its code, so only a class that people set is
+imported, never one that a record, a card or a lock names.
 """
 
 import re

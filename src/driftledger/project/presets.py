@@ -3,8 +3,8 @@
 Comments of the user stay.
 
 Presets come with the package; a project may have its own in ``presets/``, which win over those of
-the same name. A preset with a section ``run`` selects what stands there and nothing else; of other
-sections it says what differs from the default.
+the same name. A preset's section ``run`` is all that is selected then; its other sections
+hold what differs from the default.
 """
 
 import io
@@ -212,13 +212,13 @@ def laid_over(
     Nothing is written.
 
     Entries are added in block style, in which an address needs no quotes; comments stay. Of an
-    entry that is there, ``as_of`` and ``first`` alone are set.
+    existing entry, only ``as_of`` and ``first`` are set.
 
-    Sections of benchmarks that nothing is selected for are left out, as are optional settings that
-    the preset sets to null. Errors call the change ``what``.
+    Sections of unused benchmarks are left out, and so are optional settings that the preset sets
+    to null. Errors call the change ``what``.
 
     Raises:
-        ConfigError: the settings would not be valid, or an entry that is there has an anchor.
+        ConfigError: the settings would not be valid, or an existing entry has an anchor.
     """
     yaml = YAML()
     yaml.preserve_quotes = True

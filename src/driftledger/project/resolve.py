@@ -66,13 +66,14 @@ def _digest(noted: Json, behind: Json) -> str:
 def resolved(project: Project, missing: dict[str, str] | None = None) -> Json:
     """Return the current version of every selected name, and what each stage depends on.
 
-    What is not on this machine, such as a colleague's weights, is kept as it was noted before, if
-    its entry is written as it was then: whatever needs no new call still runs. Standard error lists
-    it.
+    A component that is not on this machine, such as a colleague's weights, keeps the version that
+    was noted before if its entry is unchanged, so that all without new calls still runs. Standard
+    error lists these components.
 
     Args:
-        missing: takes what else is not on this machine, such as ``models.mine``, and why; the
-            result is then for counting calls only. Without it, the first such thing is an error.
+        missing: is filled with other components that are not on this machine, such as
+            ``models.mine``, and the reasons; the result is then for counting calls only. Without
+            it, the first such component is an error.
     """
     settings = project.settings
     noted = _versions(project, missing)

@@ -350,10 +350,10 @@ def parse_settings(
     Errors name it ``where``.
 
     Args:
-        given: what stands in the place of entries.
+        given: components and providers to use in place of entries.
         own_code: the folder with modules that may be imported; None leaves entries that name some
             unchecked.
-        text: reads the file, in which errors have a line.
+        text: reads the file, to find the lines of errors.
 
     Raises:
         ConfigError: something in it is unknown or out of bounds; with a sentence for each mistake.
