@@ -36,7 +36,7 @@ FIRST = next(iter(BENCHMARKS))
 
 @cache
 def benchmark_names() -> tuple[str, ...]:
-    """Every benchmark there is, ours first."""
+    """Return the names of all benchmarks, ours first."""
     return tuple(_table())
 
 

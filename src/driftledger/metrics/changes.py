@@ -15,8 +15,8 @@ def mcnemar(fixed: int, broken: int) -> float:
     """Return the exact two-sided p-value of a change from wrong to right or back.
 
     Args:
-        fixed: images of which B answers more rightly than A.
-        broken: images of which it answers fewer.
+        fixed: the number of images with more right answers by B than by A.
+        broken: the number of images with fewer.
 
     Source: McNemar 1947; the exact form by the binomial distribution.
 

@@ -116,7 +116,7 @@ def mean_interval(
 ) -> Estimate:
     """Return the mean of category means with a t interval over clusters.
 
-    It is the mean over categories, each counting once, of their samples' mean.
+    Each category counts once, by the mean of its samples.
 
     A cluster is the samples or questions about one image; by default each sample is one. With K
     categories, n_k values in each and variances s_k² (dividing by n_k − 1), the standard error is
@@ -348,7 +348,7 @@ def _cluster_robust(
 ) -> tuple[float, float]:
     """Return the standard error and degrees of freedom over two clusters or more.
 
-    They are those of :func:`share_interval`.
+    See :func:`share_interval`.
     """
     total = sum(sizes)
     variances = []

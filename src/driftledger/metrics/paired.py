@@ -61,8 +61,7 @@ def paired_interval(
     Entry i of ``a``, ``b``, ``categories`` and ``clusters`` is about sample i. Interval and errors:
     see :func:`mean_interval`.
 
-    Of questions, the category is one for all, and an entry the mean over repeats if there are
-    several.
+    Questions all have one category, and an entry is the mean over repeats.
 
     Source: Student 1908; Welch 1947; Miller 2024, "Adding Error Bars to Evals", section 4.2, for
     pairing.

@@ -290,7 +290,7 @@ def _classes(
 def _sums(support: Features, numbers: Int64, classes: int) -> Float64:
     """Return the correctly rounded sum of the rows of each class.
 
-    Sums are in the place of means, since a cosine does not depend on the length.
+    Sums serve as means, since a cosine does not depend on the length.
     """
     sums = []
     for number in range(classes):

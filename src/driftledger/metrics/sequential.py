@@ -1,6 +1,6 @@
-"""A mean difference that may be looked at after every sample, by betting.
+"""A confidence sequence for a mean difference, valid at every look, by betting.
 
-Who adds samples and tests each time finds a difference in the end, also where there is none. A
+Testing again after each new sample finds a difference in the end even if there is none. A
 *confidence sequence* contains the true mean at all looks at once, with probability 1 − α.
 """
 

@@ -24,7 +24,7 @@ _FLOATS = ["value", "low", "high", "std"]
 
 
 def frame(scores: Iterable[Score]) -> DataFrame:
-    """Return a row per number of each score, its coverage and its costs among them.
+    """Return a row per number of each score, including coverage and costs.
 
     The columns are :data:`OF_SCORE` and those of :class:`Number`. A text that is missing is "", a
     missing ``t`` or ``n`` is NA, and a missing value NaN.

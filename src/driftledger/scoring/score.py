@@ -1,4 +1,4 @@
-"""The one record of a score, and the rows behind it, whatever the benchmark.
+"""The record of a score and of its rows, the same for all benchmarks.
 
 A metric is explained in its benchmark's table (:class:`driftledger.scoring.metric.Metric`); data
 for a benchmark's own tables are in ``details``.

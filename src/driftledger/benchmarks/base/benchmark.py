@@ -1,8 +1,8 @@
 """The base of benchmarks, and what they are given to collect and to score.
 
-Everything that the rest of the program wants to know of a benchmark stands in the tables: its
-stages, its metrics, what makes two of its scores unfair to compare, which pictures and tables it
-adds. A new benchmark is a folder and a line in :mod:`driftledger.benchmarks.registry`. What asks
+The attributes of a :class:`Benchmark` describe it for the rest of the program: stages, metrics,
+rules of fair comparison, tables and figures. A new benchmark is a folder and a line in
+:mod:`driftledger.benchmarks.registry`. What asks
 and what scores is imported when it is used: the command line starts without it.
 """
 
@@ -362,7 +362,7 @@ class Scoring(OnData):
         )
 
     def _notes(self) -> Iterator[AnyFlag]:
-        """Yield what a reader must know of the calls and of the data."""
+        """Yield flags about the calls and the data."""
         model = self.card.components["model"]
         generator = self.card.components.get("generator")
         if not model.control:
@@ -438,7 +438,7 @@ class Benchmark(ABC):
     def collect(
         self, collecting: Collecting, run: RunSteps
     ) -> Iterable[CollectedRecord]:
-        """Drive the protocols of all units by ``run``; errors as of it."""
+        """Drive the protocols of all units by ``run``; errors as in :class:`RunSteps`."""
 
     def failures(self, records: Sequence[CollectedRecord]) -> FailedCalls:
         """Return the failed calls."""
@@ -459,7 +459,7 @@ class Benchmark(ABC):
     def scored_with(self, section: Section, seed: int) -> Json:
         """Return the settings that the scoring depends on, for ``inputs.settings``.
 
-        As in the protocol, a setting of chains is left out where it is null.
+        Settings that also collecting depends on are left out if null.
         """
         names = {*self.scores.settings} - {*self.scores.beside}
         settings = section.model_dump(mode="json", include=names)

@@ -41,7 +41,7 @@ def write_collected(
     """Write records, images and a card as ``target``, whole or not at all.
 
     Args:
-        calls: what they took, where that is noted.
+        calls: the usage of the calls, if it is noted.
     """
     with new_folder(target) as folder:
         for result in results_of(records):
@@ -54,7 +54,7 @@ def write_collected(
 
 
 class Recorded(NamedTuple):
-    """A call that records tell of, and what it gave."""
+    """A call and its recorded result."""
 
     call: Call
     place: str

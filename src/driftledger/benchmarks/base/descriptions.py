@@ -83,10 +83,10 @@ def filled(prompt: str, dataset: DatasetCard, name: str) -> str:
 
 
 def check_prefix(prefix: str | None, name: str, model: Model) -> None:
-    """Refuse a model that cannot be given the beginning of its reply.
+    """Refuse a model that cannot continue the beginning of a reply.
 
     Raises:
-        ConfigError: there is a ``prefix``, and the model ``name`` cannot go on from it.
+        ConfigError: there is a ``prefix``, and the model ``name`` cannot continue it.
     """
     if prefix and not model.continues:
         raise ConfigError(

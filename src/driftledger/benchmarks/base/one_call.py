@@ -1,4 +1,4 @@
-"""Bases of benchmarks whose calls do not depend on one another's replies.
+"""Bases of benchmarks with independent calls.
 
 The shortest benchmark is a class derived from :class:`OneCallPerSample`.
 """

@@ -143,7 +143,7 @@ class QuestionBenchmark(OneCall):
         )
 
     def scored_reading(self, answer: ReadAnswer, section: Any) -> Any:
-        """Return the reading that is scored; a subclass says what a refusal counts as."""
+        """Return the reading to score; subclasses decide what a refusal counts as."""
         return answer.read
 
     @abstractmethod
@@ -363,10 +363,9 @@ def question_stages(
     """Return the stages that ask (the model and a judge) and score.
 
     Args:
-        asked: settings of the benchmark's section that the first depends on; ``scored``: those of
-            the second.
+        asked, scored: the settings that the stage that asks, and the one that scores, depend on.
         judged: whether a judge grades the answers.
-        asking, version: those of the stage that asks, and of the one that scores.
+        asking, version: the versions of these two stages.
     """
     keys = ("question_set", "model")
     folder = f"{RECORDS_OF}/{name}/{{question_set}}"

@@ -149,7 +149,7 @@ class CollectedRecord(SparseRecord):
 
     @property
     def has_text(self) -> bool:
-        """True if there is a text that can be compared."""
+        """True if the model gave a text that can be compared."""
         return self.outcome.goes_on and bool(self.text)
 
     @property

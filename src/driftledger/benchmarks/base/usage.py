@@ -34,7 +34,7 @@ USAGE = "usage.json"
 
 
 class CallUsage(SparseRecord):
-    """A line of ``usage.jsonl``: what a call took."""
+    """A line of ``usage.jsonl``: the usage of a call."""
 
     key: str
     """The key of the call, as in its record."""

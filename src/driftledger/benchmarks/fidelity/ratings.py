@@ -239,8 +239,8 @@ def weighted(
 ) -> Json:
     """Return the ratings of each sample, and how many samples it stands for.
 
-    It stands for those of its half, shared by the rated ones. Without chances, rated samples are
-    taken for a random draw of ``samples``.
+    The rated samples of a half stand for all samples of it. Without chances, the rated samples
+    count as a random draw of ``samples``.
     """
     drawn = chances or dict.fromkeys(by_sample, f"{len(by_sample)} of {samples}")
     counts = Counter(drawn.values())
@@ -256,9 +256,9 @@ def write_sheet(
 ) -> tuple[int, int]:
     """Write a sheet to rate these descriptions, or add them to an existing one.
 
-    Each description gets a row with an empty rating, by ``rater`` if one is named, unless there is
-    a row for it by that person, or, if none is named, by anyone. Every row that is there stays, and
-    so do columns of people's own. A chance is written into all rows of its sample. A second call
+    Each description gets a row with an empty rating for ``rater``, unless that person (or anyone,
+    if no rater is named) has a row for it. Existing rows and further columns stay. A chance is
+    written into all rows of its sample. A second call
     with the same arguments changes nothing.
 
     Returns:

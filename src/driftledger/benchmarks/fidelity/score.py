@@ -36,7 +36,7 @@ from driftledger.scoring.score import Flag
 
 
 def score_redrawings(scoring: Scoring, spec: ChainBenchmark) -> Scored:
-    """Score a folder of redrawings, with people's ratings if there is a sheet of them.
+    """Score a folder of redrawings, with people's ratings if the settings name a sheet.
 
     Raises:
         CoverageError: no redrawing counts.

@@ -226,7 +226,7 @@ class FidelityBenchmark(ChainBenchmark):
             yield Table(title, head, rows=rows, name="ratings")
 
     def notes(self, scores: Scores) -> Iterator[str]:
-        """Say at which size SSIM compares, and how many ratings there are."""
+        """Yield the size at which SSIM compares, and the numbers of ratings."""
         if any(score.find("ssim") for score in scores):
             sides = sorted({score.inputs.settings["ssim_side"] for score in scores})
             yield f"SSIM is of {' and '.join(map(str, sides))} pixels a side. {SSIM_NOTE}"

@@ -35,7 +35,7 @@ Columns = Mapping[str, Float64]
 
 
 def score_chains(scoring: Scoring, spec: ChainBenchmark) -> Scored:
-    """Score chains: → similarities and distances → values → numbers.
+    """Score a folder of chains: similarities and distances, values, numbers.
 
     Each repeat is measured by itself. The value of a sample is the mean over its repeats, and means
     over samples are made of these.

@@ -184,14 +184,14 @@ def _gradings(
     answer: RecordedResult | None = None,
     repeats: int | None = None,
 ) -> Steps[Records]:
-    """Ask in each grading until there is a grade, twice at most.
+    """Ask the judge in each grading until it gives a grade, at most twice.
 
     The next run tries failed calls again.
 
     Args:
         texts: the question, the truth, and the answer; None if the answer cannot be graded.
-        answer: the model's, which the records begin with; None of a calibration answer.
-        repeats: how often to grade it; None is as often as an answer.
+        answer: the model's answer, the first result of the records; None for calibration.
+        repeats: how often to grade it; None: as often as answers.
     """
     records = []
     protocol = collecting.protocol
@@ -227,8 +227,7 @@ def _conversations(collecting: Collecting, prompt: str) -> list[Conversation]:
 def graded_prompt(prompt: str, question: str, truth: str, prediction: str) -> str:
     """Return the judge's prompt as MM-Vet's evaluator writes it.
 
-    Texts stay as they are, whatever lines and cells they hold, and only the ground truth's
-    ``<AND>`` and ``<OR>`` get a blank on either side.
+    Texts are not escaped; only ``<AND>`` and ``<OR>`` in the ground truth get blanks around them.
 
     Source: mm-vet_evaluator.ipynb in github.com/yuweihao/MM-Vet at acde843.
 

@@ -212,7 +212,7 @@ class MME(QuestionBenchmark):
         return answer.read
 
     def worth(self, question: QuestionEntry, scored_reading: bool | None) -> float:
-        """Return 1 for what is right, else 0."""
+        """Return 1 for a right answer, else 0."""
         return float(scored_reading == (question.answer == "yes"))
 
     def category(self, question: QuestionEntry) -> str:

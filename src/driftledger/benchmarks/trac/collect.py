@@ -138,10 +138,10 @@ def rank_examples(
 ) -> dict[str, list[str]]:
     """Map each sample to the support samples to show with it, best first.
 
-    The same file as what is asked about is never an example. The names of samples decide nothing.
+    An example is never the file in question, and names of samples do not matter.
 
     Args:
-        described: sample id → the model's own description, without examples, where it gave one.
+        described: sample id → the model's own description without examples.
         usable: ids of the samples with a description that can be shown.
 
     Raises:

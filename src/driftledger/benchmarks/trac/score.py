@@ -164,7 +164,7 @@ def samples_classes(scoring: Scoring) -> bool:
 
 
 def compared(scoring: Scoring, descriptions: Descriptions) -> Sets:
-    """Choose the descriptions of one condition that are compared.
+    """Sort the descriptions of a condition into queries, misses and support.
 
     A failed call never counts, nor does a class whose support is missing because of one. Misses
     count if ``unread`` is worst.

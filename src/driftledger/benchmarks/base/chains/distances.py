@@ -79,8 +79,8 @@ def compare(
 
     Args:
         originals: the features of the samples.
-        by_category: whether there are distances of each category, and of all samples if every
-            category has a chain; if not, of all samples alone.
+        by_category: whether to compare each category, too; all samples are then compared only
+            if every category has a chain.
 
     Returns:
         Cosines, chains × T; and distances.

@@ -55,7 +55,7 @@ def of_repeat(repeat: int) -> str:
 def image_path(sample: str, t: int, repeat: int = 0, suffix: str = ".png") -> str:
     """Return the path of an iteration's image in the folder of its chains.
 
-    DVC looks at each folder, which takes as long as nine files: there is none per sample.
+    There is no folder per sample, since DVC takes as long for a folder as for nine files.
 
     >>> image_path("disc", 3), image_path("disc", 3, 1)
     ('images/3/disc.png', 'repeats/1/3/disc.png')

@@ -46,7 +46,7 @@ class Chain(NamedTuple):
 
     @property
     def last(self) -> ChainStep:
-        """The last step there is."""
+        """The last step."""
         return self.steps[max(self.steps)]
 
     @property
@@ -271,8 +271,8 @@ def rows_of(
 
     Args:
         columns: key of rows → chains × T.
-        by_category: whether samples are averaged within categories before these are; if not, rows
-            lack the keys that they have no value of.
+        by_category: whether means are over categories; if not, rows leave out keys without a
+            value.
     """
     alone = []
     for repeat in range(chains.repeats):

@@ -124,7 +124,7 @@ class ChainBenchmark(Benchmark):
         return super().failures(records)._replace(total=len(chains), things="chains")
 
     def traces(self, folders: Folders, score: Score, rows: Rows) -> Iterator[Trace]:
-        """Yield the chains of these rows, those of one sample one after the other."""
+        """Yield a trace per row, with all chains of its sample."""
         samples = read_samples(folders["dataset"])
         files = {sample.id: sample.medium.path for sample in samples}
         prompt = score.inputs.protocol["describe_prompt"]

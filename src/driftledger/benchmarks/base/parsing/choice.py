@@ -151,7 +151,7 @@ class Options:
         return index if named in (None, index) else None
 
     def letter_at(self, text: str, position: int) -> Choice | None:
-        """Return the option whose text is the single letter at the end of a line here."""
+        """Return the option whose text is a single letter that ends the line here."""
         letter = find("last_letter").match(text, position)
         index = self._letters.get(letter[0]) if letter else None
         return (
@@ -309,7 +309,7 @@ class _ChoiceReply(PlainReply[int]):
         return unparsed(SEVERAL if len(mentioned) > 1 else "nothing")
 
     def _rest(self, text: str, turns: int) -> Parsed[int]:
-        """Return what a part of the reply chooses."""
+        """Return the choice of a part of the reply."""
         return _ChoiceReply(text.strip(), self.options, self.refusal).choice(turns)
 
     def _weighed(self, readings: Sequence[Choice]) -> Parsed[int]:
@@ -331,9 +331,9 @@ class _ChoiceReply(PlainReply[int]):
         return choice
 
     def read(self, position: int, *, bare: bool = False) -> Choice | None:
-        """Return the answer at ``position`` and all that are joined to it.
+        """Return the answer at ``position``, with answers that are joined to it.
 
-        It may stand behind brackets and words such as *option*.
+        Brackets and words such as *option* may come before it.
 
         Args:
             bare: whether nothing announces an answer here, so that the text alone must show it.

@@ -40,7 +40,7 @@ def strict_grade(text: str) -> Parsed[float]:
 
 
 def parse_grade(text: str, *, cut: bool = False) -> Parsed[float]:
-    """Read the grade in a judge's reply: a number from 0 to 1, or out of a scale.
+    """Read the grade in a judge's reply: a number from 0 to 1, or on a scale (8/10).
 
     UNPARSED, with ``how`` saying why: ``out_of_range`` (1.5, -1), ``other_notation`` (0,6; 0.5/5,
     which may be either), ``several`` different ones, ``error``, ``unfinished`` (reasoning without

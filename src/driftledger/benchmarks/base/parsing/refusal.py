@@ -60,12 +60,8 @@ def refused_at(low: str, *, denials: bool = True) -> list[int]:
     return sorted(ends)
 
 
-def says_none_arrived(text: str, kind: str = "image") -> bool:
-    """Return True if a reply says that no image or recording reached the model.
-
-    Args:
-        text: the reply, of which the beginning is read.
-        kind: what it was asked about, ``image`` or ``sound``.
+def says_none_arrived(text: str) -> bool:
+    """Return True if the beginning of a reply says that no image reached the model.
 
     >>> says_none_arrived("I don't see an image attached.")
     True
@@ -74,8 +70,6 @@ def says_none_arrived(text: str, kind: str = "image") -> bool:
     """
     beginning = find("quoted").sub("", folded(plain(text[:_BEGINNING])))
     beginning = replaced("written_out", beginning)
-    if kind == "sound":
-        beginning = replaced("recordings", beginning)
     return bool(find("none_arrived").search(beginning))
 
 

@@ -61,9 +61,7 @@ READERS = {
         bool,
     ),
     "none_arrived": (
-        lambda case: Parsed(
-            Outcome.OK, says_none_arrived(case["reply"], case.get("kind", "image")), ""
-        ),
+        lambda case: Parsed(Outcome.OK, says_none_arrived(case["reply"]), ""),
         bool,
     ),
     "spelling": (lambda case: Parsed(Outcome.OK, plain(case["reply"]), ""), str),
