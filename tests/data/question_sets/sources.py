@@ -9,21 +9,9 @@ from typing import ClassVar
 from PIL import Image
 from pydantic import Field
 
-from driftledger.benchmarks.mm_sap.spec import MMSAPQuestions
-from driftledger.benchmarks.mm_vet.spec import MMVetQuestions
-from driftledger.benchmarks.mme.spec import MMEQuestions
+from driftledger.benchmarks.registry import question_rules
 from driftledger.data.build import build_questions
-from driftledger.data.question_sets.base import (
-    QuestionProvider,
-    QuestionRules,
-    SourceQuestion,
-)
-
-RULES: dict[str, QuestionRules] = {
-    "mm_sap": MMSAPQuestions(),
-    "mm_vet": MMVetQuestions(),
-    "mme": MMEQuestions(),
-}
+from driftledger.data.question_sets.base import QuestionProvider, SourceQuestion
 
 REFUSAL = "Sorry, I can't tell from the image"
 SAP = {
@@ -105,7 +93,7 @@ def source(row, number=0, **changes):
 
 def build_set(name, provider, target):
     """Build a set by the rules of its protocol."""
-    build_questions(name, provider, RULES[provider.protocol], target)
+    build_questions(name, provider, question_rules(provider), target)
 
 
 class Given(QuestionProvider):
