@@ -368,7 +368,7 @@ def test_a_report_that_cannot_be_compared_is_said(ledger):
         return skipped.why
 
     ledger.put_noted("report", "version", to=99)
-    assert "version 99 of the report wrote it" in why()
+    assert "it was written by version 99 of the report" in why()
     renamed = ["\n  report:\n", "\n  another:\n"]
     forge(Below(ledger.root), [{"in": "dvc.lock", "replace": renamed}])
     assert "has no stage that wrote the report" in why()

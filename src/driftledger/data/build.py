@@ -331,8 +331,8 @@ class _Images:
         first, images = self.by_id.setdefault(question.image_id, own)
         if images != stored:
             raise DataError(
-                f"{question.name} has the image_id {question.image_id!r:.80} of {first}, and "
-                "another image (correct one)"
+                f"{question.name} has the image_id {question.image_id!r:.80} like {first}, "
+                "but another image (correct one)"
             )
         return stored, repaired
 
@@ -402,7 +402,10 @@ def id_problem(id_: str, name: str, names: dict[str, str]) -> str | None:
         )
     folded = id_.casefold()  # some disks keep one file for both
     if folded in names:
-        return f"{name} has the id {id_!r} of {names[folded]}, capitals aside (rename one of them)"
+        return (
+            f"{name} has the id {id_!r} like {names[folded]}, apart from capitals (rename one of "
+            "them)"
+        )
     names[folded] = name
     return None
 

@@ -135,7 +135,7 @@ def read_table(
             elif any(cell.strip() for cell in cells[width:]):
                 raise ConfigError(
                     f"{where}, line {line} has {len(cells)} cells and the first line {width}; "
-                    "put a text that holds what separates cells into double quotes"
+                    "put texts that contain separators into double quotes"
                 )
             elif any(cell.strip() for cell in cells):
                 # Excel leaves out empty last cells

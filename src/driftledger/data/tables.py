@@ -279,6 +279,6 @@ def as_text(value: Any, where: str) -> str | None:
     if is_cut(text):
         raise DataError(
             f"{where} was cut by a spreadsheet at {LONGEST_CELL:,} characters; name a file that "
-            "none wrote"
+            "no spreadsheet has saved"
         )
     return text

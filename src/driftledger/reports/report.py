@@ -217,7 +217,8 @@ def check_report(
     if version != REPORT_VERSION:
         result.skip(
             "reports",
-            f"version {version!s:.20} of the report wrote it, and {REPORT_VERSION} is installed",
+            f"it was written by version {version!s:.20} of the report, and version "
+            f"{REPORT_VERSION} is installed",
         )
         return result
     try:

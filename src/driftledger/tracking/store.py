@@ -223,7 +223,7 @@ def artifact_location(tracking: "Tracking") -> str | None:
         raise ConfigError(
             f"{without_credentials(uri)} is a database, which holds no files: set "
             "tracking.artifacts in params.yaml (or MLFLOW_DEFAULT_ARTIFACT_ROOT) to a folder or "
-            "bucket that all who track reach"
+            "bucket that everybody who tracks can reach"
         )
     return place
 

@@ -54,8 +54,8 @@ def numbered(question: SourceQuestion, images: int) -> list[str]:
     if numbers and {*numbers} != {*places}:
         valid = ", ".join(f"<image {number}>" for number in places)
         raise DataError(
-            f"{question.name} has {images} image{'s' if images > 1 else ''}, and its text has "
-            f"other places (write <image> for each, or {valid})"
+            f"{question.name} has {images} image{'s' if images > 1 else ''}, but the places in its "
+            f"text are for others (write <image> for each, or {valid})"
         )
     if unread := _UNREAD.search(PLACE.sub(" ", all_text)):
         raise DataError(

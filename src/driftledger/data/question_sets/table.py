@@ -86,8 +86,8 @@ class ColumnQuestions(QuestionProvider, ABC):
         if together and numbered:
             names = ", ".join([*together, *numbered])
             raise ConfigError(
-                f"{table} has the columns {names:.200}; name those whose images are shown as "
-                "columns.image, as [image_1, image_2]"
+                f"{table} has the columns {names:.200}; list those of a question's images as "
+                "columns.image, such as [image_1, image_2]"
             )
         return (*numbered,) or (*together[:1],) or ("image",)
 
