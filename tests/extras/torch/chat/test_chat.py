@@ -1,9 +1,13 @@
 """What vision-language checkpoints are asked: their own chat format, in which texts stay texts."""
 
-import pytest
+import shutil
+from pathlib import Path
 
 from driftledger.core.types import Conversation, Turn
 from tests.extras.chatting import failure, model, refused, says, texts, write_template
+from tests.extras.encoding import change_json
+from tests.support.cases import cases, each_case
+from tests.support.checkpoints.weights import drop_one_weight
 
 HOSTILE = {
     "llava": ("<image>", "</s>", "<image><image>"),
@@ -70,10 +74,6 @@ USER_ONLY = (
     "%}{% if part['type'] == 'image' %}<image>{% else %}{{ part['text'] }}{% endif %}{% endfor %} "
     "{% endfor %}"
 )
-STRICT = (
-    "{% if messages[0]['role'] == 'system' %}{{ raise_exception('no system role') }}{% endif %}"
-    + USER_ONLY
-)
 STRINGS = (
     USER_ONLY.replace(" if message['role'] == 'user'", "")
     .replace(
@@ -91,8 +91,6 @@ def test_a_template_without_a_system_turn_says_so(llava, images):
     left_out, reply = model(llava).respond([brief, asks])
     assert "leaves out a part of its text" in failure(left_out)
     assert reply.outcome.goes_on
-    write_template(llava, STRICT)
-    assert "no system role" in refused(llava, brief)
 
 
 def test_a_list_that_a_template_writes_out_is_no_text(llava, images):
@@ -116,24 +114,6 @@ def test_a_template_may_want_strings(llava, images):
     assert prompts == ["<image>a red. b ", "<image>a red cat. b ", "<image>a . b "]
 
 
-@pytest.mark.parametrize(
-    "template",
-    [
-        "{% if %}",
-        "{{ messages.nothing.at_all }}",
-        "{{ raise_exception('never') }}",
-        "{{ 1 / 0 }}",
-        "{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}",
-        "",
-    ],
-)
-def test_a_broken_or_missing_template_is_one_sentence(llava, asked, template):
-    write_template(llava, template)
-    assert "chat template" in refused(llava, asked[0])
-    (llava / "chat_template.jinja").unlink()
-    assert "has no chat template" in refused(llava, asked[0])
-
-
 def test_the_date_in_a_template_is_a_setting(llava, asked):
     dated = (llava / "chat_template.jinja").read_text(encoding="utf-8")
     for date in ("2025-01-01", "2031-12-30"):
@@ -154,9 +134,6 @@ def test_variables_of_the_template_are_settings(llava, asked):
     quiet = model(llava, template_variables={"enable_thinking": False})
     assert texts(quiet.respond(asked)) != texts(model(llava).respond(asked))
     assert quiet.fingerprint != model(llava).fingerprint
-    assert "no variable 'thinkin'" in refused(
-        llava, asked[0], template_variables={"thinkin": False}
-    )
 
 
 def test_settings_of_the_image_processor(built, asked):
@@ -166,10 +143,6 @@ def test_settings_of_the_image_processor(built, asked):
     tiled = model(built["smolvlm"]).respond(asked)
     for fewer, more in zip(whole, tiled, strict=True):
         assert fewer.usage.input_tokens < more.usage.input_tokens
-    for wrong in ({"do_image_splittin": False}, {"size": "large"}):
-        assert "image_processor" in refused(
-            built["smolvlm"], asked[0], image_processor=wrong
-        )
 
 
 def few_shot(images):
@@ -227,41 +200,28 @@ def test_a_reply_goes_on_from_its_beginning(checkpoint, images):
     assert [reply] == one.respond([plain, begun])[1:]
 
 
-BEFORE = (
-    "{% for message in messages %}{% for part in message['content'] %}"
-    "{% if part['type'] == 'image'"
-)
-AFTER = (
-    "<image>{% endif %}{% if part['type'] != 'image' %}{{ part['text'] }}{% endif %}{% endfor %} "
-    "{% endfor %}"
-)
-ONE_IMAGE = {
-    "the first": BEFORE + " and message == messages[0] %}" + AFTER,
-    "the last": BEFORE + " and message == messages[-1] %}" + AFTER,
-    "any": "{% if 'image' in messages | string %}<image>{% endif %}"
-    + BEFORE
-    + " and false %}"
-    + AFTER,
-    "one or none": BEFORE
-    + " %}{% if messages[1:] %}{{ raise_exception('one image only') }}{% endif %}"
-    + AFTER,
-}
-
-
-@pytest.mark.parametrize(
-    ("kind", "why"),
-    [
-        ("the first", "leaves out image 3 of 3"),
-        ("the last", "leaves out image 1 of 3"),
-        ("any", "leaves out image 1 of 3"),
-        ("one or none", "one image only"),
-    ],
-)
-def test_a_template_that_takes_one_image_says_so(llava, images, kind, why):
-    write_template(llava, ONE_IMAGE[kind])
-    assert why in refused(llava, few_shot(images))
-    assert (
-        model(llava)
-        .respond([Conversation.ask("Describe it.", images[0])])[0]
-        .outcome.goes_on
+@each_case(cases(__file__, "refused"))
+def test_what_is_refused(case, built, images, asked, tmp_path, monkeypatch):
+    monkeypatch.delenv("DRIFTLEDGER_TRUST_REMOTE_CODE", raising=False)
+    layout = case.get("layout", "llava")
+    folder = Path(shutil.copytree(built[layout], tmp_path / "checkpoint"))
+    changes = case.get("text_config", {})
+    change_json(
+        folder / "config.json", lambda held: held["text_config"].update(changes)
     )
+    for name, text in case.get("files", {}).items():
+        (folder / name).unlink(missing_ok=True)
+        if text is not None:
+            (folder / name).write_text(text, encoding="utf-8")
+    if "drop" in case:
+        drop_one_weight(folder)
+    system = Turn("system", ("Be brief.",))
+    conversation = {
+        "examples": few_shot(images),
+        "system": Conversation((system, *asked[0].turns)),
+    }.get(case.get("asked"), asked[0])
+    said = refused(folder, conversation, **case.get("settings", {}))
+    assert case["says"] in said
+    assert said.endswith(case.get("ends", ""))
+    if "answers_one" in case:
+        assert model(folder).respond(asked[:1])[0].outcome.goes_on
