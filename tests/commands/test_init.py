@@ -191,10 +191,6 @@ def test_a_killed_init_is_finished_by_the_next(here):
 
 
 def test_an_upgrade_writes_committed_files_again_and_refuses_others(here):
-    with pytest.raises(
-        ConfigError, match="this folder is not a project; run this in its top folder"
-    ):
-        upgrade(Project(here))
     init(Path(), preset="minimal")
     git(".", "add", "--all")
     git(".", "commit", "--quiet", "--message", "all")
@@ -269,19 +265,6 @@ def test_the_catalogue_is_listed(monkeypatch, tmp_path):
     monkeypatch.chdir(REPOSITORY)
     assert names("")[-len(catalogue("encoders")) :] == list(catalogue("encoders"))
     assert names("DINOv2-base") == ["encoders:", "dinov2"]
-    [row] = [
-        each
-        for each in printed(
-            catalogue_table(catalogue_rows("gpt_5_4_mini"))
-        ).splitlines()
-        if "OPENAI" in each
-    ]
-    assert row.split()[:2] == ["gpt_5_4_mini", "openai/gpt-5.4-mini-2026-03-17"]
-    assert row.split()[2:] == ["OPENAI_API_KEY", "0.75", "/", "4.5", "2026-11-26"]
-    with pytest.raises(
-        ConfigError, match=r"name 'dinov9' is unknown; did you mean 'dinov"
-    ):
-        catalogue_rows("dinov9")
 
 
 def test_what_is_retired_is_listed_last_with_its_date():
