@@ -20,6 +20,7 @@ from driftledger.ledger.verify.replay import recompute
 from driftledger.project.project import Project
 from tests.acceptance.checkout import Folder, made_once
 from tests.conftest import DVC_CONFIG, REPOSITORY, draw
+from tests.support.cases import CASES
 from tests.support.forging import Below, change
 from tests.support.params import default_params
 
@@ -117,34 +118,11 @@ class Ledger:
 
 
 def _params():
-    params = default_params()
-    params["run"] |= {
-        "datasets": ["my_images", "digits"],
-        "genception": ["my_images"],
-        "fidelity": ["my_images"],
-    }
-    params["run"] |= {
-        "models": [MODEL],
-        "trac": ["digits"],
-        "descriptions": ["shown"],
-        "text_encoders": ["tfidf"],
-    }
-    params["run"] |= {
-        "question_sets": list(SETS.values()),
-        **{name: [some] for name, some in SETS.items()},
-    }
-    params["datasets"] = {
-        "my_images": {"provider": "image_folder", "path": "my_images"},
-        "digits": {"provider": "digits", "support_per_label": 2, "test_per_label": 1},
-    }
-    prompt = "What are the main visual features for {category} in this image?"
-    params["descriptions"]["shown"] = {
-        "prompt": prompt,
-        "max_tokens": [30],
-        "demonstrations": {"choose": "random", "shots": [1]},
-    }
-    params["genception"]["iterations"] = 2
-    params["mm_sap"]["permutations"] = params["mm_vet"]["gradings"] = 2
+    params = default_params() | {"datasets": {}}
+    for section, changes in json.loads(
+        (CASES / "ledger/params.json").read_text()
+    ).items():
+        params[section] |= changes
     for name in SETS.values():
         params["question_sets"][name]["count"] = 26
     return json.dumps(params)  # which is YAML

@@ -216,11 +216,6 @@ def trac_score(
     return score_of(plain, changes)
 
 
-def curve(values: Mapping[int, float]) -> list[dict[str, float]]:
-    """Step → value, as a score has them."""
-    return [{"step": step, "value": value} for step, value in values.items()]
-
-
 def trac_row(sample: str, label: str, found: str | None) -> Row:
     """A test sample, and the class that both ways to retrieve took it for; None where there was no
     description."""

@@ -163,37 +163,38 @@ def _of_run(target: RunTarget, unread: str, git: Git | None) -> Answer:
     number = target.number
     if number is None and target.lineage is not None:
         number = _headline_of(target.lineage)
-    versions: dict[str, dict[str, None]] = {}
-    flags: dict[str, None] = {}
-    data: dict[str, None] = {}
+    versions: dict[str, list[str]] = {}
+    flags = []
+    data = []
+    wrote = []
     lineages = run.lineages if number is None else [number.lineage]
     for lineage in lineages:
         score = lineage.score
+        metrics = lineage.spec.metrics
         metric = number.number.metric if number else ""
-        for role in roles_of(lineage.spec.metrics, score, metric):
+        for role in roles_of(metrics, score, metric):
             if number is not None or role in _OF_RUNS:
                 kind = ROLES[role] if number is None else role
-                versions.setdefault(kind, {})[_version(lineage, role)] = None
-        flags |= dict.fromkeys(flags_of(lineage.spec.metrics, score, metric))
-        digest = score.inputs.data_digest[:SHORT]
-        data[f"{score.on}@{digest}"] = None
+                versions.setdefault(kind, []).append(_version(lineage, role))
+        flags += flags_of(metrics, score, metric)
+        data.append(f"{score.on}@{score.inputs.data_digest[:SHORT]}")
+        wrote.append(score.driftledger or "before 1.0.0")
     pairs = []
     for role in ROLES:
         if role in versions:
-            title = role.replace("_", " ")
-            pairs.append((title, ", ".join(versions[role])))
+            pairs.append((role.replace("_", " "), _joined(versions[role])))
     if number is None:
         head = f"{run.name}, fingerprint {fingerprint}"
         headlines = [_headline_of(lineage) for lineage in run.lineages]
         scores = "; ".join(map(_titled, headlines))
-        pairs = [("scores", scores), *pairs, ("data", ", ".join(data))]
+        pairs = [("scores", scores), *pairs, ("data", _joined(data))]
     else:
         head = _titled(number)
         if number.number.why is not None:
-            flags[number.number.why] = None
+            flags.append(number.number.why)
         lineage = number.lineage
         kind = lineage.spec.data.name.replace("_", " ")
-        scored = f"{', '.join(data)}, {lineage.score.how_many} scored"
+        scored = f"{_joined(data)}, {lineage.score.how_many} scored"
         repeats = lineage.score.inputs.protocol.get("repeats", 1)
         if repeats != 1:
             scored += f", each of them {repeats} times"
@@ -201,17 +202,21 @@ def _of_run(target: RunTarget, unread: str, git: Git | None) -> Answer:
     code = run.code.named(git)
     if run.code.commit is None:
         code += f": {unread or 'there was none when it was scored'}"
-    by: dict[str, None] = {}
-    for lineage in lineages:
-        by[lineage.score.driftledger or "before 1.0.0"] = None
-    pairs.append(("code", code))
-    pairs.append(("scored by", f"driftledger {', '.join(by)}"))
-    pairs.append(("checked", _CHECKED[target.source]))
-    if flags:
-        pairs.append(("to know", "; ".join(flags)))
     is_selected = target.source == "dvc.lock"
     name = shlex.quote(run.combination.path if is_selected else fingerprint)
-    return head, [*pairs, ("next", f"driftledger verify {name}; more: --full")]
+    pairs += [
+        ("code", code),
+        ("scored by", f"driftledger {_joined(wrote)}"),
+        ("checked", _CHECKED[target.source]),
+        ("to know", "; ".join(dict.fromkeys(flags))),
+        ("next", f"driftledger verify {name}; more: --full"),
+    ]
+    return head, [(title, value) for title, value in pairs if value]
+
+
+def _joined(texts: Sequence[str]) -> str:
+    """List texts, each once."""
+    return ", ".join(dict.fromkeys(texts))
 
 
 def _of_image(target: ImageTarget) -> Answer:
@@ -228,10 +233,7 @@ def _of_image(target: ImageTarget) -> Answer:
         "question": f"image of question {name} of {on}",
     }
     drawn = f"made of sample {name} of dataset {on} at t = {entry.get('step')}"
-    texts = []
-    for result in entry.get("results", []):
-        if result.get("text"):
-            texts.append(result["text"])
+    texts = [result.get("text") for result in entry.get("results", [])]
     used = []
     for score in use["scores"]:
         value = f"{score['headline']} = {score['value']!r}"
@@ -239,13 +241,12 @@ def _of_image(target: ImageTarget) -> Answer:
     _, _, parent = (use["parent"] or "").rpartition(", ")
     values = {
         "file": f"{folder}/{use['file']}",
-        "described as": texts[0] if texts else None,
+        "described as": next(filter(None, texts), None),
         "question": entry.get("question"),
         "made from": parent,
     }
     for role, component in card.get("components", {}).items():
-        fingerprint = component["fingerprint"][:SHORT]
-        values[role] = f"{component['name']}@{fingerprint}"
+        values[role] = f"{component['name']}@{component['fingerprint'][:SHORT]}"
     digest = card.get("digest") or card.get("data_digest") or ""
     values["digest"] = digest[:SHORT]
     values["used by"] = first_few(used, 1)
@@ -287,8 +288,7 @@ def versions_table(rows: Sequence[Json]) -> Group:
         spec = benchmark(row["benchmark"])
         versions = {}
         for part in row["versions"]:
-            fingerprint = part["fingerprint"][:SHORT]
-            versions[part["part"]] = f"{part['name']}@{fingerprint}"
+            versions[part["part"]] = f"{part['name']}@{part['fingerprint'][:SHORT]}"
         model = versions.pop("model")
         made_with = ", ".join(sorted({*versions.values()}))
         metric = spec.metrics[row["metric"]]

@@ -136,27 +136,27 @@ def _changes_of(askings: Sequence[Lineage], contents: Contents) -> Iterator[Chan
     Args:
         askings: the scores of A, of B, and of A's second asking if there is one.
     """
-    spec = askings[0].spec
-    one = askings[0].score
-    is_same = one.inputs.records == askings[1].score.inputs.records
+    a, b, *_ = askings
+    is_same = a.score.inputs.records == b.score.inputs.records
     for of, read in _READERS.items():
-        if of == "descriptions" and is_same and spec.metrics.describes:
-            yield Changes(of, samples=one.total, share=0.0)
+        if of == "descriptions" and is_same and a.spec.metrics.describes:
+            yield Changes(of, samples=a.score.total, share=0.0)
             continue
         try:
-            texts = [read(asking, contents) for asking in askings]
-            if of == "descriptions" and len(texts) == 2:
-                texts.append(_descriptions(askings[0], contents, repeat=1))
-            if of == "descriptions":
-                texts = [_by_image(asking, askings[0], contents) for asking in texts]
+            texts = read(askings, contents)
         except DriftledgerError as error:
             yield Changes(of, note=str(error))
         else:
             if any(texts):
-                yield _changes(of, texts, one.confidence)
+                yield _changes(of, texts, a.score.confidence)
 
 
-def _answers(lineage: Lineage, contents: Contents) -> Asking:
+def _answers(askings: Sequence[Lineage], contents: Contents) -> list[Asking]:
+    """Read the answers of each asking."""
+    return [_answers_of(asking, contents) for asking in askings]
+
+
+def _answers_of(lineage: Lineage, contents: Contents) -> Asking:
     replies = {}
     with suppress(DriftledgerError):
         replies = _replies(lineage, contents)
@@ -175,7 +175,23 @@ def _answers(lineage: Lineage, contents: Contents) -> Asking:
     return asking
 
 
-def _descriptions(lineage: Lineage, contents: Contents, repeat: int = 0) -> Asking:
+def _descriptions(askings: Sequence[Lineage], contents: Contents) -> list[Asking]:
+    """Read the descriptions of each asking; if there are two, also A's second repeat.
+
+    Images with equal bytes are in one cluster, as in the rows of a score.
+    """
+    clusters = {}
+    with suppress(DriftledgerError):
+        clusters = {row.unit: row.cluster for row in rows_of(askings[0], contents)}
+    texts = [_descriptions_of(asking, contents, clusters) for asking in askings]
+    if len(texts) == 2:
+        texts.append(_descriptions_of(askings[0], contents, clusters, repeat=1))
+    return texts
+
+
+def _descriptions_of(
+    lineage: Lineage, contents: Contents, clusters: Mapping[str, str], repeat: int = 0
+) -> Asking:
     """Return the descriptions of one repeat.
 
     After the first repeat, these are the first descriptions that were asked for again: later ones
@@ -190,19 +206,9 @@ def _descriptions(lineage: Lineage, contents: Contents, repeat: int = 0) -> Aski
             answer = answer_as(unit, step, reply.outcome, worth=None, read=reply.text)
             if reply.text and reply.outcome.goes_on:
                 answer = answer._replace(reading="described")
-            asking[unit, unit, step] = (answer, reply.text or "")
+            cluster = clusters.get(unit, unit)
+            asking[cluster, unit, step] = (answer, reply.text or "")
     return asking
-
-
-def _by_image(asking: Asking, lineage: Lineage, contents: Contents) -> Asking:
-    """Group descriptions by images of equal bytes, as the rows of a score do."""
-    clusters = {}
-    with suppress(DriftledgerError):
-        clusters = {row.unit: row.cluster for row in rows_of(lineage, contents)}
-    by_image = {}
-    for (_, unit, step), described in asking.items():
-        by_image[clusters.get(unit, unit), unit, step] = described
-    return by_image
 
 
 def _replies(
@@ -227,7 +233,7 @@ def _replies(
     return replies
 
 
-_READERS: Mapping[Kind, Callable[[Lineage, Contents], Asking]] = {
+_READERS: Mapping[Kind, Callable[[Sequence[Lineage], Contents], list[Asking]]] = {
     "answers": _answers,
     "descriptions": _descriptions,
 }

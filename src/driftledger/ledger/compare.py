@@ -341,10 +341,10 @@ def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair
         two = _value(b.score, number)
         compared = MetricComparison(number, one, two)
         metrics.append(compared)
-        barred = ""
-        for difference in differing:
-            if difference.bars(number) and not anyway:
-                barred = barred or difference.reason
+        bars = [
+            difference.reason for difference in differing if difference.bars(number)
+        ]
+        barred = bars[0] if bars and not anyway else ""
         if why_no_rows:
             compared.verdict = NOT_RANKED + (barred or why_no_rows)
         elif compared.a is None or compared.b is None:

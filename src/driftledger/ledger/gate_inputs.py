@@ -5,7 +5,6 @@ from driftledger.core.errors import DriftledgerError, LedgerError, first_few
 from driftledger.core.text import changes
 from driftledger.ledger.findings import VerifyResult
 from driftledger.ledger.lineage import Run
-from driftledger.ledger.lock import Lock
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.published import (
     AS_PUBLISHED,
@@ -91,15 +90,12 @@ def _changed_since(project: Project, run: Run) -> list[str]:
     Raises:
         NotJudgedError: ``params.yaml`` cannot be resolved here.
     """
-    stages: Lock = {}
-    for lineage in run.lineages:
-        stages |= lineage.stages
     try:
         now = resolved(project, missing={})
     except DriftledgerError as error:
         raise NotJudgedError(f"params.yaml cannot be resolved here: {error}") from None
     changed = []
-    for name, entry in stages.items():
+    for name, entry in run.stages.items():
         kind, _, model = name.partition("@")
         after = now[kind][model] if model else now[kind]
         for before in entry.noted.values():

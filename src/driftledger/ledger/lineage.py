@@ -182,6 +182,22 @@ class Run(Strict):
     code: CodeVersion
 
     @property
+    def folders(self) -> list[Folder]:
+        """The folders behind its scores, each once."""
+        folders: dict[Folder, None] = {}
+        for lineage in self.lineages:
+            folders |= dict.fromkeys(lineage.folders.values())
+        return list(folders)
+
+    @property
+    def stages(self) -> Lock:
+        """The entries of ``dvc.lock`` behind its scores."""
+        stages: Lock = {}
+        for lineage in self.lineages:
+            stages |= lineage.stages
+        return stages
+
+    @property
     def components(self) -> dict[str, ComponentCard]:
         """Role → the first component that played it in a score."""
         components: dict[str, ComponentCard] = {}

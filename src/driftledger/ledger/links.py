@@ -33,6 +33,8 @@ from driftledger.scoring.score import ROWS, SCORE
 
 Lines = Iterator[Line]
 
+_DIGESTED = ("id", "category", "label", "split", "sha256")
+"""Fields of a sample that the digest of a dataset is over."""
 _QUESTION_EXTRAS = ("schema", "image", "source", "notes")
 """Fields that the digest of a question set leaves out."""
 _DEFAULTS = {"repeats": 1}
@@ -119,7 +121,8 @@ def folders_of(lineage: Json) -> list[dict[str, str]]:
 
 def check_links(bundle: Bundle) -> Lines:
     """Check that files, folders, lock entries, records and images fit together."""
-    run = {key: bundle.evidence[key] for key in ("name", "combination", "fingerprint")}
+    evidence = bundle.evidence
+    run = {key: evidence[key] for key in ("name", "combination", "fingerprint")}
     yield same(f"{MANIFEST}: run", dict(bundle.run), run, EVIDENCE)
     yield from guarded(EVIDENCE, _stages, bundle)
     seen = set()
@@ -130,7 +133,7 @@ def check_links(bundle: Bundle) -> Lines:
             if str(folder) not in seen:
                 yield from guarded(folder["path"], _listed, bundle, lineage, folder)
             seen.add(str(folder))
-        combination = bundle.evidence["combination"]
+        combination = evidence["combination"]
         yield from check_lineage(lineage, bundle.folder, combination, paths)
         paths.update(field(folders_of(lineage), "path"))
     for path in bundle.named:
@@ -206,15 +209,13 @@ def _listed(bundle: Bundle, lineage: Json, folder: Mapping[str, str]) -> Lines:
         yield from _forgotten(bundle, lineage, files)
     for entry in _entries(lineage, "outs", out):
         yield same(f"{out}: nfiles", entry.get("nfiles"), len(files), "the listing")
-    listed = {}
-    start = f"{path}/".removeprefix(f"{out}/")
-    for name, md5 in files.items():
-        if name.startswith(start):
-            listed[name.removeprefix(start)] = md5
-    opened = bundle.folder(path)
-    for name in sorted(listed.keys() | opened.names.keys()):
-        actual = opened.names[name]["md5"] if name in opened.names else None
-        yield same(f"{path}/{name}: md5", listed.get(name), actual, "the file")
+    listed = {f"{out}/{name}": md5 for name, md5 in files.items()}
+    actual = {}
+    for name, file in bundle.folder(path).names.items():
+        actual[f"{path}/{name}"] = file["md5"]
+    for name in sorted(listed.keys() | actual.keys()):
+        if name.startswith(f"{path}/"):
+            yield same(f"{name}: md5", listed.get(name), actual.get(name), "the file")
 
 
 def _forgotten(bundle: Bundle, lineage: Json, listing: Iterable[str]) -> Lines:
@@ -304,13 +305,13 @@ def _fingerprints(score: Json) -> dict[str, str]:
 
 def check_ledger(bundle: Bundle) -> Lines:
     """Check that the published file has the hash of its name and these scores."""
-    files = _published(bundle)
-    if len(files) != 1:
+    names = _published(bundle)
+    if len(names) != 1:
         yield differs(
-            LEDGER, f"the bundle has {len(files)} published files of its run, not one"
+            LEDGER, f"the bundle has {len(names)} published files of its run, not one"
         )
         return
-    [name] = files
+    [name] = names
     published = load(bundle.archive.read(name))
     yield same(name, name, f"{LEDGER}{sha256_of(published)}.json", "its content")
     for key in ("fingerprint", "combination"):
@@ -319,20 +320,18 @@ def check_ledger(bundle: Bundle) -> Lines:
     for lineage in bundle.lineages:
         path = lineage["folder"]["path"]
         noted = scores.pop(path, {})
-        folder = bundle.folder(path)
-        components = {
-            card["role"]: card["fingerprint"] for card in noted.get("components", ())
+        components = {}
+        for card in noted.get("components", ()):
+            components[card["role"]] = card["fingerprint"]
+        files = bundle.folder(path).names
+        expected = {
+            "score": files[SCORE]["sha256"],
+            "rows": files[ROWS]["sha256"],
+            "inputs": sha256_of(lineage["score"]["inputs"]),
+            "components": _fingerprints(lineage["score"]),
         }
-        noted = {**noted, "components": components}
-        inputs = sha256_of(lineage["score"]["inputs"])
-        table = (
-            ("score", folder.names[SCORE]["sha256"], SCORE),
-            ("rows", folder.names[ROWS]["sha256"], ROWS),
-            ("inputs", inputs, SCORE),
-            ("components", _fingerprints(lineage["score"]), SCORE),
-        )
-        for key, expected, source in table:
-            yield same(f"{name}: {path}: {key}", noted.get(key), expected, source)
+        stored = {**noted, "components": components}
+        yield from compare(f"{name}: {path}: ", stored, expected, "the score")
     for path in scores:
         yield differs(f"{name}: {path}", "the bundle leaves out this score of the run")
 
@@ -388,23 +387,26 @@ def data_lines(folder: OpenedFolder) -> Lines:
         card = "dataset.json"
         listing = folder.rows("samples.jsonl")
         counted = "samples"
-        parts = ("id", "category", "label", "split", "sha256")
-        digest = sha256_of([[row.get(part) for part in parts] for row in listing])
-        media = dict(zip(field(listing, "file"), field(listing, "sha256"), strict=True))
+        digested: list[Any] = []
+        media = {}
+        for row in listing:
+            digested.append([row.get(part) for part in _DIGESTED])
+            media[row["file"]] = row["sha256"]
     else:
         card = "question_set.json"
         listing = folder.rows("questions.jsonl")
         counted = "questions"
-        digest = sha256_of([_without_extras(row) for row in listing])
-        media = dict(
-            zip(field(listing, "image"), field(listing, "image_sha256"), strict=True)
-        )
+        digested = []
+        media = {}
         for row in listing:
-            media |= {image["file"]: image["sha256"] for image in row.get("images", ())}
+            digested.append({part: row[part] for part in row.keys() - _QUESTION_EXTRAS})
+            media[row["image"]] = row["image_sha256"]
+            for image in row.get("images", ()):
+                media[image["file"]] = image["sha256"]
     categories = Counter(row.get("category") for row in listing)
     del categories[None]
     expected = {
-        "digest": digest,
+        "digest": sha256_of(digested),
         counted: len(listing),
         "categories": dict(categories),
         "leaks": _leaks(listing),
@@ -413,12 +415,6 @@ def data_lines(folder: OpenedFolder) -> Lines:
     yield from compare(f"{folder.path}/{card}: ", stored, expected, "its list")
     yield from _duplicates(folder, field(listing, "id"))
     yield from _media(folder, media)
-
-
-def _without_extras(question: Json) -> Json:
-    return {
-        key: value for key, value in question.items() if key not in _QUESTION_EXTRAS
-    }
 
 
 def _leaks(listing: Sequence[Json]) -> dict[str, str]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from driftledger.core.canonical import Json
+from driftledger.core.text import shortened
 from driftledger.ledger.findings import FROM_FEATURES, Line, Status
 
 NUMBERS = "numbers of "  # begins the name of a group of lines about a score
@@ -23,6 +24,12 @@ _NO_HEADLINES = ("text_similarity", "text_similarity_mean")
 _OF_A_SCORE = re.compile(r"/score\.json: (?!components\.)|/rows\.jsonl: ")
 _MOST_LINES = 50
 _MOST_LETTERS = 400
+"""The most letters of a stranger's text."""
+
+
+def plain(text: str) -> str:
+    """Cut a stranger's text, and escape everything that a terminal could obey."""
+    return shortened(text, _MOST_LETTERS)
 
 
 class Report(NamedTuple):
@@ -129,12 +136,3 @@ class Report(NamedTuple):
             text.append(f"{_WORDS[first.status]}: {where}, because {plain(why)}")
         counts = [f"{self.counts[status]:,} {word}" for status, word in _WORDS.items()]
         return "\n".join([*text, f"{plain(self.name)}: {', '.join(counts)}"])
-
-
-def plain(text: str) -> str:
-    """Cut a stranger's text, and escape everything that a terminal could obey."""
-    if len(text) > _MOST_LETTERS:
-        text = text[:_MOST_LETTERS] + "…"
-    return "".join(
-        letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text
-    )

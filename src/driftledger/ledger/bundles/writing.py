@@ -20,13 +20,12 @@ from driftledger.core.canonical import (
     canonical_json,
     open_regular,
     sha256_bytes,
-    sha256_of,
 )
 from driftledger.core.errors import LedgerError, first_few
 from driftledger.core.files import read_regular
 from driftledger.ledger.bundles import archive, reading
 from driftledger.ledger.bundles.archive import BundleError
-from driftledger.ledger.lineage import Folder, Run
+from driftledger.ledger.lineage import Run
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.files import listing_bytes
 from driftledger.ledger.published import read_published
@@ -105,9 +104,7 @@ def write_bundle(
             f"{out} is not a bundle; move it away, or name another file with -o"
         )
     contents = Contents(project.root, trust=project.own_code)
-    folders: dict[Folder, None] = {}
-    for lineage in run.lineages:
-        folders |= dict.fromkeys(lineage.folders.values())
+    folders = run.folders
     if absent := [folder.path for folder in folders if not contents.has(folder)]:
         raise LedgerError(f"{first_few(absent)} is not here; run 'dvc pull' first")
     # those of others may be forged
@@ -187,23 +184,19 @@ def _evidence(project: Project, run: Run, named: Json) -> dict[str, bytes]:
         LedgerError: the run was not published, or settings behind it are lost.
     """
     evidence = named | {"lineages": [], "code": run.code.model_dump(mode="json")}
+    for name, entry in run.stages.items():
+        if any(isinstance(noted, str) for noted in entry.noted.values()):
+            raise LedgerError(
+                f"{NOTED_SETTINGS} lacks the settings that {name} ran with; run 'dvc repro' first"
+            )
     for lineage in run.lineages:
-        for name, entry in lineage.stages.items():
-            if any(isinstance(noted, str) for noted in entry.noted.values()):
-                raise LedgerError(
-                    f"{NOTED_SETTINGS} lacks the settings that {name} ran with; "
-                    "run 'dvc repro' first"
-                )
         content = lineage.model_dump(mode="json", by_alias=True, exclude={"score"})
         evidence["lineages"].append(content)
     for published in read_published(project.root):
         if published.fingerprint == run.fingerprint:
-            content = published.to_dict()
             return {
                 reading.EVIDENCE: canonical_json(evidence).encode(),
-                f"{reading.LEDGER}{sha256_of(content)}.json": canonical_json(
-                    content
-                ).encode(),
+                published.file: canonical_json(published.to_dict()).encode(),
             }
     raise LedgerError(f"{run.name} is not published; run 'driftledger track' first")
 

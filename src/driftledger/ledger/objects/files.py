@@ -104,7 +104,7 @@ def listing_md5(files: Listing) -> str:
 
 
 def parse_listing(data: bytes) -> Listing | None:
-    """Parse a listing of DVC: path → MD5; None if it is none, or leads out."""
+    """Parse a listing of DVC: path → MD5; None if it is no listing or leads out."""
     try:
         rows = load_json(data, LARGEST_TEXT, values=MANY_VALUES)
         files = _LISTING.validate_python({row["relpath"]: row["md5"] for row in rows})

@@ -32,9 +32,8 @@ def check_hashes(runs: Sequence[Run], contents: Contents) -> VerifyResult:
     folders: list[Folder] = []
     stages: Lock = {}
     for run in runs:
-        for lineage in run.lineages:
-            folders += lineage.folders.values()
-            stages |= lineage.stages
+        folders += run.folders
+        stages |= run.stages
     result = check_folders(folders, contents)
     result.checked["lock entries"] = len(stages)
     wrote = {}
