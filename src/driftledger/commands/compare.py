@@ -272,7 +272,7 @@ def _figure(value: float | None, metric: Metric) -> str:
 def _better(metric: Metric, compared: MetricComparison) -> tuple[int | None, str]:
     """Return the better side, or None, and the difference with its interval.
 
-    The difference is positive for the better side; if neither is better, it is A's lead.
+    The difference is positive if a side is better; if neither is, it is A's lead.
     """
     difference = compared.difference or 0.0
     low = compared.low or 0.0

@@ -1,7 +1,4 @@
-"""Results of checking the ledger.
-
-They are what does not hold, what cannot be checked here, and how much was checked.
-"""
+"""The results of checks: what does not hold, and what could not be checked."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -18,7 +15,7 @@ Status = Literal[
 ]
 """From the best to the worst."""
 FROM_FEATURES: Status = "from the bundle's own features"
-"""Of a number from features that are not computed here: whoever forges them has any number."""
+"""Status of a number whose features are not computed here: forged features give any number."""
 
 
 class Line(NamedTuple):
@@ -32,7 +29,7 @@ class Line(NamedTuple):
     values: int = 1
     """How many values it is about; ``where`` is the place of the first."""
     metric: str = ""
-    """The metric, where it is about a number of all samples of a score; else empty."""
+    """The metric, for a number over all samples of a score; else empty."""
 
 
 class Finding(NamedTuple):
@@ -58,7 +55,7 @@ class VerifyResult:
     findings: list[Finding] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
     checked: Counter[str] = field(default_factory=Counter)
-    """What was looked at, ``files`` for instance, and how many of it."""
+    """The things that were checked, ``files`` for instance → how many."""
 
     @property
     def holds(self) -> bool:
@@ -75,7 +72,11 @@ class VerifyResult:
             self.skipped.append(skipped)
 
     def add(self, lines: Iterable[Line], what: str, kind: Kind = "bytes") -> None:
-        """Take the results of comparisons of ``what``, ``links`` for instance."""
+        """Add the results of comparisons.
+
+        Args:
+            what: the things compared, ``links`` for instance.
+        """
         for line in lines:
             self.checked[what] += line.values
             if line.status == "differs":

@@ -100,20 +100,20 @@ class Gate(NamedTuple):
             )
         for pair, metric, one in chosen:
             verdict = Verdict.UNKNOWN
-            says = one.verdict.removeprefix(NOT_RANKED)
+            sentence = one.verdict.removeprefix(NOT_RANKED)
             lead = one.difference or 0.0
             if metric.direction == "lower":
                 lead = -lead
             if one.ranked and margin:
-                verdict, says = _not_as_good(
+                verdict, sentence = _not_as_good(
                     lead, one, metric.digits, margin, comparison.confidence
                 )
             elif one.ranked:
-                verdict, says = _worse(
+                verdict, sentence = _worse(
                     lead, one, metric.digits, 1 - comparison.confidence
                 )
             title = metric.titled(one.number.t)
-            yield Judgement(verdict, f"{pair.name}, {title}: {says}")
+            yield Judgement(verdict, f"{pair.name}, {title}: {sentence}")
         if not chosen:
             yield Judgement(Verdict.UNKNOWN, "no headline is in both")
 
@@ -168,8 +168,8 @@ def _worse(lead: float, one: MetricComparison, digits: int, level: float) -> Jud
     shows = "do not differ"
     if one.detectable:
         shows = f"would show a difference of {figure(one.detectable, digits)}"
-    says = f"not shown to be worse ({where}; {_samples(one)} {shows})"
-    return Judgement(Verdict.PASSES, says)
+    sentence = f"not shown to be worse ({where}; {_samples(one)} {shows})"
+    return Judgement(Verdict.PASSES, sentence)
 
 
 def _units(one: MetricComparison) -> str:
@@ -213,24 +213,24 @@ def _not_as_good(
 
 
 def _changed(name: str, changes: Changes, level: float) -> Judgement:
-    says = f"{name}: {changes.changed} of {changes.samples} {changes.of} changed"
+    sentence = f"{name}: {changes.changed} of {changes.samples} {changes.of} changed"
     is_shown = changes.p_holm is not None and changes.p_holm <= level
     verdict = Verdict.FAILS if is_shown else Verdict.PASSES
     floor = changes.floor
     if not changes.samples:
         verdict = Verdict.UNKNOWN
-        says = f"{name}: {changes.note}"
+        sentence = f"{name}: {changes.note}"
     elif floor is not None:
-        says += f", and {floor.changed} of {floor.samples} change by themselves"
-        says += f" (p = {changes.p_holm:.2g})"
+        sentence += f", and {floor.changed} of {floor.samples} change by themselves"
+        sentence += f" (p = {changes.p_holm:.2g})"
     elif is_shown:
-        says += f", more of them one way (McNemar's p = {changes.p_holm:.2g})"
+        sentence += f", more of them one way (McNemar's p = {changes.p_holm:.2g})"
     elif changes.changed:
         verdict = Verdict.UNKNOWN
-        says += _NO_FLOOR
+        sentence += _NO_FLOOR
     clusters = changes.clusters
     least = fewest(1 - level)
     if changes.changed and clusters is not None and clusters < least:
         verdict = Verdict.UNKNOWN
-        says += f"; fewer than {least} images show nothing"
-    return Judgement(verdict, says)
+        sentence += f"; fewer than {least} images show nothing"
+    return Judgement(verdict, sentence)

@@ -70,7 +70,7 @@ def named_file(sources: Sources, text: str) -> Path | None:
 def find_image(sources: Sources, text: str) -> ImageTarget:
     """Find the uses of an image by its SHA-256 or its file.
 
-    If no use has the bytes of the file, the PNG that a dataset makes of it is looked for.
+    If nothing has the bytes of the file, the PNG that a dataset makes of it is searched for.
     """
     file = named_file(sources, text)
     digest = text if file is None else sha256_file(file)
@@ -147,7 +147,7 @@ def _uses(
 
 
 def _parent(entry: Json) -> str | None:
-    """Return a phrase on the image that another was made from; None for an original."""
+    """Describe the image that a drawing was made from; None for an original."""
     parent = entry.get("extra", {}).get("parent_sha256")
     if parent is None:
         return None

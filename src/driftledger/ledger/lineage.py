@@ -322,7 +322,7 @@ def incomplete_models(
 
 
 def _check_outputs(tree: Workspace | CommitTree, folders: Sequence[Folder]) -> None:
-    """Raise LedgerError if an output that holds scores is not the one of ``dvc.lock``."""
+    """Raise LedgerError if an output with scores differs from ``dvc.lock``."""
     for out, locked in dict.fromkeys((folder.out, folder.md5) for folder in folders):
         listing = tree.listing(out)
         md5 = listing_md5(listing)
@@ -340,7 +340,7 @@ def _check_outputs(tree: Workspace | CommitTree, folders: Sequence[Folder]) -> N
 
 
 def _is_scored(lock: Lock, spec: Benchmark, keys: Keys) -> bool:
-    """Return True if the stage that scores was to write a score."""
+    """Return True if the inputs of the scoring stage name this score."""
     noted = lock[spec.scores.lock(keys)].noted
     inputs = noted.get(f"score.{keys['model']}")
     return isinstance(inputs, dict) and folder_in(spec.scores, keys) in inputs

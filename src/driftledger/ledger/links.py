@@ -34,7 +34,7 @@ from driftledger.scoring.score import ROWS, SCORE
 Lines = Iterator[Line]
 
 _DIGESTED = ("id", "category", "label", "split", "sha256")
-"""Fields of a sample that the digest of a dataset is over."""
+"""Fields of a sample in the digest of a dataset."""
 _QUESTION_EXTRAS = ("schema", "image", "source", "notes")
 """Fields that the digest of a question set leaves out."""
 _DEFAULTS = {"repeats": 1}
@@ -111,7 +111,7 @@ def _published(bundle: Bundle) -> list[str]:
 
 
 def folders_of(lineage: Json) -> list[dict[str, str]]:
-    """List the folders behind a score, its own first."""
+    """List the folders behind a score; the folder of the score is the first."""
     return [
         lineage["folder"],
         lineage["data"],
@@ -418,7 +418,7 @@ def data_lines(folder: OpenedFolder) -> Lines:
 
 
 def _leaks(listing: Sequence[Json]) -> dict[str, str]:
-    """Map test samples that are in the support set as well to the first one there."""
+    """Map each test sample to the first support sample with the same bytes."""
     support: dict[str, str] = {}
     for row in listing:
         if row.get("split") == "support":

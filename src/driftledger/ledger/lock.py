@@ -24,7 +24,7 @@ from driftledger.project.project import LOCK, NOTED_SETTINGS, RESOLVED
 
 
 class LockedFile(BaseModel):
-    """A file or folder as DVC saw it; a folder's MD5 ends in ``.dir``."""
+    """A file or folder in ``dvc.lock``; the MD5 of a folder ends in ``.dir``."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -70,7 +70,7 @@ def noted_digest(lock: Lock, stage: str) -> str:
 
 
 def read_lock(root: Path) -> Lock:
-    """Read stage name → entry.
+    """Read ``dvc.lock``: stage name → entry.
 
     Raises:
         LedgerError: ``dvc.lock`` is missing, or cannot be read.

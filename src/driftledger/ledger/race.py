@@ -29,7 +29,7 @@ from driftledger.scoring.number import NumberName
 from driftledger.scoring.score import Row
 
 BENCHMARK = "genception"
-"""The benchmark that decides."""
+"""The benchmark whose scores decide."""
 RACE = "reports/race.json"
 MARGIN = 0.02
 """Two models that differ by less count as equally good."""
@@ -64,12 +64,12 @@ class Race(Record):
     """
 
     keys: dict[str, Name]
-    """Of the scores that decide: dataset, generator, encoder."""
+    """The keys of the deciding scores: dataset, generator, encoder."""
     metric: str
     models: list[Name] = Field(min_length=2)
-    """All that began; there is no look at one whose calls failed."""
+    """All models that began; models whose calls failed have no look."""
     confidence: float = Field(gt=0, lt=1)
-    """Of all looks at all pairs together."""
+    """The confidence of all looks at all pairs together."""
     samples: int
     looks: list[Look]
 

@@ -1,7 +1,7 @@
 """Compute a score from its records again, for ``verify`` and ``check``.
 
-First the records are followed: the protocol that made them has to give the same ones again from
-the results that they hold. Then the score is computed from them by the function that ``score``
+First the records are followed: replayed with the results in them, the protocol has to give the same
+records. Then the score is computed from them by the function that ``score``
 calls, and every value is compared with the one that is stored.
 """
 
@@ -40,7 +40,7 @@ from driftledger.scoring.number import Number, Place
 from driftledger.scoring.score import ROWS, SCORE, Row, Score
 
 Way = tuple[str, ...]
-"""The way to a value in JSON, ``("inputs", "seed")``; of a number's column the number's name first,
+"""The keys that lead to a value in JSON, ``("inputs", "seed")``; of a number, its name and column,
 ``("gc_at_5", "low")``."""
 
 CORRECTIONS: Mapping[tuple[str, str], str] = {}
@@ -48,7 +48,7 @@ CORRECTIONS: Mapping[tuple[str, str], str] = {}
 
 _ABSENT: Any = ...
 _UNCOMPARED = {("driftledger",), ("inputs", "version")}
-"""Who made a score, which no record shows."""
+"""Values that no record shows: the versions that made a score."""
 
 R = TypeVar("R", bound=Record)
 
@@ -58,7 +58,7 @@ class Played(NamedTuple):
 
     replay: Replay
     records: Iterable[CollectedRecord]
-    """The records that come of it, in their order."""
+    """The records that the replay gives, in order."""
 
 
 def play(
@@ -134,7 +134,7 @@ class ComparedValue(NamedTuple):
     stored: Any
     again: Any
     number: Place | None = None
-    """The place of the number that it is of; of a row's value the metric alone."""
+    """The place of its number; for a value of a row, the metric alone."""
 
     @property
     def is_equal(self) -> bool:
@@ -280,7 +280,7 @@ def record_lines(played: Played, path: str) -> Iterator[Line]:
     """Compare the records of a folder with those that their protocol gives.
 
     Args:
-        path: what lines call the file.
+        path: the name of the file in lines.
     """
     followed = 0
     stored = stream_records(played.replay.folder)
@@ -302,17 +302,17 @@ def score_lines(judge: Judge, stored: Score, again: Score, path: str) -> Iterato
     """Compare a score with the one that its records give.
 
     Args:
-        path: what lines call its folder.
+        path: the name of its folder in lines.
     """
     # as its file would give it
-    made = Score.model_validate_json(canonical_json(again.to_dict()))
-    for value in compare_numbers(stored.numbers, made.numbers):
+    computed = Score.model_validate_json(canonical_json(again.to_dict()))
+    for value in compare_numbers(stored.numbers, computed.numbers):
         status, what = judge.status(value)
         where = f"{path}/{SCORE}: {value.where}"
         is_of_whole = value.number is not None and value.number.group_kind is None
         is_headline = is_of_whole and value.way[1:] != ("why",)
         yield Line(where, status, what, metric=value.metric if is_headline else "")
-    for value in compare_rest(stored, made):
+    for value in compare_rest(stored, computed):
         if value.way not in _UNCOMPARED:
             yield Line(f"{path}/{SCORE}: {value.where}", *judge.status(value))
 
@@ -326,7 +326,7 @@ def row_lines(
     checked for one reason, have a line together.
 
     Args:
-        path: what lines call the folder.
+        path: the name of the folder in lines.
     """
     file = f"{path}/{ROWS}"
     alike: dict[tuple[Status, str], Line] = {}
@@ -377,7 +377,7 @@ def usage_lines(folder: Path, records: Path, path: str) -> Iterator[Line]:
     """Compare the totals of calls behind a score with the calls that are noted.
 
     Args:
-        path: what lines call the score's folder.
+        path: the name of the score's folder in lines.
     """
     if not (folder / USAGE).is_file():
         return

@@ -46,12 +46,12 @@ class NumberTarget(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Its own name with its benchmark and data in front."""
+        """Its name in a run: benchmark and data, then its own name."""
         return f"{self.lineage.place}/{self.own_name}"
 
     @property
     def names(self) -> set[str]:
-        """All names that find it, with that in MLflow."""
+        """All names that find it, also its name in MLflow."""
         alias = NumberName(*self.number.place, end=self.end)
         if self.metric is not None and self.metric.alias:
             alias = alias._replace(metric=self.metric.alias)
@@ -96,7 +96,7 @@ class RunTarget(NamedTuple):
     lineage: Lineage | None = None
     number: NumberTarget | None = None
     source: Literal["dvc.lock", "git"] = "dvc.lock"
-    """Where it is from: the working tree or a commit."""
+    """The source: the working tree or a commit."""
 
 
 class Sources:
@@ -258,13 +258,13 @@ class Sources:
         return runs[0] if runs else None
 
     def nearest(self, text: str) -> str:
-        """Name the selected runs, of many the nearest, for the end of a sentence."""
+        """Name the runs nearest to a text, as the end of a sentence."""
         paths = [combination.path for combination in self.combinations]
         return f"; nearest: {nearest(text, paths)}{self.incomplete}"
 
 
 def nearest(text: str, names: Iterable[str]) -> str:
-    """Name the selected runs nearest to a text, as the end of a sentence."""
+    """List the names nearest to a text; all of them if they are few."""
     return ", ".join(get_close_matches(text[:200], names, n=8, cutoff=0.0)) or "none"
 
 

@@ -22,9 +22,9 @@ class Part(NamedTuple):
     kind: str
     """``model``, ``generator``, ``encoder``, ``judge`` or ``dataset``."""
     name: str
-    """Empty for any."""
+    """Its name; empty for any."""
     version: str
-    """The start of one of the names of its version; empty for any."""
+    """The start of a name of its version; empty for any."""
 
     def is_in(self, score: Score) -> bool:
         """Return True if a score was made with it."""

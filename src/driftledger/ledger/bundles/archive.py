@@ -126,7 +126,7 @@ def check_name(name: str) -> None:
 
 
 def write(file: BinaryIO, members: Mapping[str, Callable[[], bytes]]) -> None:
-    """Write members, each made when it is written.
+    """Write members; each is made when its turn comes.
 
     Raises:
         BundleError: a bundle cannot have such a name, or so many members or bytes.

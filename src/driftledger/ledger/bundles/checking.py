@@ -165,7 +165,7 @@ class ScoreFiles(NamedTuple):
     spec: Benchmark
     stored: Score
     folder: Path
-    """The score's own."""
+    """The folder of the score."""
     folders: dict[str, Path]
     """Stage → its folder, of the data and of every collect stage."""
     texts: int

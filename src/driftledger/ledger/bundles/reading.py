@@ -25,7 +25,7 @@ LEDGER = "ledger/"
 DIR = ".dir"
 """The ending of the MD5 of a folder's listing."""
 RESOLVED = "data/resolved.json"
-"""The file whose keys are in a stage's ``params``."""
+"""The file of settings that stages name in their ``params``."""
 _BINARY = (*MEDIA, ".npy")
 TEXT_BYTES = 256_000_000
 """The most bytes of text: a description of 2 kB for each of 100,000 records."""
@@ -66,7 +66,7 @@ def field(rows: Sequence[Json], key: str) -> list[Any]:
 
 
 class OpenedFolder:
-    """A folder behind a score. Reading a file that is not there raises KeyError."""
+    """A folder behind a score; reading a missing file raises KeyError."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class OpenedFolder:
 
 
 class Bundle:
-    """A bundle in the right form. The checks find out whether its content is true.
+    """A bundle in the right form; checks show whether its content is true.
 
     Raises:
         BundleError: the archive is not a bundle.
@@ -184,7 +184,7 @@ class Bundle:
 
 
 def version_of(content: Json) -> str:
-    """Return the version of driftledger that wrote a file; empty where none is named.
+    """Return the version of driftledger that wrote a file; empty if none is named.
 
     Raises:
         ValueError: it is not a version.
@@ -196,7 +196,7 @@ def version_of(content: Json) -> str:
 
 
 def noted_of(lineage: Json, folder: Mapping[str, str]) -> Json:
-    """Return what a folder depends on by its stage: settings, versions, components."""
+    """Return the settings, versions and components that a folder's stage depends on."""
     place = folder["path"].removeprefix(f"{folder['out']}/")
     for entry in lineage["stages"].values():
         if any(out["path"] == folder["out"] for out in entry["outs"]):

@@ -57,7 +57,7 @@ class Contents:
         """Return path relative to the folder → MD5 of every file below it.
 
         Raises:
-            LedgerError: which files its output had is not known.
+            LedgerError: the files of its output are not known.
         """
         if folder in self._manifests:  # each of its files asks for it
             return self._manifests[folder]
@@ -74,7 +74,7 @@ class Contents:
         return self._manifests.setdefault(folder, inner)
 
     def output(self, out: str, md5: str) -> Listing:
-        """Return the same of an output; empty if it is not known."""
+        """Return path → MD5 of every file in an output; empty if they are not known."""
         if md5 not in self._listings:
             self._listings[md5] = next(self._known_listings(out, md5), {})
         return self._listings[md5]
@@ -96,13 +96,13 @@ class Contents:
     def within(self, folder: Folder, name: str) -> Path | None:
         """Return a file of a folder; errors as in :meth:`manifest`.
 
-        It is None if they are nowhere here, or the folder has no such file.
+        It is None if the folder has no such file, or its bytes are not here.
         """
         md5 = self.manifest(folder).get(name)
         return None if md5 is None else self.path(md5, f"{folder.path}/{name}")
 
     def cached(self, md5: str) -> Iterator[Path]:
-        """Yield the files of this name in DVC's caches, whatever they hold."""
+        """Yield the files named by an MD5 in DVC's caches, whatever they hold."""
         if not _MD5.fullmatch(md5):
             return
         if (
@@ -114,7 +114,7 @@ class Contents:
                 yield cached
 
     def cached_listing(self, md5: str) -> Listing | None:
-        """Return the files of a folder of this MD5 if DVC's caches list them."""
+        """Return the files of a folder by its MD5, if DVC's caches list them."""
         for cached in self.cached(md5):
             data = read_regular(cached, LARGEST_TEXT)
             if md5_bytes(data) + DIR == md5 and (files := parse_listing(data)):
@@ -134,8 +134,8 @@ class Contents:
     def recorded(self, folder: Folder) -> Path:
         """Return a folder of exactly the recorded bytes, for code that reads folders.
 
-        It is the one in the workspace where that has these bytes. Otherwise it holds links, or
-        copies where the disk has none, and lasts as long as this object.
+        It is the folder in the workspace if that has these bytes. Otherwise it is a folder of
+        links, or copies if links are impossible, which lasts as long as this object.
 
         Raises:
             LedgerError: bytes are not here.

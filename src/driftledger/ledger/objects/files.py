@@ -13,9 +13,9 @@ from driftledger.core.files import LARGEST_TEXT, MANY_VALUES, load_json, read_re
 from driftledger.core.strict import Md5, RelativePath
 
 DIR = ".dir"
-"""What the MD5 of a folder ends in."""
+"""The ending of the MD5 of a folder."""
 Listing: TypeAlias = dict[str, str]
-"""Path relative to a folder → MD5 of the file, of every file below it."""
+"""Path of each file below a folder, relative to it → MD5."""
 _LISTING = TypeAdapter(dict[RelativePath, Md5])
 
 
@@ -32,9 +32,9 @@ class Workspace:
         self._trust = trust
         self._top = root.resolve()
         self.known = Listing()
-        """Facts of files, as :attr:`md5s` has them, that need not be read again."""
+        """Known MD5s, by the keys of :attr:`md5s`: these files need not be read."""
         self.md5s = Listing()
-        """Facts of each file that was asked for → its MD5."""
+        """Inode, size and times of each file that was read → its MD5."""
         ignored = self.read(".dvcignore") or b""
         self._ignored = GitIgnoreSpec.from_lines(
             ignored.decode(errors="replace").splitlines()
@@ -52,7 +52,7 @@ class Workspace:
         return file if is_here else None
 
     def md5(self, file: Path) -> str:
-        """Return the MD5 of a file, which is read once, however many names lead to it."""
+        """Return the MD5 of a file; a file with several names is read once."""
         facts = file.stat()
         place = f"{facts.st_dev}-{facts.st_ino}"
         key = f"{place}-{facts.st_size}-{facts.st_mtime_ns}-{facts.st_ctime_ns}"
@@ -61,7 +61,7 @@ class Workspace:
         return self.md5s[key]
 
     def read(self, path: str) -> bytes | None:
-        """Read a file; None if it is missing or larger than any of ours."""
+        """Read a file; None if it is missing or too large."""
         file = self.here(path)
         try:
             return None if file is None else read_regular(file)

@@ -23,14 +23,13 @@ from driftledger.core.text import shortened
 from driftledger.ledger.objects.files import Listing
 
 _UNREADABLE = (pygit2.GitError, KeyError, ValueError)
-"""What pygit2 raises for a name, an object or a repository that is missing, malformed or of an
-unknown format."""
+"""Errors of pygit2 for missing or malformed names, objects and repositories."""
 _FILES = (FileMode.BLOB, FileMode.BLOB_EXECUTABLE)
 _RULES = (".gitattributes", ".gitignore")
 """Files of a checkout that libgit2 reads in each folder."""
 _NAMED = (b"refs/heads/", b"refs/tags/", b"refs/remotes/")
 _LAST_SECOND = 253_402_300_799
-"""Of the year 9999: a commit can claim to be from any time."""
+"""The end of the year 9999: a commit can claim any time."""
 _NO_REPOSITORY = "no Git repository here"
 _NO_COMMIT = "the Git repository here has no commit"
 
@@ -59,17 +58,16 @@ class Git:
                 str(common.parent / read_regular(common).decode().strip())
             )
         self.is_shallow: bool = self._repository.is_shallow
-        """Whether older commits were left out when it was cloned."""
+        """True if older commits were left out of the clone."""
         top = Path(
             checkout.workdir or root
         ).resolve()  # a bare repository is read from its top
         here = root.resolve()
         below = here.relative_to(top).as_posix() if here.is_relative_to(top) else "."
         self.prefix = "" if below == "." else f"{below}/"
-        """What a path of the project begins with when it is relative to the top of the checkout."""
+        """The path from the top of the checkout to the project, with a slash; or empty."""
         self.files = cache(self._files)
-        """Id of a tree → path below it → id of the file's content, none for no tree; subtrees that
-        several trees share are read once."""
+        """Return path → id of each file below a tree, by the id of the tree; empty for None."""
         self._md5 = cache(lambda name: md5_bytes(self.read(name) or b""))
 
     @classmethod
@@ -98,7 +96,7 @@ class Git:
         return _date(named)[:10] if isinstance(named, pygit2.Commit) else ""
 
     def heads(self) -> list[str]:
-        """Return the ids of HEAD and of what is being merged into it."""
+        """Return the ids of HEAD and of commits that are being merged into it."""
         merging = self._checkout.listall_mergeheads()
         return [str(head) for head in (self._checkout.head.target, *merging)]
 
@@ -123,7 +121,7 @@ class Git:
             return None
 
     def is_unmerged(self, path: str) -> bool:
-        """Return True if a merge left a file's sides for people to choose from."""
+        """Return True if a file has a conflict of a merge."""
         conflicts = self._checkout.index.conflicts
         return conflicts is not None and self.prefix + path in conflicts
 
@@ -236,7 +234,7 @@ def is_outside(root: Path) -> bool:
 
 
 def is_unreadable(root: Path) -> bool:
-    """Return True if a repository cannot be read, because it is another user's."""
+    """Return True if a repository cannot be read, for instance another user's."""
     return why_unread(root) not in ("", _NO_REPOSITORY, _NO_COMMIT)
 
 

@@ -60,8 +60,8 @@ def check_hashes(runs: Sequence[Run], contents: Contents) -> VerifyResult:
 def check_folders(folders: Iterable[Folder], contents: Contents) -> VerifyResult:
     """Hash every file of these folders.
 
-    Those that ``dvc.lock`` has now must be in the workspace as they were written, if they are there
-    at all. Others are read from wherever their bytes are.
+    Folders in the present ``dvc.lock`` must be in the workspace as they were written, if they are
+    there at all. Others are read from wherever their bytes are.
     """
     result = VerifyResult()
     now = set()
@@ -193,7 +193,7 @@ def _check_folder(
 
 
 def _check_cache(result: VerifyResult, contents: Contents, path: str, md5: str) -> None:
-    """Check that the objects of a file's MD5 in DVC's caches have it."""
+    """Check that DVC's caches hold a file's bytes under its MD5."""
     for cached in contents.cached(md5):
         if contents.here.md5(cached) != md5:
             is_inside = cached.is_relative_to(contents.root)
@@ -220,11 +220,11 @@ def _check_inputs(
         return
     noted = contents.path(files[INPUTS], where)
     try:
-        made = None if noted is None else parse_json(read_regular(noted), Made, where)
+        inputs = None if noted is None else parse_json(read_regular(noted), Made, where)
     except StoreError as error:
         result.find(where, str(error))
         return
-    if made and made.files != sha256_of(digests):
+    if inputs and inputs.files != sha256_of(digests):
         result.find(
             where,
             "its digest is not that of the files beside it; one of them was changed",

@@ -347,7 +347,7 @@ def _difference(recorded: Recorded) -> str:
     """Make a call again, and compare its text, or the bytes of its image.
 
     Returns:
-        What differs; nothing where the same came of it.
+        What differs; empty if nothing does.
 
     Raises:
         LedgerError: they cannot be compared.
