@@ -31,10 +31,10 @@ from driftledger.tracking import assessments
 
 SHORT = 8
 """Letters of a fingerprint in ``NAME@VERSION``, as ``audit --generator`` takes it."""
-_OFFERED = 9
+_MOST_CANDIDATES = 9
 """The most candidates that are listed."""
 _OF_RUNS = ("model", "generator", "encoder", "text_encoder", "judge")
-_WIDE = 124
+_LONGEST_VALUE = 124
 """The most letters of a value: two lines after its name."""
 _CHECKED = {
     "dvc.lock": "score.json, against dvc.lock; nothing behind it yet",
@@ -252,7 +252,11 @@ def _of_image(target: ImageTarget) -> Answer:
     values["used by"] = first_few(used, 1)
     files = [f"{other['folder']}/{other['file']}" for other in others]
     values["also"] = first_few(files, 1)
-    pairs = [(key, shortened(str(text), _WIDE)) for key, text in values.items() if text]
+    pairs = [
+        (key, shortened(str(text), _LONGEST_VALUE))
+        for key, text in values.items()
+        if text
+    ]
     return heads.get(use["role"], drawn), pairs
 
 
@@ -261,7 +265,7 @@ def candidates_table(
 ) -> Group:
     """List the numbers that could be meant, with versions and the command to type."""
     texts = []
-    for candidate in candidates[:_OFFERED]:
+    for candidate in candidates[:_MOST_CANDIDATES]:
         lineage = candidate.number.lineage
         role = "generator" if "generator" in lineage.score.components else "model"
         state = "selected now" if candidate.selected else "published earlier"
@@ -271,8 +275,8 @@ def candidates_table(
         texts.append(f"{title}; {role} {version}; {state}, {code}")
         target = shlex.quote(candidate.target)
         texts.append(f"  driftledger audit {target}")
-    if candidates[_OFFERED:]:
-        texts.append(f"and {len(candidates) - _OFFERED} more")
+    if candidates[_MOST_CANDIDATES:]:
+        texts.append(f"and {len(candidates) - _MOST_CANDIDATES} more")
     return Group(line(f"{text:.40} could mean:", HEAD), lines(texts))
 
 
@@ -296,8 +300,8 @@ def versions_table(rows: Sequence[Json]) -> Group:
         if row["value"] is not None:
             value = figure(row["value"], metric.digits)
         place = place_of(spec, row["keys"])
-        line_of = (made_with, place, model, metric.titled(row["t"]), value)
-        alike.setdefault(line_of, []).append(row)
+        line_cells = (made_with, place, model, metric.titled(row["t"]), value)
+        alike.setdefault(line_cells, []).append(row)
     tables: dict[str, Table] = {}
     for (made_with, *cells), files in alike.items():
         if made_with not in tables:
@@ -305,13 +309,13 @@ def versions_table(rows: Sequence[Json]) -> Group:
                 "score", "model", "metric", "value", "stood", "run", numbers=["value"]
             )
         since = str(files[0]["first_date"] or "–")[:10]
-        stood = f"since {since}"
+        period = f"since {since}"
         if not any(row["current"] for row in files):
             last = max(row["last_date"] for row in files)
-            stood = f"{since} to {last:.10}"
+            period = f"{since} to {last:.10}"
         fingerprints = [run[:SHORT] for row in files for run in row["runs"]]
         runs = first_few(fingerprints, 1) or "–"
-        tables[made_with].add_row(*map(line, (*cells, stood, runs)))
+        tables[made_with].add_row(*map(line, (*cells, period, runs)))
     blocks: list[RenderableType] = []
     for made_with, scores in tables.items():
         blocks += [line(f"made with {made_with}", HEAD), scores, ""]

@@ -70,16 +70,16 @@ class Compared(NamedTuple):
         head, foot = _around(self.comparison)
         blocks: list[RenderableType] = []
         for pair in self.comparison.pairs:
-            of_pair = _table(pair, self.comparison, most)
-            blocks.append(line(of_pair.title, HEAD))
-            if of_pair.rows:
-                columns = of_pair.head
+            pair_table = _table(pair, self.comparison, most)
+            blocks.append(line(pair_table.title, HEAD))
+            if pair_table.rows:
+                columns = pair_table.head
                 numbers = [name for name in columns if not name.startswith("better")]
                 ranked = table(*columns, numbers=numbers[1:])
-                for row in of_pair.rows:
+                for row in pair_table.rows:
                     ranked.add_row(*(line(str(cell)) for cell in row))
                 blocks.append(ranked)
-            blocks += [lines(f"  {note}" for note in of_pair.notes), ""]
+            blocks += [lines(f"  {note}" for note in pair_table.notes), ""]
         foot += map(str, [*self.judgements, *filter(None, [self.conclusion])])
         return Group(line(self.basis), lines(head), "", *blocks, lines(foot))
 
@@ -247,8 +247,8 @@ def _table(pair: ScorePair, comparison: Comparison, most: int) -> Table:
                 f"alone{over}"
             )
         p_holm = compared.p_holm or 0.0
-        is_late = compared.ranked and better is not None
-        if is_late and p_holm > 1 - comparison.confidence:
+        has_winner = compared.ranked and better is not None
+        if has_winner and p_holm > 1 - comparison.confidence:
             notes.append(
                 f"{title}: not shown after Holm's correction over all metrics (p = {p_holm:.2g})"
             )

@@ -36,7 +36,7 @@ _REMEDY: dict[Kind, str] = {
 }
 """Kind of finding → what to do about it."""
 
-_SHOWN = 5
+_MOST_SKIPPED = 5
 """The most lines about what cannot be checked here; JSON has all."""
 _HASHES = "files"
 _UNSIGNED = "nothing here shows who published the files, and when: docs/trust.md says how to sign"
@@ -75,11 +75,11 @@ class Verified(NamedTuple):
             texts.append(f"{finding.kind}: {finding.where}: {finding.what}")
             remedies[f"→ {_REMEDY[finding.kind]}"] = None
         texts += remedies
-        for skipped in result.skipped[:_SHOWN]:
+        for skipped in result.skipped[:_MOST_SKIPPED]:
             texts.append(f"not checked: {skipped.where}: {skipped.why}")
-        if len(result.skipped) > _SHOWN:
+        if len(result.skipped) > _MOST_SKIPPED:
             texts.append(
-                f"not checked: {len(result.skipped) - _SHOWN} more; --json has them all"
+                f"not checked: {len(result.skipped) - _MOST_SKIPPED} more; --json has them all"
             )
         runs = self.names[0] if len(self.names) == 1 else f"{len(self.names)} runs"
         verdict = line(f"{runs}: {_verdict(result)}", GOOD if result.holds else BAD)

@@ -297,9 +297,9 @@ def _floor(a: Asking, b: Asking, again: Asking) -> Floor | None:
     for key in common:
         first, _ = a[key]
         changed += first != again[key][0]
-        to_b = _apart(str(first.read), str(b[key][0].read))
-        by_itself = _apart(str(first.read), str(again[key][0].read))
-        further_by[key[0]] += to_b - by_itself
+        distance_to_b = _apart(str(first.read), str(b[key][0].read))
+        distance_to_again = _apart(str(first.read), str(again[key][0].read))
+        further_by[key[0]] += distance_to_b - distance_to_again
     if not common:
         return None
     further, nearer = _signs(further_by)

@@ -78,11 +78,11 @@ def compare(a: Run, b: Run, contents: Contents, *, anyway: bool = False) -> Comp
     """
     pairs, only_a, only_b = paired_scores(a, b)
     if not pairs:
-        has_a = first_few(only_a) or "no score"
-        has_b = first_few(only_b) or "no score"
+        first = first_few(only_a) or "no score"
+        second = first_few(only_b) or "no score"
         raise LedgerError(
-            f"{a.name} and {b.name} have no data in common: the first has {has_a}, the second "
-            f"{has_b}"
+            f"{a.name} and {b.name} have no data in common: the first has {first}, the second "
+            f"{second}"
         )
     compared = [_pair(one, two, contents, anyway) for one, two in pairs]
     tested = []

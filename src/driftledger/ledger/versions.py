@@ -67,7 +67,7 @@ def scores_made_with(sources: Sources, parts: Mapping[str, str | None]) -> list[
             path = lineage.score_path
             md5 = manifest[SCORE]
             if (path, md5) not in rows:
-                row = _row(path, md5, lineage.score, stood=None)
+                row = _row(path, md5, lineage.score, span=None)
                 rows[path, md5] = (lineage.score, row)
             _, row = rows[path, md5]
             row["current"] = True
@@ -105,14 +105,14 @@ def _history(sources: Sources, parts: Sequence[Part]) -> Iterator[tuple[Score, J
     git = sources.git
     if git is None:
         return
-    stood: dict[tuple[str, str], tuple[Commit, Commit]] = {}
+    spans: dict[tuple[str, str], tuple[Commit, Commit]] = {}
     for commit in git.commits():
         tree = git.id_at(commit.id, SCORES)
         for path, blob in git.files(tree).items():
             if path.endswith(f"/{SCORE}"):
-                first, _ = stood.get((path, blob), (commit, commit))
-                stood[path, blob] = (first, commit)
-    for (name, blob), commits in stood.items():
+                first, _ = spans.get((path, blob), (commit, commit))
+                spans[path, blob] = (first, commit)
+    for (name, blob), span in spans.items():
         path = f"{SCORES}/{name}"
         data = git.read(blob) or b""
         text = data.decode(errors="replace")
@@ -122,16 +122,14 @@ def _history(sources: Sources, parts: Sequence[Part]) -> Iterator[tuple[Score, J
                 DriftledgerError, ValueError
             ):  # a file of another version, or not ours
                 score = parse_json(data, Score, path)
-                yield score, _row(path, md5_bytes(data), score, commits)
+                yield score, _row(path, md5_bytes(data), score, span)
 
 
-def _row(
-    path: str, md5: str, score: Score, stood: tuple[Commit, Commit] | None
-) -> Json:
+def _row(path: str, md5: str, score: Score, span: tuple[Commit, Commit] | None) -> Json:
     """Return the row of a score file, without the runs that show it.
 
     Args:
-        stood: the first and the last commit that have it.
+        span: the first and the last commit that have it.
     """
     headline = benchmark(score.benchmark).metrics.headline(score)
     shaping = {"name", "fingerprint", "settings", "identity"}
@@ -142,9 +140,9 @@ def _row(
     known_from = []
     first = None
     last = None
-    if stood is not None:
+    if span is not None:
         known_from.append("git")
-        first, last = stood
+        first, last = span
     return {
         "path": path,
         "md5": md5,

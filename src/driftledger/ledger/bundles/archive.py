@@ -47,12 +47,12 @@ _NAME = re.compile(f"(?![A-Za-z]:){_PART}(?:/{_PART})*")
 """A relative path without control characters that stays in its folder, on Windows too."""
 
 
-_CUT = "ends before its members do: fetch it again"
+_CUT_SHORT = "ends before its members do: fetch it again"
 _PACKED = (
     "another program packed it: if the bundle is a file inside, unpack that; else get the file "
     "that 'driftledger bundle' wrote"
 )
-_OTHERS = (
+_BEGINNINGS = (
     (rb"$", "is empty: fetch it again"),
     (
         rb"version https://git-lfs",
@@ -191,7 +191,7 @@ class Archive:
         last = b""
         file.seek(0)
         begin = file.read(64)
-        for pattern, reason in _OTHERS:
+        for pattern, reason in _BEGINNINGS:
             if re.match(pattern, begin):
                 raise BundleError(reason)
         while self._at(offset, 4) == _LOCAL_SIGNATURE:
@@ -223,7 +223,7 @@ class Archive:
             last = raw_name
         end = _end([*self._members.values()], offset)
         if length < offset + len(end):
-            raise BundleError(_CUT)
+            raise BundleError(_CUT_SHORT)
         if length > offset + len(end) or self._at(offset, len(end)) != end:
             problem = "its list of members differs, or more bytes follow it"
             raise BundleError(f"does not end as a bundle: {problem}")
@@ -245,5 +245,5 @@ class Archive:
         self._file.seek(offset)
         data = self._file.read(size)
         if len(data) != size:
-            raise BundleError(_CUT)
+            raise BundleError(_CUT_SHORT)
         return data

@@ -88,11 +88,11 @@ _ROUNDING = 1.1e-8
 """How far a number may be off, relative: one unit of the ninth digit, where it was rounded."""
 _ENCODED = frozenset({Input.ENCODER, Input.TEXT_ENCODER})
 _LEFT_OUT = "the pictures were left out of the bundle"
-_TAKEN = (
+_FROM_BUNDLE = (
     "its features are taken from the bundle, since the encoder is not computed here; driftledger "
     "verify computes them again"
 )
-_SHAPED = {"extra", "flags", "details"}
+_WITHOUT_METRIC = {"extra", "flags", "details"}
 """Parts of scores and rows without a metric: an encoder may have shaped them."""
 
 
@@ -454,7 +454,7 @@ class StrangersJudge(Judge):
         part = "" if value.metric else value.way[0]
         if part == "flags" and _is_alarm(value):
             return super().status(value)  # it follows from the records alone
-        has_text = part in _SHAPED
+        has_text = part in _WITHOUT_METRIC
         if self.features.left_out and metric and _is_of_pixels(metric):
             return "not checkable", _LEFT_OUT
         needs = _ENCODED if metric is None else metric.needs
@@ -466,7 +466,7 @@ class StrangersJudge(Judge):
         status, what = super().status(value)
         if status == "reproduced":
             if value.metric and shapes & self._taken:
-                return FROM_FEATURES, _TAKEN
+                return FROM_FEATURES, _FROM_BUNDLE
         elif shapes & self._moved:
             what = "another version of the encoder is installed here"
             return "not checkable", what

@@ -155,9 +155,9 @@ class Bundle:
         """Open the folder of a path."""
         start = f"{path}/"
         named = {}
-        for name, of_file in self.named.items():
+        for name, file_digests in self.named.items():
             if name.startswith(start):
-                named[name.removeprefix(start)] = of_file
+                named[name.removeprefix(start)] = file_digests
         held = {name for name in named if start + name in self.files}
         return OpenedFolder(
             path,

@@ -93,8 +93,8 @@ class Report(NamedTuple):
     def to_dict(self) -> Json:
         """Return everything, for JSON."""
         lines = {}
-        for group, of_group in self.groups.items():
-            lines[group] = [line._asdict() for line in of_group]
+        for group, group_lines in self.groups.items():
+            lines[group] = [line._asdict() for line in group_lines]
         return {
             "bundle": self.name,
             "holds": self.code != 1,

@@ -212,7 +212,7 @@ def _score_lines(
         folders[stage.name] = contents.recorded(lineage.folders[stage.name])
     again = rescore(spec, stored, folders, encoders, user_files, features)
     judge = Judge(spec, stored.driftledger)
-    if any(isinstance(seer, CheckpointComponent) for seer in encoders.values()):
+    if any(isinstance(encoder, CheckpointComponent) for encoder in encoders.values()):
         judge = Judge(spec, stored.driftledger, _RELATIVE, _ABSOLUTE)
     path = lineage.folder.path
     version = spec.scores.version
