@@ -47,9 +47,18 @@ class Ledger:
         )
         return evidence
 
+    def genception(self):
+        """Return the lineage of GenCeption's score."""
+        lineages = self.evidence().lineages
+        return next(each for each in lineages if each.folder.path == GENCEPTION)
+
+    @property
+    def contents(self):
+        return Contents(self.root, trust=False)
+
     def check(self, score=""):
         """Check everything, but compute only the score in this folder again."""
-        contents, evidence = Contents(self.root, trust=False), self.evidence()
+        contents, evidence = self.contents, self.evidence()
         result = check_hashes([evidence], contents) + check_links([evidence], contents)
         result += check_published(self.root, [evidence])
         return result + recompute(

@@ -25,7 +25,6 @@ from driftledger.ledger.audit import candidates_for, data_of, resolve_target
 from driftledger.ledger.compare import compare
 from driftledger.ledger.images import ImageTarget, find_image
 from driftledger.ledger.lineage import CodeVersion
-from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.published import MLFLOW, note_mlflow
 from driftledger.ledger.sources import RunTarget, Sources, find_run
 from driftledger.ledger.versions import scores_made_with
@@ -230,7 +229,7 @@ def test_answers_are_those_that_were_read_and_found_right(original):
     compared = compare(
         run,
         run.model_copy(update={"name": "the same"}),
-        Contents(original.root, trust=False),
+        original.contents,
     )
     compared_text = printed(Compared(compared).as_text()).removeprefix("\n")
     text = "\n\n".join([*map(printed, shown), compared_text])

@@ -27,9 +27,7 @@ from tests.support.terminal import printed
 
 def test_a_lineage_names_the_folders_and_outputs_behind_a_score(original):
     evidence = original.evidence()
-    [lineage] = [
-        each for each in evidence.lineages if each.score.benchmark == "genception"
-    ]
+    lineage = original.genception()
     assert lineage.place == "genception/my_images"
     assert lineage.score_path == f"{GENCEPTION}/score.json"
     assert lineage.rows_path == f"{GENCEPTION}/rows.jsonl"
@@ -78,9 +76,7 @@ def test_a_commit_has_the_evidence_that_the_checkout_had(original):
 
 def test_a_fingerprint_follows_from_what_went_in(original):
     evidence = original.evidence()
-    [lineage] = [
-        each for each in evidence.lineages if each.score.benchmark == "genception"
-    ]
+    lineage = original.genception()
     combination = evidence.combination
 
     path, inputs, score = lineage.folder.path, lineage.score.inputs, lineage.score

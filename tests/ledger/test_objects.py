@@ -10,14 +10,11 @@ from driftledger.core.errors import LedgerError
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.files import Workspace, listing_md5
 from driftledger.ledger.objects.git import Git
-from tests.ledger.conftest import CHAINS, GENCEPTION, SCORES, Ledger
+from tests.ledger.conftest import CHAINS, SCORES, Ledger
 
 
 def chains(ledger):
-    [lineage] = [
-        each for each in ledger.evidence().lineages if each.folder.path == GENCEPTION
-    ]
-    return lineage.collected["chain"]
+    return ledger.genception().collected["chain"]
 
 
 def lose(ledger, *paths):
@@ -29,7 +26,7 @@ def lose(ledger, *paths):
 def test_bytes_come_from_the_cache_or_from_their_place(ledger, lost):
     folder, before = chains(ledger), Workspace(ledger.root).listing(CHAINS)
     lose(ledger, *lost)
-    contents = Contents(ledger.root, trust=False)
+    contents = ledger.contents
     assert contents.has(folder)
     place = contents.recorded(folder)
     assert {name: md5_bytes((place / name).read_bytes()) for name in before} == before
@@ -43,18 +40,16 @@ def test_bytes_come_from_the_cache_or_from_their_place(ledger, lost):
 
 def test_a_folder_with_anything_else_in_it_is_not_read_in_place(ledger):
     (ledger.root / CHAINS / "secret.png").symlink_to("/etc/passwd")
-    contents = Contents(ledger.root, trust=False)
+    contents = ledger.contents
     assert not (contents.recorded(chains(ledger)) / "secret.png").exists()
 
 
 def test_scores_of_a_former_commit_come_from_git(ledger):
-    [lineage] = [
-        each for each in ledger.evidence().lineages if each.folder.path == GENCEPTION
-    ]
+    lineage = ledger.genception()
     data = (ledger.root / lineage.rows_path).read_bytes()
     lose(ledger, SCORES)
     ledger.commit("no scores")
-    contents = Contents(ledger.root, trust=False)
+    contents = ledger.contents
     path = contents.within(lineage.folder, "rows.jsonl")
     assert path is not None
     assert path.read_bytes() == data
@@ -67,7 +62,7 @@ def test_damaged_objects_are_not_handed_out(ledger):
     for path in (ledger.root / ".dvc/cache/files/md5").glob("*/*"):
         path.chmod(0o644)
         path.write_bytes(b"[]" if path.name.endswith(".dir") else b"other")
-    contents = Contents(ledger.root, trust=False)
+    contents = ledger.contents
     assert not contents.has(folder)
     with pytest.raises(LedgerError, match="run 'dvc fetch'"):
         contents.manifest(folder)
@@ -77,7 +72,7 @@ def test_a_folder_that_is_nowhere_is_one_sentence(ledger):
     folder = chains(ledger)
     lose(ledger, "data/records", ".dvc/cache")
     with pytest.raises(LedgerError, match="run 'dvc fetch'; --trust"):
-        Contents(ledger.root, trust=False).recorded(folder)
+        ledger.contents.recorded(folder)
 
 
 def link(path):
@@ -106,7 +101,7 @@ def test_a_strangers_cache_elsewhere_is_not_read(ledger, change):
     folder = chains(ledger)
     lose(ledger, "data/records")
     change(ledger)
-    assert not Contents(ledger.root, trust=False).has(folder)
+    assert not ledger.contents.has(folder)
     assert Contents(ledger.root, trust=True).has(folder)
 
 

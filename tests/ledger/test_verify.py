@@ -24,7 +24,6 @@ from driftledger.core.registry import provider_class
 from driftledger.core.types import Subject, Usage
 from driftledger.ledger.bundles.reading import FILES
 from driftledger.ledger.bundles.writing import write_bundle
-from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.published import check_published, read_published
 from driftledger.ledger.rescoring import ComparedValue, Judge, compare
 from driftledger.ledger.verify import replay
@@ -199,7 +198,7 @@ def second_round(ledger):
 def regenerated(ledger):
     """Repair all hashes, and make every call again."""
     ledger.relock()
-    contents = Contents(ledger.root, trust=False)
+    contents = ledger.contents
     components = Components(ledger.project)
     return regenerate([ledger.evidence()], contents, components, 10_000, seed=1)
 
@@ -246,7 +245,7 @@ def test_a_changed_byte_is_found(ledger):
     for name in random.sample(names, 12):
         data = files[name]
         forge(files, [{"in": name, "flip": random.randrange(len(data))}])
-        contents = Contents(ledger.root, trust=False)
+        contents = ledger.contents
         result = check_hashes([evidence], contents) + check_published(ledger.root)
         assert any(name in each.where for each in result.findings), name
         files[name] = data
@@ -333,16 +332,12 @@ def test_the_first_page_says_when_and_at_which_commit(ledger):
     # so that the present commit counts
     (ledger.root / read_published(ledger.root)[0].file).unlink()
     ledger.commit("later")
-    assert (
-        places(check_report(ledger.project, Contents(ledger.root, trust=False))) == []
-    )
+    assert places(check_report(ledger.project, ledger.contents)) == []
     model = ledger.evidence().combination.model
     (ledger.root / "reports/site/gallery.html").write_text("forged")
     page = ledger.root / f"reports/site/runs/{model}.html"
     page.write_bytes(page.read_bytes().replace(b"0.", b"1.", 1))
-    found = places(
-        check_report(ledger.project, Contents(ledger.root, trust=False), model)
-    )
+    found = places(check_report(ledger.project, ledger.contents, model))
     assert found == ["bytes reports/site", f"numbers reports/site/runs/{model}.html"], (
         "of a run, its model's page"
     )
@@ -354,7 +349,7 @@ def test_changed_reports_are_found(ledger, mended):
     expected = [forged(ledger, case) for case in reports]
     if mended:
         ledger.relock()
-    found = places(check_report(ledger.project, Contents(ledger.root, trust=False)))
+    found = places(check_report(ledger.project, ledger.contents))
     assert expected
     for place in expected:
         assert [each for each in found if each.startswith(f"numbers {place}")], place
@@ -363,7 +358,7 @@ def test_changed_reports_are_found(ledger, mended):
 
 def test_a_report_that_cannot_be_compared_is_said(ledger):
     def why():
-        contents = Contents(ledger.root, trust=False)
+        contents = ledger.contents
         [skipped] = check_report(ledger.project, contents).skipped
         return skipped.why
 
