@@ -21,7 +21,7 @@ from driftledger.ledger.bundles.reading import load
 from driftledger.ledger.lock import parse_lock
 from driftledger.ledger.objects.files import parse_listing
 from driftledger.project.settings import load_settings
-from tests.support.cases import cases
+from tests.support.cases import cases, each_case
 
 _TOLD = """
 import pathlib, re
@@ -57,42 +57,24 @@ LAUGHS = "".join(
 BOMB = f"a0: &a0 [lol, lol, lol]\n{LAUGHS}"
 """Half a kilobyte of aliases that stand for 10^9 words."""
 
-YAML = {
-    "aliases": (
-        BOMB,
-        "line 2, column 10: an alias is inside its own anchor",
-    ),
-    "merges": (
-        "a: &a {x: 1}\nb: &b {<<: *a}\nc: {<<: [*b, *b]}",
-        "line 2, column 12: an alias is inside its own anchor",
-    ),
-    "itself": ("&a [*a]", "line 1, column 5: an alias is inside"),
-    "itself as key": ("&a {? *a : 1}", "line 1, column 7: an alias is inside"),
-    "repeated": (
-        "[" + "a," * 1100 + "&b b, " + "*b, " * 1000 + "]",
-        "more than 1,048,576 values",
-    ),
-    **{
-        each: (each * 100_000, "deeper than 64 levels")
-        for each in ("[", "- ", "{a: ", "? ")
-    },
-    "long": ("a" * (LARGEST_YAML + 1), "characters, and up to 4,194,304 are read"),
-    "many": ("[" + "a," * 1_100_000 + "]", "more than 1,048,576 values"),
-    "a long text": (
-        f"a: &a {'x' * 2**20}\nb: [{'*a, ' * 100}]",
-        "more than 1,048,576 values",
-    ),
-}
-
 
 class Line(Record):
     text: str = ""
 
 
+def text_of(case):
+    """Join the parts of a case, each so many times; KEYS is so many members of an object."""
+    text = ""
+    for part, times in case["parts"]:
+        if part == "KEYS":
+            part, times = "".join(f'"k{n}":1,' for n in range(times)), 1
+        text += part * times
+    return text
+
+
 def test_yaml(tmp_path):
-    (tmp_path / "texts.json").write_text(
-        json.dumps([text for text, _ in YAML.values()])
-    )
+    known = cases(__file__, "yaml")
+    (tmp_path / "texts.json").write_text(json.dumps([text_of(case) for case in known]))
     said, memory = peak(
         f"import json, sys\nfrom {load_yaml.__module__} import load_yaml\n"
         "for text in json.load(open(sys.argv[1])):\n"
@@ -100,42 +82,27 @@ def test_yaml(tmp_path):
         "    except ValueError as error:\n        print(' '.join(str(error).split()))\n",
         str(tmp_path / "texts.json"),
     )
-    for name, line, (_, why) in zip(YAML, said, YAML.values(), strict=True):
-        assert why in line, name
+    for case, line in zip(known, said, strict=True):
+        assert case["says"] in line, case["what"]
     assert memory < 300
 
 
 LOADERS = {"json": load_json, "bundle": load, "yaml": load_yaml}
 
 
-def text_of(parts):
-    """Parts, each so many times; KEYS stands for so many members of an object."""
-    return "".join(
-        "".join(f'"k{n}":1,' for n in range(times)) if part == "KEYS" else part * times
-        for part, times in parts
-    )
-
-
-@pytest.mark.parametrize(
-    ("loader", "parts", "says"),
-    [
-        (loader, case["parts"], case["says"])
-        for case in cases(__file__, "texts")
-        for loader in case["loaders"]
-    ],
-    ids=str,
-)
-def test_a_text_is_read_or_refused_in_bounded_time(loader, parts, says):
-    data, before = text_of(parts).encode(), time.process_time()
-    try:
-        LOADERS[loader](data)
-        answer = ""
-    except ValueError as error:
-        answer = " ".join(str(error).split())
-    assert says in answer
-    assert bool(says) == bool(answer)
-    assert len(answer) < 300
-    assert time.process_time() - before < 2
+@each_case(cases(__file__, "texts"))
+def test_a_text_is_read_or_refused_in_bounded_time(case):
+    for loader in case["loaders"]:
+        data, before = text_of(case).encode(), time.process_time()
+        try:
+            LOADERS[loader](data)
+            answer = ""
+        except ValueError as error:
+            answer = " ".join(str(error).split())
+        assert case["says"] in answer, loader
+        assert bool(case["says"]) == bool(answer)
+        assert len(answer) < 300
+        assert time.process_time() - before < 2
 
 
 def test_settings_and_locks(tmp_path):
