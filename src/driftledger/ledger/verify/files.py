@@ -227,5 +227,5 @@ def _check_inputs(
     if inputs and inputs.files != sha256_of(digests):
         result.find(
             where,
-            "its digest is not that of the files beside it; one of them was changed",
+            "its digest does not fit the other files of its folder; one was changed",
         )
