@@ -20,6 +20,7 @@ from driftledger.benchmarks.base.chains.distances import (
 from driftledger.benchmarks.base.chains.records import ChainRequest
 from driftledger.benchmarks.base.chains.spec import (
     ANOTHER_DESCRIPTION,
+    ANOTHER_ENCODER,
     BEGUN,
     KEYS,
     LONGER,
@@ -167,11 +168,7 @@ class FidelityBenchmark(ChainBenchmark):
         BEGUN,
         LONGER,
         Rule("generate_prompt", "another prompt draws another image", Input.DRAWN),
-        Rule(
-            "encoder",
-            "values seen through different encoders are on different scales",
-            Input.ENCODER,
-        ),
+        ANOTHER_ENCODER,
         Rule(
             "ssim_side",
             "SSIM depends on the size at which it looks",

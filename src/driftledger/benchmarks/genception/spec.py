@@ -20,6 +20,7 @@ from driftledger.benchmarks.base.chains.distances import (
 from driftledger.benchmarks.base.chains.records import ChainRequest
 from driftledger.benchmarks.base.chains.spec import (
     ANOTHER_DESCRIPTION,
+    ANOTHER_ENCODER,
     EVERYWHERE,
     KEYS,
     LONGER,
@@ -200,11 +201,7 @@ class GenCeption(ChainBenchmark):
         Rule("generate_prompt", "another prompt draws another image"),
         Rule("iterations", "more iterations drift further"),
         Rule("iterations_by_group", "more iterations drift further"),
-        Rule(
-            "encoder",
-            "values seen through different encoders are on different scales",
-            Input.ENCODER,
-        ),
+        ANOTHER_ENCODER,
         Rule(
             "text_encoder",
             "values by different text encoders are on different scales",

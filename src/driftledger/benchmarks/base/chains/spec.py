@@ -42,6 +42,11 @@ ANOTHER_DESCRIPTION = Rule(
 )
 BEGUN = Rule("prefix", "a reply that is begun for a model goes on otherwise")
 LONGER = Rule("max_tokens", "longer descriptions tell more")
+ANOTHER_ENCODER = Rule(
+    "encoder",
+    "values seen through different encoders are on different scales",
+    Input.ENCODER,
+)
 
 
 EVERYWHERE: frozenset[ShownIn] = frozenset(
