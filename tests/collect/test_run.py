@@ -47,7 +47,7 @@ def fresh(monkeypatch):
     ASKED.clear()
     AT_ONCE[:] = [0, 0]
     SEEN.clear()
-    monkeypatch.setattr(patience, "_BACKOFF", wait_none())
+    monkeypatch.setattr(patience, "BACKOFF", wait_none())
 
 
 @pytest.fixture

@@ -90,7 +90,7 @@ def test_what_comes_of_batches(case, tmp_path, monkeypatch, capsys):
     for name, value in case.get("bounds", {}).items():
         monkeypatch.setattr(submitted, name, value)
     if "largest" in case:
-        monkeypatch.setattr(openai_batches, "_LARGEST", 1)
+        monkeypatch.setattr(openai_batches, "MOST_ANSWERS", 1)
         monkeypatch.setattr(OpenAIChat, "largest", case["largest"])
     texts = []
     errors = []

@@ -56,7 +56,7 @@ RAISED = {
 
 @pytest.fixture(autouse=True)
 def key_and_no_backoff(monkeypatch):
-    monkeypatch.setattr(service, "_BACKOFF", wait_none())
+    monkeypatch.setattr(service, "BACKOFF", wait_none())
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     monkeypatch.setenv("TEST_KEY", KEY)
     monkeypatch.setenv("HF_TOKEN", KEY)
@@ -349,7 +349,7 @@ async def rounds(case, client):
 @each_case(cases(__file__, "attempts"))
 def test_which_attempts_are_made_and_when_and_what_they_cost(case, monkeypatch):
     """In time that passes only while nothing can be done."""
-    monkeypatch.setattr(service, "_BACKOFF", wait_fixed(case.get("backoff", 0)))
+    monkeypatch.setattr(service, "BACKOFF", wait_fixed(case.get("backoff", 0)))
     limits = Limits.model_validate(case["limits"])
     meter = Meter(limits, "far model", case.get("calls_before", 0))
     client = ServiceClient(limits, PRICES, meter)

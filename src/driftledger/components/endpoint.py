@@ -136,7 +136,7 @@ class Endpoint(RemoteComponent):
         try:
             check_network()  # libraries read certificates where they are imported
             import_extra(self.library)
-            _ = self.key
+            _ = self.key  # raises if it is not set
         except ConfigError as error:
             missing.append(str(error))
         return missing, notes

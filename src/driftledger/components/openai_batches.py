@@ -32,8 +32,8 @@ _OF_MOMENT = re.compile(r"internal|server|unavailable|capacity|overload", re.I)
 """Reasons of a failed batch that may pass; after any other reason its requests are refused."""
 _PAGES = 100
 """Pages of the service's list of batches that are read, at most."""
-_LARGEST = 1000
-"""Answers of the largest size that a file of results may hold; the rest is not read."""
+MOST_ANSWERS = 1000
+"""Answers of the largest size in a file of results, at most; the rest is not read."""
 
 
 class Job(BaseModel):
@@ -140,7 +140,7 @@ class OpenAIBatches:
                             *lines, rest = rest.split(b"\n")
                             for line in lines:
                                 yield _parsed(bytes(line), largest, is_complete)
-                        if max(len(rest), received // _LARGEST) > largest:
+                        if max(len(rest), received // MOST_ANSWERS) > largest:
                             break
             yield _parsed(bytes(rest), largest, is_complete)
 

@@ -41,7 +41,8 @@ NEVER_TWICE = "a service does not answer twice the same"
 
 USUAL_TOKENS = 300
 """Tokens of a usual reply or prompt, for likely prices while no call is stored."""
-_BACKOFF = wait_random_exponential(multiplier=0.5, min=0.1, max=60.0)
+BACKOFF = wait_random_exponential(multiplier=0.5, min=0.1, max=60.0)
+"""Seconds between attempts, if the service does not ask for a wait."""
 _FEW = 3
 """Equal refusals, before any answer, after which no further call is made."""
 _MANY = 20
@@ -294,7 +295,7 @@ class ServiceClient:
         error = state.outcome.exception() if state.outcome else None
         wait = error.retry_after if isinstance(error, TransientError) else None
         if wait is None:
-            return 0.0 if state.attempt_number == 1 else _BACKOFF(state)
+            return 0.0 if state.attempt_number == 1 else BACKOFF(state)
         if wait > self._limits.deadline:
             reason = ServiceError(
                 f"{self._budget.title}: {error}; the service asks to wait {wait:.6g} s, and "

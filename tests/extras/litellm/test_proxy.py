@@ -79,7 +79,7 @@ def proxy(tmp_path):
 
 
 def test_a_proxy_answers_refuses_and_comes_back(proxy, tmp_path, monkeypatch):
-    monkeypatch.setattr(service, "_BACKOFF", lambda state: 1.0)
+    monkeypatch.setattr(service, "BACKOFF", lambda state: 1.0)
     start, address = proxy
     path = draw(tmp_path / "one.png", 1)
     image = Medium(path, sha256_file(path))

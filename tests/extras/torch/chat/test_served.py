@@ -22,7 +22,7 @@ pytest.importorskip("uvicorn")
 def test_a_real_server_answers_refuses_and_comes_back(
     built, images, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(service, "_BACKOFF", lambda state: 2.0)
+    monkeypatch.setattr(service, "BACKOFF", lambda state: 2.0)
     port, folder = free_port(), built["qwen2_5_vl"]
     transformers = [
         Path(sys.executable).with_name("transformers"),
