@@ -259,7 +259,9 @@ def test_a_question_has_several_images(columns, settings, tmp_path):
     assert [medium.open().getpixel((0, 0))[0] for medium in media] == [1, 2]
     rows[2]["question"] = "Is <image 2> old?"
     pandas.DataFrame(rows).to_parquet(tmp_path / "q" / "test.parquet")
-    with pytest.raises(DataError, match="has 1 image, but the places in its text are for others"):
+    with pytest.raises(
+        DataError, match="has 1 image, but the places in its text are for others"
+    ):
         asked(tmp_path / "q", "mm_vet", **settings)
 
 

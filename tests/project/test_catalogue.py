@@ -6,6 +6,8 @@ import re
 import shutil
 import subprocess
 import sys
+from functools import reduce
+from operator import getitem
 from urllib.parse import urlsplit
 
 import pytest
@@ -18,7 +20,7 @@ from driftledger.core.registry import PROVIDED_SECTIONS
 from driftledger.project.presets import apply_preset
 from driftledger.project.settings import load_settings
 from tests.conftest import REPOSITORY
-from tests.support.cases import cases
+from tests.support.cases import cases, each_case
 from tests.support.params import DEFAULT, default_settings
 
 SETTINGS = default_settings()
@@ -161,56 +163,19 @@ def test_a_preset_selects_what_the_paper_says(project, name):
     assert selected == PUBLISHED[name]
 
 
-def test_the_presets_of_mme_and_mm_vet_read_as_the_published_scripts(project):
-    for preset, setting, reader in (
-        ("mme", "read", "literal"),
-        ("mm_vet", "grades", "strict"),
-    ):
-        apply_preset(project, preset)
-        assert (
-            getattr(load_settings(project / "params.yaml").section(preset), setting)
-            == reader
-        )
-    apply_preset(project, "default")
+@each_case(cases(__file__, "protocols"))
+def test_a_preset_asks_and_compares_as_its_paper_does(case, project):
+    """``is`` has settings by their dotted names, with the entries that they name."""
+    apply_preset(project, case["preset"])
     settings = load_settings(project / "params.yaml")
-    assert settings.section("mme").model_dump()["read"] == "tolerant"
-    assert settings.section("mm_vet").model_dump()["grades"] == "tolerant"
-
-
-def test_trac_asks_and_compares_as_the_paper_does(project):
-    apply_preset(project, "trac")
-    settings = load_settings(project / "params.yaml")
-    run = settings.run
-    assert {spec.name: getattr(run, spec.name) for spec in settings.benchmarks} == {
-        "trac": FIVE,
-        "fidelity": FIVE,
-    }
-    assert run.text_encoders == ("clip", "sentence", "tfidf")  # Table 5
-    asked = {name: settings.description(name) for name in run.descriptions}
-    assert {each.prompt for each in asked.values()} == {
-        "What are the main visual features for {category} in this image?"
-    }
-    assert settings.description(
-        settings.section("fidelity").model_dump()["description"]
-    ).prompt == (
-        "What are the main elements in this image, and how do they interact or relate to each "
-        "other?"
-    )
-    assert asked["features_by_length"].max_tokens == (30, 40, 50, 60, 70)  # Figure 8
-    # Table 3
-    examples = {
-        name: each.demonstrations for name, each in asked.items() if each.demonstrations
-    }
-    assert [each.choose for each in examples.values()] == [
-        "random",
-        "similar_image",
-        "similar_text",
-        "random",
-    ]
-    assert {each.shots for each in examples.values()} == {(1, 2, 3, 4)}
-    assert examples["features_given"].by == "gpt_4v"
-    categories = [SETTINGS.build("datasets", name).general_category for name in FIVE]
-    assert categories == ["bird", "flower", "car", "dog", "object"]
+    values = settings.model_dump(mode="json")
+    values["benchmarks"] = [spec.name for spec in settings.benchmarks]
+    for section in ("datasets", "descriptions"):
+        for name in settings.named(section):
+            entry = settings.entry(section, name)
+            values[section][name] = entry.model_dump(mode="json")
+    for path, expected in case["is"].items():
+        assert reduce(getitem, path.split("."), values) == expected, path
 
 
 @pytest.mark.parametrize("name", ["open_models", "today_open_24gb", "today_open_80gb"])
