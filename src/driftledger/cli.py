@@ -77,6 +77,10 @@ AgainOption = Annotated[
     ),
 ]
 
+VersionOption = Annotated[
+    str | None,
+    typer.Option(help="NAME or NAME@VERSION: list its scores."),
+]
 _GIVEN = (
     "A name that 'driftledger models' lists, PROVIDER/MODEL such as openai/gpt-5.4-mini, or a "
     "folder."
@@ -551,22 +555,13 @@ def audit(
         bool,
         typer.Option("--full", help="All files, settings, versions and lock entries."),
     ] = False,
-    model: Annotated[
-        str | None, typer.Option(help="NAME or NAME@VERSION: the scores of this model.")
-    ] = None,
-    generator: Annotated[
-        str | None,
-        typer.Option(help="NAME or NAME@VERSION: the scores of this generator."),
-    ] = None,
-    encoder: Annotated[
-        str | None, typer.Option(help="NAME or NAME@VERSION, of images or texts.")
-    ] = None,
-    judge: Annotated[
-        str | None,
-        typer.Option(help="NAME or NAME@VERSION: the scores that it graded."),
-    ] = None,
+    model: VersionOption = None,
+    generator: VersionOption = None,
+    encoder: VersionOption = None,
+    judge: VersionOption = None,
     dataset: Annotated[
-        str | None, typer.Option(help="NAME or NAME@DIGEST, also of a question set.")
+        str | None,
+        typer.Option(help="NAME or NAME@DIGEST; also a question set."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
