@@ -54,11 +54,11 @@ REMEMBERED = "sha256.db"
 CUDA_ERROR = "CUDA error"
 """Part of errors after which a process cannot use its device any more."""
 _FULL = ("out of memory", "not enough memory", "can't allocate memory")
-"""What errors of other classes say if memory is short."""
+"""Words of errors about a lack of memory that have no class of their own."""
 _NOT_LOADED = (".md", ".txt.license", ".png", ".jpg", ".gitattributes")
-"""Files that explain a checkpoint and are not part of it."""
+"""Endings of files that explain a checkpoint and are no part of it."""
 _MOST_FILES = 10_000
-"""Files and folders of a checkpoint: a few links can lead to any number."""
+"""The most files and folders of a checkpoint: a few links can lead to any number."""
 
 
 def _files(folder: Path) -> list[Path]:
@@ -129,7 +129,7 @@ def weights_of(source: Source) -> Json:
 
 
 class CheckpointComponent(Component):
-    """A component with weights in a local folder or on the Hugging Face hub, which run in torch.
+    """A component whose weights, in a local folder or on the Hugging Face hub, run in torch.
 
     A provider names the distributions that shape its output in ``libraries``.
     """
@@ -400,7 +400,7 @@ class ImageCheckpoint(CheckpointComponent):
 
 
 def read_config(file: Path) -> Mapping[str, Any]:
-    """Read a JSON file of a checkpoint; an unreadable one is empty, as its loader refuses it."""
+    """Read a JSON file of a checkpoint; empty if it cannot be read, since its loader says so."""
     with suppress(OSError, ValueError):
         return dict(load_json(read_regular(file)))
     return {}

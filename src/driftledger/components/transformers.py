@@ -50,15 +50,16 @@ MODEL_CLASSES = {
     "AutoModelForCausalLM": "MODEL_FOR_CAUSAL_LM_MAPPING_NAMES",
     "AutoModel": "",
 }
-"""Class that loads models which look and speak → transformers' mapping of the types that it knows.
+"""A class that loads models which look and speak → transformers' mapping of the types it knows.
 
-A repository with code of its own may have its model under any of these classes."""
+Code of a repository may register its model under any of these classes."""
 
 
 def model_class(config: Any, trusted: bool) -> Any:
     """Return the first of :data:`MODEL_CLASSES` that knows a checkpoint.
 
-    A checkpoint may name it in code of its own, which is looked at if it is ``trusted``.
+    Args:
+        trusted: whether a class in the checkpoint's own code counts, too.
 
     Raises:
         ValueError: none does.
@@ -156,7 +157,7 @@ class Transformers(ImageCheckpoint, Model):
     beams: int = Field(default=1, ge=1, le=64)
     """How many candidates beam search follows; 1 is greedy."""
     length_penalty: float = Field(default=1.0, ge=-10, le=10)
-    """For beams: the exponent of the length that a candidate's log-likelihood is divided by."""
+    """The exponent of a beam's length, by which its log-likelihood is divided."""
     device_map: Operational[
         Literal["auto", "balanced", "balanced_low_0", "sequential"] | None
     ] = None
@@ -168,8 +169,8 @@ class Transformers(ImageCheckpoint, Model):
     attention: Literal["sdpa", "eager", "flash_attention_2", "flash_attention_3"] = (
         "sdpa"
     )
-    """PyTorch's fused kernels; matrix products one by one, for checkpoints that support nothing
-    else; or flash attention, which needs a GPU and reduced precision."""
+    """``sdpa`` is PyTorch's fused kernels, ``eager`` plain matrix products for checkpoints that
+    support nothing else; flash attention needs a GPU and reduced precision."""
     adapter: Operational[str | None] = Field(default=None, min_length=1)
     """An adapter of peft for the checkpoint: a folder, or an id on the hub. Its weights are in the
     identity."""
@@ -369,7 +370,7 @@ class Transformers(ImageCheckpoint, Model):
         return model
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Result]:
-        """Answer the last turn of each conversation, in order; those with one limit together.
+        """Answer the last turn of each conversation; those with one limit of tokens together.
 
         A conversation that the checkpoint cannot take has failed, with the reason as its error, and
         is left out of the batch. Conversations without images are a batch of their own: Llama 3.2

@@ -83,8 +83,6 @@ class Conversation:
     """The input of a model: the turns of a conversation.
 
     The last turn is the user's, or the assistant's if the model is to continue it.
-
-    The last turn is the user's, or the assistant's where the reply goes on from it.
     """
 
     turns: tuple[Turn, ...]
