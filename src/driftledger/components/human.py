@@ -219,8 +219,8 @@ def write_sheet(
         if leads_out(folder / name, folder):
             raise DataError(f"{folder / name} is a link out of its folder; remove it")
     path = folder / SHEET
-    sheet = SheetTable(list(COLUMNS), [], [])
-    rows = list[dict[str, str]]()
+    sheet = SheetTable([*COLUMNS], [], [])
+    rows: list[dict[str, str]] = []
     if path.exists():
         sheet, rows = read_sheet(path)
     mine = [cells for cells in rows if annotator in (None, cells["annotator"])]
@@ -234,9 +234,10 @@ def write_sheet(
             continue
         waiting[name] = item.subject
         if not (folder / name).is_file():
-            is_png = item.image.path.suffix == ".png"
-            data = item.image.path.read_bytes() if is_png else None
-            write_bytes(folder / name, data or png_bytes(item.image.open()))
+            data = item.image.path.read_bytes()
+            if item.image.path.suffix != ".png":
+                data = png_bytes(item.image.open())
+            write_bytes(folder / name, data)
         if name not in listed:
             by = item.annotator or annotator or ""
             about = {"sample": item.subject.sample, "t": str(item.subject.t)}
