@@ -98,7 +98,7 @@ class _ImageScorer(Scorer):
     ) -> Feedback:
         """Return the assessment of a row."""
         text = _text(outputs, self.text)
-        entry = _under(inputs, self.image, "inputs", "image")
+        entry = _value_under(inputs, self.image, "inputs", "image")
         image = _medium(entry, f"inputs[{self.image!r}]")
         metadata = dict(self._metadata)
         value: float | None = 0.0
@@ -111,7 +111,7 @@ class _ImageScorer(Scorer):
                 seed=derive_seed(1, image.sha256, 0, 1),
                 context=Subject(image.sha256[:12], 1),
             )
-            drawn = _made(self._project, call)
+            drawn = _call_once(self._project, call)
             metadata["call"] = call.key
             metadata["served_model"] = drawn.served_model or "not named"
             if drawn.medium:
@@ -192,7 +192,7 @@ def _medium(entry: Any, where: str) -> Medium:
     return Medium(Path("image.png"), sha256_bytes(png_bytes(image)), image)
 
 
-def _under(row: Any, key: str, role: str, setting: str) -> Any:
+def _value_under(row: Any, key: str, role: str, setting: str) -> Any:
     """Return the value of a row under a key.
 
     Raises:
@@ -222,7 +222,7 @@ def _text(outputs: Any, key: str) -> str:
         with suppress(LookupError, TypeError):
             content = outputs["choices"][0]["message"]["content"]
             outputs = {key: content or ""}  # a refusal has none
-    text = _under(outputs, key, "outputs", "text")
+    text = _value_under(outputs, key, "outputs", "text")
     if not isinstance(text, str):
         raise DataError(
             f"outputs[{key!r}] is of the type {type(text).__name__}{keys_in(text)}; set text= to "
@@ -274,7 +274,7 @@ _OPEN: dict[Path, _Shared] = {}
 _OPENING = Lock()
 
 
-def _made(project: Project, call: Draw) -> Result:
+def _call_once(project: Project, call: Draw) -> Result:
     """Make a call unless it is stored, or wait for the scorer that is making it.
 
     The last scorer at work closes the store, so that other processes can use it.

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import pytest
 from matplotlib.figure import Figure
 
-from driftledger.reports.charts import drawn, figures_of, series_of
+from driftledger.reports.charts import figures_of, series_of, svg_of
 from tests.support.cases import cases, each_case
 from tests.support.ledgers import genception_score
 from tests.support.tables import HOSTILE, ranked, scores_of
@@ -62,7 +62,7 @@ def test_a_figure(case):
         found = drawn_on_axes(drawings[name])
         assert expected
         assert {key: found[key] for key in expected} == expected
-        assert b"mathdefault" not in drawn(drawings[name])
+        assert b"mathdefault" not in svg_of(drawings[name])
     order = case.get("order", [*case["draws"]])
     assert [name for name in drawings if name in order] == order
     assert not drawings.keys() & set(case.get("absent", []))
@@ -92,7 +92,7 @@ def test_a_figure_is_known_by_what_it_shows(monkeypatch):
 def test_any_name_is_text(name):
     numbers = {f"category/{group}/gc_at_2": 0.5 for group in (name, "b")}
     score = genception_score(numbers=numbers, details={"groups": {}})
-    file = drawn(figures([score])["category_gc_at_2"])
+    file = svg_of(figures([score])["category_gc_at_2"])
     texts = ElementTree.fromstring(file).iter(f"{SVG}text")
     words = " ".join("".join(text.itertext()) for text in texts)
     assert b"<script" not in file

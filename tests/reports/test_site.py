@@ -268,7 +268,7 @@ def test_a_figure_is_drawn_once_for_a_checkout(tmp_path, monkeypatch):
     first = figures(own, "first")
     assert "correlation-pearson.svg" in first
     with monkeypatch.context() as patched:
-        patched.delattr("driftledger.reports.report.drawn")
+        patched.delattr("driftledger.reports.report.svg_of")
         assert figures(own, "second") == first
     [*stored] = (own.root / ".driftledger/figures").iterdir()
     assert len(stored) == len({*first.values()})

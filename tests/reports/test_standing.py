@@ -3,7 +3,7 @@ at all."""
 
 from driftledger.metrics.exact import exact_mean
 from driftledger.reports.charts import figures_of, series_of
-from driftledger.reports.tables import in_order, misplaced
+from driftledger.reports.tables import in_order, notes_on_controls
 from tests.support.cases import cases, each_case
 from tests.support.ledgers import (
     component,
@@ -65,7 +65,7 @@ def test_ranks_and_letters(case):
         "best": sorted(model for model, number in numbers.items() if number.best),
         "doubtful": sorted(name for name, number in numbers.items() if number.doubtful),
         "order": [score.model for score in order],
-        "says": misplaced([*numbers.values()], "SSIM"),
+        "says": notes_on_controls([*numbers.values()], "SSIM"),
     }
     for name in found.keys() & case.keys():
         assert found[name] == case[name]

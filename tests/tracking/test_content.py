@@ -14,7 +14,7 @@ from driftledger.tracking.content import (
     rows_csv,
     tags_of,
 )
-from driftledger.tracking.traces import chained, pictures_of, traces_of
+from driftledger.tracking.traces import chain_rows, pictures_of, traces_of
 from driftledger.tracking.view import VIEW_TAG, leaderboard
 from tests.support.cases import CASES, cases, each_case
 from tests.support.ledgers import question_score, trac_score
@@ -150,7 +150,7 @@ def test_chains_are_of_as_many_samples_as_have_traces(at_most, samples, tmp_path
     [run] = write_project(tmp_path, evidence(gen_score()))
     [of] = run.lineages
     folder = tmp_path / of.collected["chain"].path
-    chosen = chained(of, lambda _: rows(), at_most)
+    chosen = chain_rows(of, lambda _: rows(), at_most)
     assert dict(pictures_of(of, tmp_path, chosen)) == {
         f"shapes/{name}": [
             tmp_path / f"data/datasets/shapes/images/{name}.png",

@@ -486,7 +486,7 @@ def short(text: str, most: int = _NAME) -> str:
     return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
 
 
-def drawn(drawing: Drawing) -> bytes:
+def svg_of(drawing: Drawing) -> bytes:
     """Draw a figure as an SVG file, with its title and note above."""
     import matplotlib
     from matplotlib.figure import Figure

@@ -15,7 +15,7 @@ from driftledger.metrics.correlation import FEWEST, fisher_interval
 from driftledger.project.catalogue import CorrelationSettings
 from driftledger.project.presets import OWN
 from driftledger.reports.charts import Drawing, matrix, short
-from driftledger.reports.ratings import estimated, rating_tables
+from driftledger.reports.ratings import estimate_cell, rating_tables
 from driftledger.reports.scores import RowsOf
 from driftledger.reports.tables import Numbers, by_t, names_of, spec_of
 from driftledger.scoring.frame import by_setup
@@ -146,7 +146,7 @@ def _rows(values: "DataFrame", confidence: float) -> Iterator[Cells]:
         r = float(pearson[a, b])
         if not math.isnan(r):
             n = len(values.iloc[:, [a, b]].dropna())
-            cell = estimated(r, fisher_interval(r, n, confidence))
+            cell = estimate_cell(r, fisher_interval(r, n, confidence))
             yield [names[a], names[b], str(n), cell, f"{spearman[a, b]:.2f}"]
 
 

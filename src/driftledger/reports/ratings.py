@@ -128,14 +128,14 @@ def _cells(
         meaning = "contradicts the ratings"
     return [
         f"{len(chosen)} of {len(every)}",
-        estimated(r, ends),
+        estimate_cell(r, ends),
         number_cell(smallest),
         meaning,
-        estimated(mean.value, mean.within(1, 5).interval),
+        estimate_cell(mean.value, mean.within(1, 5).interval),
     ]
 
 
-def estimated(value: float, ends: ConfidenceInterval | None) -> Cell:
+def estimate_cell(value: float, ends: ConfidenceInterval | None) -> Cell:
     """Return a value with its interval in brackets."""
     more = f"{ends.low:.2f} to {ends.high:.2f}" if ends else ""
     return number_cell(None if np.isnan(value) else value, more=more)
@@ -149,7 +149,7 @@ def _notes(scores: Sequence[Score]) -> Iterator[str]:
         for sample, rated in _rated_samples(score).items():
             texts.setdefault(sample, []).append(rated["ratings"])
     estimate = agreement([*texts.values()], confidence)
-    alpha = estimated(estimate.value, estimate.interval)
+    alpha = estimate_cell(estimate.value, estimate.interval)
     yield (
         f"Agreement of raters, Krippendorff's alpha: {alpha}. 1 is perfect, 0 is chance; it needs "
         "several ratings of some descriptions."

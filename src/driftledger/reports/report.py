@@ -25,7 +25,7 @@ from driftledger.ledger.objects.files import listing_md5
 from driftledger.project.presets import OWN
 from driftledger.project.project import LOCK, Project
 from driftledger.project.resolve import REPORT_VERSION
-from driftledger.reports.charts import drawn, figures_of, lines_of, series_of
+from driftledger.reports.charts import figures_of, lines_of, series_of, svg_of
 from driftledger.reports.correlation import correlation
 from driftledger.reports.leaderboard import leaderboard_files, reports_in
 from driftledger.reports.scores import (
@@ -73,7 +73,7 @@ def write_report(
     if pages is not None:
         report = content(project, selected_scores(project))
         own = site_files(site, report, images=images)
-        write_folder(pages, own | _drawn(report))
+        write_folder(pages, own | _figure_files(report))
         return None
     files, missing = report_files(project, site, images=images)
     write_folder(project.root / "reports", files, ("metrics", "plots", "site"))
@@ -109,7 +109,7 @@ def content(project: Project, scores: Sequence[Score]) -> Context:
     )
 
 
-def _drawn(report: Context) -> dict[str, bytes | None]:
+def _figure_files(report: Context) -> dict[str, bytes | None]:
     """Return the files of all figures, drawing those that have changed.
 
     Their paths are relative to the site's folder. The last report's figures are kept in the
@@ -123,7 +123,7 @@ def _drawn(report: Context) -> dict[str, bytes | None]:
         for path, drawing in section.items():
             name = f"{drawing.digest}.svg"
             is_kept = own and (store / name).is_file()
-            data = read_bytes(store / name) if is_kept else drawn(drawing)
+            data = read_bytes(store / name) if is_kept else svg_of(drawing)
             files[path] = kept[name] = data
     if own:
         write_folder(store, kept)
@@ -183,7 +183,7 @@ def report_files(
     for path in chain.from_iterable(report.figures.values()):
         pages[path] = None
     if not again:
-        pages |= _drawn(report)
+        pages |= _figure_files(report)
     for name, data in pages.items():
         files[f"site/{name}"] = data
     if not absent:

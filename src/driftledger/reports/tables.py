@@ -152,7 +152,7 @@ def in_order(part: Numbers) -> list[Score]:
     return best_first(scores_in(part), numbers)
 
 
-def misplaced(numbers: Numbers, title: str) -> list[str]:
+def notes_on_controls(numbers: Numbers, title: str) -> list[str]:
     """Say how many models are not better than a control, or not shown to be."""
     models = [number for number in numbers if number.by_value]
     count = sum(number.doubtful for number in models)
@@ -266,7 +266,7 @@ def models_table(
     for head, numbers in columns.items():
         if any(number.worth is not None for number in numbers):
             cells[head] = {number.model: write(number) for number in numbers}
-            notes += misplaced(numbers, head)
+            notes += notes_on_controls(numbers, head)
             marked += [(head, number) for number in numbers]
             apart |= reasons_in(numbers)
     cells |= further or {}

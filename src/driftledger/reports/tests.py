@@ -83,7 +83,7 @@ def _with_ranks(part: DataFrame, table: MetricTable, rows_of: RowsOf) -> DataFra
     reasons = reasons_apart(scores_in(rows))
     part = part.assign(
         apart=[reasons.get(number.model, "") for number in rows],
-        worth=[_worth(number) for number in rows],
+        worth=[_value_to_rank(number) for number in rows],
         title=[metric_of(number).headed(number.t) for number in rows],
         digits=[metric_of(number).digits for number in rows],
     )
@@ -116,7 +116,7 @@ def reasons_apart(scores: Sequence[Score]) -> dict[str, str]:
     return reasons
 
 
-def _worth(number: Any) -> float:
+def _value_to_rank(number: Any) -> float:
     spec = benchmark(number.benchmark)
     is_complete = spec.is_complete(number.score, place_of(number))
     return number.value if is_complete else math.nan
@@ -152,7 +152,7 @@ def _units(metric: Metric, numbers: Sequence[Any], rows_of: RowsOf) -> dict[str,
     units = {}
     for number in numbers if metric.in_rows else ():
         own = units_in(number, rows_of)
-        if not _makes(metric, own, number.worth):
+        if not _reproduce(metric, own, number.worth):
             return {}
         units[number.model] = own
     return units
@@ -212,7 +212,7 @@ def units_in(number: Any, rows_of: RowsOf) -> Units:
     return units_of(metric_of(number), rows, number.t)
 
 
-def _makes(metric: Metric, units: Units, value: float) -> bool:
+def _reproduce(metric: Metric, units: Units, value: float) -> bool:
     """Return True if the units reproduce the number that the score has."""
     if not units:
         return False

@@ -78,7 +78,7 @@ def traces_of(
         yield replace(trace, outputs={**trace.outputs, **trace.values}, values=scores)
 
 
-def chained(
+def chain_rows(
     lineage: Lineage,
     rows_of: Callable[[str], Sequence[Row]],
     at_most: int | Literal["all", "none"],

@@ -60,7 +60,7 @@ from driftledger.tracking.traces import (
     OF_RUN,
     Traces,
     both_sizes,
-    chained,
+    chain_rows,
     delete_traces,
     pictures_of,
     traces_of,
@@ -168,7 +168,7 @@ class _Push:
         self._root = root
         self._tracking = tracking
         self._series = series_of(each.score for run in runs for each in run.lineages)
-        self._runs = sorted(runs, key=_worth)
+        self._runs = sorted(runs, key=_sort_key)
         # a score without a generator is in several runs
         self._rows_of = cache(lambda path: read_jsonl(root / path, Row))
         self._writer = id_of(main_checkout(root))
@@ -305,7 +305,7 @@ class _Push:
             return
         pictures: dict[str, list[Path | None]] = {}
         for lineage in run.lineages:
-            chains = chained(lineage, self._rows_of, self._tracking.traces)
+            chains = chain_rows(lineage, self._rows_of, self._tracking.traces)
             places = lineage.places(self._root).values()
             if chains and all(place.is_dir() for place in places):
                 for key, files in pictures_of(lineage, self._root, chains):
@@ -457,7 +457,7 @@ class _Push:
         chains: dict[str, Row] = {}
         for run in self._runs[-1:]:
             for lineage in run.lineages:
-                chains |= chained(lineage, self._rows_of, self._tracking.traces)
+                chains |= chain_rows(lineage, self._rows_of, self._tracking.traces)
         if headlines:
             curves = [name for name, step in steps.items() if step]
             first, *_ = headlines.values()
@@ -483,7 +483,7 @@ def _title(run: Run) -> str:
     return run.name
 
 
-def _worth(run: Run) -> float:
+def _sort_key(run: Run) -> float:
     """Return a key that sorts runs without a rank first, then the worst first.
 
     MLflow lists the newest runs first.

@@ -130,7 +130,7 @@ def site_files(
     Errors as in :func:`~driftledger.data.thumbnails.thumbnail`.
     """
     root = report.project.root
-    pairs = list(_apart(report))
+    pairs = list(_pairs_apart(report))
     chains, missing = _read_chains(report, pairs, only)
     media = list[Path]()
     for unit_traces in chains if images else ():
@@ -205,7 +205,7 @@ def _shown_apart(
             yield {"pair": pair, "sides": sides, "spec": spec}
 
 
-def _apart(report: Context) -> Iterator[ApartPair]:
+def _pairs_apart(report: Context) -> Iterator[ApartPair]:
     """Pair the first model of each setup with the next ones.
 
     Each pair has the units in which the two differ most.
@@ -216,7 +216,9 @@ def _apart(report: Context) -> Iterator[ApartPair]:
             continue
         metrics = spec_of(part).metrics
         title = metrics.title(metrics.headline(models[0]))
-        first, *others = [_worth(report, score, title) for score in models[: PAIRS + 1]]
+        first, *others = [
+            _values_by_unit(report, score, title) for score in models[: PAIRS + 1]
+        ]
         for other, values in zip(models[1:], others, strict=False):
             ranked = []
             for unit, value in values.items():
@@ -227,7 +229,7 @@ def _apart(report: Context) -> Iterator[ApartPair]:
             yield ApartPair(title, (models[0], other), units)
 
 
-def _worth(report: Context, score: Score, title: str) -> dict[str, float]:
+def _values_by_unit(report: Context, score: Score, title: str) -> dict[str, float]:
     """Return unit → its value in the headline."""
     values = values_of(benchmark(score.benchmark).metrics, score)
     worth = {}
