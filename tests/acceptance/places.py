@@ -15,17 +15,6 @@ ALWAYS = {"resolve", "track"}
 RUN = "regions_fine/painter/layout"
 """The run of the README, as commands name it: model, generator, encoder."""
 
-MODULES = {
-    "gc_at": "driftledger.metrics.drift",
-    "frechet_distance": "driftledger.metrics.frechet",
-    "worths": "driftledger.metrics.self_awareness",
-    "top1": "driftledger.metrics.retrieval",
-    "class_mean": "driftledger.metrics.retrieval",
-    "vote": "driftledger.metrics.retrieval",
-    "competition_ranks": "driftledger.metrics.ranks",
-}
-"""Public function → its module."""
-
 CLI = "driftledger.cli:app"
 STABLE = {
     "driftledger": "evaluate open model generator encoder",
