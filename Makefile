@@ -28,15 +28,15 @@ run-neural: $(VENV)/installed-all ## the same for the small checkpoints in lab/c
 train-trio: $(VENV)/installed-all ## train the checkpoints in lab/checkpoints/ again, or go on; takes more than an hour
 	cd lab/checkpoints && dvc repro train_trio measure_trio
 
-test: $(VENV)/installed-dev ## run the tests that need no torch, browser or server, in about seven minutes
+test: $(VENV)/installed-dev ## run the tests that need no torch, browser or server, in about three minutes
 	pytest -n auto $(BY_FILE) -m "not slow" --ignore=tests/extras
 	@echo "'make test-slow' runs the others: whole pipelines, many kills, and tests/extras: torch, S3, PostgreSQL, a browser."
 
 test-slow: $(VENV)/installed-all ## run the tests that 'make test' leaves out; installs every optional library, torch included
-	pytest -n auto $(BY_FILE) --hypothesis-profile=many -m slow
+	pytest -n auto $(BY_FILE) -m slow
 
 test-all: $(VENV)/installed-all ## run all tests
-	pytest -n auto $(BY_FILE) --hypothesis-profile=many
+	pytest -n auto $(BY_FILE)
 
 install-all: $(VENV)/installed-all ## install every optional library
 

@@ -31,15 +31,13 @@ DVC_CONFIG = """\
 
 
 def pytest_configure():
-    for profile, examples in (("few", 20), ("many", 300)):
-        checks = [HealthCheck.too_slow]
-        settings.register_profile(
-            profile,
-            derandomize=True,
-            max_examples=examples,
-            deadline=None,
-            suppress_health_check=checks,
-        )
+    settings.register_profile(
+        "few",
+        derandomize=True,
+        max_examples=20,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
     settings.load_profile("few")
     # with it, each command that tests run compiles all sources again
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -55,11 +53,9 @@ def pytest_configure():
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
-    """What is there once all tests are found stays to the end: Python need not look for garbage in
-    it.
+    """Keep Python from looking for garbage in what exists once all tests are collected.
 
-    It is that of thousands of tests and of torch, and each full collection, of which some tests ask
-    for many, walks it.
+    It holds thousands of tests and torch, and each full collection walks through it.
     """
     gc.disable()
     try:
@@ -67,17 +63,13 @@ def pytest_collection():
     finally:
         gc.freeze()
         gc.enable()
-        atexit.register(
-            gc.unfreeze
-        )  # libraries that look for leaks at the end find none
+        # libraries that look for leaks at the end find none
+        atexit.register(gc.unfreeze)
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collect_file(
-    file_path,
-):
-    """Of these hundreds of files one has examples in its docstrings; the others need not be
-    searched for them."""
+def pytest_collect_file(file_path):
+    """Search only files that hold an example for doctests."""
     collectors = yield
     if b">>> " in file_path.read_bytes():
         return collectors
@@ -101,13 +93,10 @@ def pytest_terminal_summary(terminalreporter):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Put files with slow tests first: with several workers, none is left alone with a long one at
-    the end.
+    """Mark tests of optional libraries as slow, and put files with slow tests first.
 
-    Tests that need optional libraries count as slow: 'make test' does without both.
-
-    Of those that need the default run, one goes first and the others last: no worker waits while
-        another makes it.
+    No worker is then left alone with a long file at the end. Of the files that need the default
+    run, one goes first and the others last, so that no worker waits while another makes it.
     """
     for item in items:
         if EXTRAS in item.path.parents:
@@ -129,16 +118,15 @@ def pytest_collection_modifyitems(items):
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _what_other_files_left_is_no_garbage():
-    """Nor in what earlier files imported and made: components that are released have Python look
-    for garbage, too."""
+def _no_search_for_garbage_of_other_files():
+    """Keep Python from looking for garbage in what earlier files imported and made."""
     gc.collect()
     gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_cache(tmp_path_factory):
-    """What is remembered of checkouts and files does not stay on this machine."""
+    """Keep caches of checkouts and files in a folder of this session."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield
@@ -162,28 +150,25 @@ class Checkout(Folder):
         self.git("init", "--quiet")
 
     def copy(self, root):
-        """The same checkout once more, in another folder."""
+        """Copy the checkout to another folder, without its MLflow, which knows its place."""
         shutil.copytree(self.root, root, symlinks=True)
         other = Checkout(root, self.state)
         other.env = dict(self.env)
-        for store in other.root.glob(
-            "mlflow.db*"
-        ):  # which holds the place of the first one
+        for store in other.root.glob("mlflow.db*"):
             store.unlink()
         return other
 
     def repro(self, *targets, **more):
-        """Evaluate up to the report, or up to ``targets``; the stages that ran.
+        """Evaluate up to the report, or up to ``targets``, and return the stages that ran.
 
-        MLflow is left out: ``track``, which always runs, takes longer than all that a small change
-            makes run.
+        MLflow is left out: ``track`` always runs, and takes longer than a small change.
         """
         return stages_run(
             self.run("dvc", "repro", *(targets or ("report",)), **more).stdout
         )
 
     def outputs(self):
-        """Every output of the stages and ``dvc.lock``, by path."""
+        """Return path → bytes of ``dvc.lock`` and of all that stages wrote."""
         files = [
             *(self.root / "data").rglob("*"),
             *(self.root / "reports").rglob("*"),
@@ -197,12 +182,12 @@ class Checkout(Folder):
 
 
 def stages_run(output):
-    """The stages that ``dvc repro`` says it has run."""
+    """Return the stages that ``dvc repro`` says it has run."""
     return re.findall(r"Running stage '([^']+)'", output)
 
 
 def shapes_only(params):
-    """The smallest selection: drawn images, two iterations, one model, GenCeption alone."""
+    """Select drawn images, two iterations, one model and GenCeption alone."""
     run = params["run"]
     run |= {name: [] for name in benchmark_names() if name in run}
     run |= {
@@ -234,7 +219,7 @@ def make_checkout(folder):
 
 @pytest.fixture
 def checkout(tmp_path):
-    """A committed checkout that evaluates one model on eight drawn images in two categories."""
+    """Make a committed checkout of one model and eight drawn images in two categories."""
     return make_checkout(tmp_path)
 
 
@@ -244,20 +229,20 @@ def _make_evaluated(folder):
 
 @pytest.fixture(scope="session")
 def pristine(tmp_path_factory):
-    """The same after ``dvc repro`` up to the report, to be copied."""
+    """Make that checkout after ``dvc repro`` up to the report, to be copied."""
     folder = made_once(tmp_path_factory, "evaluated", _make_evaluated)
     return Checkout(folder / "checkout", folder / "state")
 
 
 @pytest.fixture
 def evaluated(pristine, tmp_path):
-    """The same to be changed; MLflow has not seen it."""
+    """Copy the evaluated checkout, to be changed; MLflow has not seen it."""
     return pristine.copy(tmp_path / "checkout")
 
 
 @pytest.fixture(scope="session")
 def finished(pristine, tmp_path_factory):
-    """The same after all of ``dvc repro``, for tests that only look."""
+    """Copy the evaluated checkout and run all of ``dvc repro``, for tests that only look."""
     made = pristine.copy(tmp_path_factory.mktemp("finished") / "checkout")
     made.run("dvc", "repro")
     return made
@@ -265,5 +250,5 @@ def finished(pristine, tmp_path_factory):
 
 @pytest.fixture
 def published(finished, tmp_path):
-    """The same to be changed: its run is in the ledger, and in an MLflow elsewhere."""
+    """Copy the finished checkout, to be changed: its run is in the ledger and in an MLflow."""
     return finished.copy(tmp_path / "checkout")
