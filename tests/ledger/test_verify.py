@@ -196,11 +196,11 @@ def second_round(ledger):
 
 
 def regenerated(ledger):
-    """Repair all hashes, and make every call again."""
+    """Repair all hashes, and make every call of GenCeption again."""
     ledger.relock()
-    contents = ledger.contents
+    run = ledger.evidence().model_copy(update={"lineages": [ledger.genception()]})
     components = Components(ledger.project)
-    return regenerate([ledger.evidence()], contents, components, 10_000, seed=1)
+    return regenerate([run], ledger.contents, components, 10_000, seed=1)
 
 
 def test_a_served_model_that_a_component_does_not_name_is_found(ledger):

@@ -109,7 +109,7 @@ class Forger:
     def _seal(self) -> None:
         """Let the fingerprint be that of the scores, and publish the run once more."""
         self.rehash()
-        bundle = self._opened()
+        bundle = self.opened()
         scores = {each["folder"]["path"]: each["score"] for each in bundle.lineages}
         fingerprint = run_fingerprint(bundle.evidence["combination"], scores)
         self.put(EVIDENCE, "fingerprint", to=fingerprint)
@@ -128,7 +128,7 @@ class Forger:
     def fit(self, encoder: str, top: Path) -> None:
         """Let the scores of an encoder have the numbers that its features give, and all hashes fit
         to them."""
-        bundle = self._opened()
+        bundle = self.opened()
         for lineage in bundle.lineages:
             stored = lineage["score"]
             cards = stored["components"].values()
@@ -151,7 +151,8 @@ class Forger:
         """Return what the checker says of it."""
         return check(self.write(folder / "forged.zip"))
 
-    def _opened(self) -> Bundle:
+    def opened(self) -> Bundle:
+        """Open the bundle as it is now."""
         return Bundle(Archive(self._file()))
 
     def _file(self) -> io.BytesIO:
