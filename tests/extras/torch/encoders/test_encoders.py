@@ -12,19 +12,8 @@ from PIL import Image
 from safetensors.torch import load_file, save_file
 
 from driftledger.collect.features import encode_media
-from driftledger.components.encoders import (
-    CLIP,
-    INCEPTION_FILE,
-    DINOv2,
-    DINOv3,
-    Inception,
-    MetaCLIP,
-    OpenCLIP,
-    Sentence,
-    SigLIP,
-    Timm,
-    ViT,
-)
+from driftledger.components import encoders
+from driftledger.components.encoders import CLIP, ViT
 from driftledger.core.errors import ComponentError
 from driftledger.core.types import Medium, PromptUsage
 from tests.extras.encoding import (
@@ -36,6 +25,7 @@ from tests.extras.encoding import (
     relative,
     tiny,
 )
+from tests.support.cases import cases
 from tests.support.checkpoints.encoders import SIDE
 from tests.support.checkpoints.inception import build_inception
 from tests.support.checkpoints.weights import change_one_weight, drop_one_weight
@@ -58,43 +48,10 @@ class Provider(NamedTuple):
     allow_pickle: bool = False
 
 
-CLASS_TOKEN = r"lack the weights embeddings\.cls_token,"
-PROVIDERS = {
-    "vit": Provider(ViT, 32, CLASS_TOKEN),
-    "dinov2": Provider(DINOv2, 32, CLASS_TOKEN),
-    "dinov3": Provider(DINOv3, 32, CLASS_TOKEN),
-    "timm": Provider(Timm, 32, r"lack the weights timm_model"),
-    "clip": Provider(CLIP, 24, "lack the weights logit_scale,", limit=75),
-    "metaclip": Provider(MetaCLIP, 24, "lack the weights logit_scale,", limit=75),
-    "siglip": Provider(SigLIP, 32, "lack the weights logit_bias,", limit=75),
-    "open_clip": Provider(
-        OpenCLIP,
-        24,
-        r"Missing key.*ln_final\.bias",
-        limit=75,
-        file="open_clip_model.safetensors",
-        pickled="open_clip_pytorch_model.bin",
-        refusal=r"open_clip_pytorch_model\.bin.*allow_pickle",
-    ),
-    "sentence": Provider(
-        Sentence,
-        32,
-        r"lack the weights embeddings\.LayerNorm\.bias,",
-        sees=False,
-        limit=30,
-        refusal=r"pytorch_model\.bin.*allow_pickle",
-    ),
-    "inception": Provider(
-        Inception,
-        2048,
-        None,
-        file=INCEPTION_FILE,
-        pickled=INCEPTION_FILE,
-        refusal="not the published file.*allow_pickle",
-        allow_pickle=True,
-    ),
-}
-SEEING = [name for name, provider in PROVIDERS.items() if provider.sees]
+PROVIDERS = {}
+for case in cases(__file__, "providers"):
+    named = case.pop("name")
+    PROVIDERS[named] = Provider(getattr(encoders, case.pop("kind")), **case)
 READING = [name for name, provider in PROVIDERS.items() if provider.limit]
 SAFETENSORS = [name for name, provider in PROVIDERS.items() if provider.lacking]
 
@@ -237,18 +194,17 @@ def clip_folder(copied):
 
 
 @pytest.mark.parametrize(
-    ("name", "kind", "library", "padding"),
+    ("name", "library", "padding"),
     [
-        ("clip", CLIP, "CLIPModel", True),
-        ("metaclip", MetaCLIP, "MetaClip2Model", True),
-        ("siglip", SigLIP, "SiglipModel", "max_length"),
+        ("clip", "CLIPModel", True),
+        ("metaclip", "MetaClip2Model", True),
+        ("siglip", "SiglipModel", "max_length"),
     ],
 )
 def test_both_towers_are_those_of_the_whole_model(
-    copied, images, name, kind, library, padding
+    encoder, folder, images, library, padding
 ):
     """Which normalises; the encoder leaves that to the metric."""
-    folder = copied(name)
     processor = transformers.CLIPProcessor.from_pretrained(folder, backend="pil")
     model = getattr(transformers, library).from_pretrained(folder).eval()
     with torch.inference_mode():
@@ -261,10 +217,8 @@ def test_both_towers_are_those_of_the_whole_model(
                 return_tensors="pt",
             )
         )
-    seen, read = (
-        tiny(kind, folder).encode_images(images),
-        tiny(kind, folder).encode_texts(TEXTS),
-    )
+    seen = encoder().encode_images(images)
+    read = encoder().encode_texts(TEXTS)
     for found, expected in ((seen, whole.image_embeds), (read, whole.text_embeds)):
         assert (
             relative(
