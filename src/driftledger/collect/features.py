@@ -154,16 +154,15 @@ def encode_texts(
         features: None for an encoder that is fitted to a corpus, which is not in its fingerprint.
     """
     store = features or FeatureStore()
-    rows = {text: row for row, text in enumerate(dict.fromkeys(texts))}
-    unique = iter(rows)
-    arrays = []
+    unique = iter(dict.fromkeys(texts))
+    rows = dict[str, Float32]()
     while batch := list(islice(unique, encoder.batch_size)):
         make = partial(_call, encoder, "encode_texts", batch)
         array = store.get(encoder.fingerprint, "texts", batch=batch, make=make)
-        arrays.append(_finite(encoder, batch, array))
-    if not arrays:
+        rows.update(zip(batch, _finite(encoder, batch, array), strict=True))
+    if not rows:
         return np.zeros((0, 0), np.float32)
-    return np.concatenate(arrays)[[rows[text] for text in texts]]
+    return np.stack([rows[text] for text in texts])
 
 
 def _finite(
@@ -190,13 +189,12 @@ def read_texts(
     """Return how much of each text the encoder reads; equal texts are read once."""
     store = features or FeatureStore()
     unique = iter(dict.fromkeys(texts))
-    by_text = {}
+    by_text = dict[str, list[int]]()
     while batch := list(islice(unique, _READ_AT_ONCE)):
         make = partial(_readings, encoder, batch)
         readings = store.get(encoder.fingerprint, "readings", batch=batch, make=make)
-        for text, (tokens, read) in zip(batch, readings.tolist(), strict=True):
-            by_text[text] = PromptUsage(tokens, read)
-    return [by_text[text] for text in texts]
+        by_text.update(zip(batch, readings.tolist(), strict=True))
+    return [PromptUsage(*by_text[text]) for text in texts]
 
 
 def _readings(encoder: Encoder, texts: Sequence[str]) -> NDArray[np.int64]:

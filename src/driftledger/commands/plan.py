@@ -16,7 +16,6 @@ from driftledger.benchmarks.base.benchmark import Collecting
 from driftledger.benchmarks.base.records import results_of, stream_records
 from driftledger.collect.call import NotStoredError
 from driftledger.collect.plan import Plan, PlannedCalls
-from driftledger.collect.store import CallStore
 from driftledger.collect.submitted import under_way
 from driftledger.commands.collect import Task, recorded_calls, refuse, tasks_of
 from driftledger.commands.folders import new_files
@@ -29,7 +28,7 @@ from driftledger.core.errors import StoreError
 from driftledger.core.files import free_space
 from driftledger.core.grouping import grouped
 from driftledger.core.text import for_line, say
-from driftledger.core.types import Outcome, Result
+from driftledger.core.types import Outcome
 from driftledger.project.project import Project
 from driftledger.project.resolve import resolved
 
@@ -115,7 +114,11 @@ def _preview(project: Project, missing: dict[str, str]) -> Preview:
         for tasks in tasks_by_model.values():
             plan.recorded.clear()
             for task in tasks if project.own_code else ():
-                plan.recorded |= _results(task, store)
+                # a run would restore these
+                with suppress(StoreError):
+                    for key, _, _, result in recorded_calls(task, store):
+                        if result.outcome is not Outcome.FAILED:
+                            plan.recorded[key] = result
             for task in tasks:
                 kind = task.spec.data.name
                 if f"{kind}s.{task.keys[kind]}" in missing:
@@ -186,16 +189,6 @@ def _by_component(project: Project, plan: Plan) -> dict[str, PlannedCalls]:
     if judge is not None and f"models.{judge}" not in counted:
         counted[f"judge {judge}"] = plan.of(project.component("models", judge))
     return counted
-
-
-def _results(task: Task, store: CallStore) -> dict[str, Result]:
-    """Return the results that a run would restore from records, by key."""
-    results = {}
-    with suppress(StoreError):
-        for key, _, _, result in recorded_calls(task, store):
-            if result.outcome is not Outcome.FAILED:
-                results[key] = result
-    return results
 
 
 def _note_on_time(component: RemoteComponent, calls: PlannedCalls) -> str:
