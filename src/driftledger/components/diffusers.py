@@ -322,11 +322,11 @@ class Diffusers(CheckpointComponent, Generator):
                     f"{lora.file!r:.200} is a DoRA, which is not read; merge it into the "
                     "checkpoint, and remove it"
                 )
-            with suppress(ValueError):  # of a file without its keys
+            with suppress(ValueError):  # the file has no keys of a LoRA
                 pipeline.load_lora_weights(
                     file.parent, weight_name=file.name, adapter_name=f"lora_{number}"
                 )
-            # for other weights than the pipeline's, diffusers only warns
+            # for weights that the pipeline lacks, diffusers only warns
             if f"lora_{number}" not in chain(*pipeline.get_list_adapters().values()):
                 raise ConfigError(
                     f"{lora.file!r:.200} has no LoRA weights for a {type(pipeline).__name__}; "
@@ -348,18 +348,14 @@ class Diffusers(CheckpointComponent, Generator):
         homes = {"diffusers": diffusers, "transformers": transformers}
         home = homes.get(library) or getattr(diffusers.pipelines, library, None)
         kind: Any = getattr(home, class_name, None)
-        if not isclass(kind) or not issubclass(
-            kind, (diffusers.ModelMixin, transformers.PreTrainedModel)
-        ):
+        models = (diffusers.ModelMixin, transformers.PreTrainedModel)
+        if not (isclass(kind) and issubclass(kind, models)):
             return None  # it has no weights, or the pipeline refuses it
         place = folder / name if (folder / name).is_dir() else folder
         if (place / ADAPTER).is_file():
             raise adapter_refused(f"{name} of {self.title}")
-        arguments = {
-            key: value
-            for key, value in self.weight_arguments.items()
-            if key in ("dtype", "use_safetensors")
-        }
+        arguments = self.weight_arguments
+        del arguments["revision"], arguments["trust_remote_code"]
         if self.variant is not None and any(place.glob(f"*.{self.variant}*")):
             arguments["variant"] = self.variant
         if issubclass(kind, transformers.PreTrainedModel):
