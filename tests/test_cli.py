@@ -387,7 +387,7 @@ LARGE = PAGES | {
 
 
 def loaded(folder, *arguments, code=0):
-    """All modules that are loaded when the command ends."""
+    """Return all modules that are loaded when the command ends."""
     done = python(MAIN + TELL, *arguments, cwd=folder)
     assert done.returncode == code, done.stderr[-2000:]
     return set(done.stderr.split())

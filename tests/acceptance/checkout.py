@@ -27,8 +27,10 @@ Done = subprocess.CompletedProcess[str]
 
 
 class Folder:
-    """A folder in which commands run as a user runs them; what DVC and others keep for it is in
-    ``state``."""
+    """A folder in which commands run as a user runs them.
+
+    What DVC, Git and others keep for it outside is in ``state``.
+    """
 
     def __init__(self, root: Path, state: Path) -> None:
         self.root = root
@@ -106,7 +108,7 @@ class Checkout(Folder):
     """A folder with a project."""
 
     def copy(self, folder: Path) -> "Checkout":
-        """The same project in ``folder``, without its MLflow."""
+        """Copy the project into ``folder``, without its MLflow."""
         shutil.copytree(
             self.root,
             folder / "project",
@@ -121,11 +123,11 @@ class Checkout(Folder):
         return self.run("driftledger", *arguments, check=check)
 
     def repro(self) -> set[str]:
-        """The stages that ``dvc repro`` runs."""
+        """Run ``dvc repro`` and return the stages that it ran."""
         return set(STAGES_RUN.findall(self.run("dvc", "repro").stdout))
 
     def results(self) -> dict[str, str]:
-        """SHA-256 of each lock, record file and score."""
+        """Return the SHA-256 of each lock, record file and score."""
         paths = [
             *self.root.rglob("dvc.lock"),
             *record_files(self.root),
@@ -140,7 +142,7 @@ class Checkout(Folder):
 
 
 def init(folder: Path, *arguments: str) -> Checkout:
-    """A new project made by ``driftledger init`` in ``folder/project``, committed."""
+    """Make a project by ``driftledger init`` in ``folder/project``, and commit it."""
     folder.mkdir(parents=True, exist_ok=True)
     top = Checkout(folder, folder / "state")
     top.driftledger("init", "project", *arguments)
@@ -152,7 +154,7 @@ def init(folder: Path, *arguments: str) -> Checkout:
 def made_once(
     factory: pytest.TempPathFactory, name: str, make: Callable[[Path], object]
 ) -> Path:
-    """The folder that ``make`` fills once for all processes of these tests, to be copied.
+    """Fill a folder once for all processes of a session, to be copied, and return it.
 
     Nothing may run in it, since others may be copying it.
     """
@@ -184,7 +186,7 @@ def draw(path: Path, number: int, size: tuple[int, int] = (96, 72)) -> Path:
 def with_images(
     folder: Path, count: int, categories: tuple[str, ...] = ("square", "round")
 ) -> Checkout:
-    """A new project with a dataset ``photos`` of drawn images, which selects GenCeption alone."""
+    """Make a project of GenCeption alone with a dataset ``photos`` of drawn images."""
     for number in range(count):
         draw(
             folder
@@ -204,7 +206,7 @@ def described_by(
     images: int = 3,
     iterations: int = 1,
 ) -> Checkout:
-    """A project whose models, name → address, and whose generator are services."""
+    """Make a project whose models (name → address) and generator are services."""
     pytest.importorskip("openai")
     checkout = with_images(folder, images, ("drawn",))
     own_code.write(checkout.root, hues=own_code.ENCODER)

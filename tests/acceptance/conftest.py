@@ -18,7 +18,7 @@ def pytest_configure():
 
 
 def pytest_collection_modifyitems(items):
-    """Mark what needs the default run as slow, unless it is there already."""
+    """Mark tests that need the default run as slow, unless its results are given."""
     for item in items:
         ours = item.path.is_relative_to(Path(__file__).parent)
         if (
@@ -50,7 +50,7 @@ def _small(folder):
 
 @pytest.fixture(scope="session")
 def evaluated(tmp_path_factory):
-    """The default project with all its results, for tests that only read files."""
+    """Return the evaluated default project, for tests that only read files."""
     if named := os.environ.get(EVALUATED):
         return Checkout(Path(named).resolve(), tmp_path_factory.mktemp("state"))
     return _shared(made_once(tmp_path_factory, "default", _default))
@@ -58,7 +58,7 @@ def evaluated(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def evaluated_copy(evaluated, tmp_path_factory):
-    """A committed copy of it, for tests that run commands which change none of its results."""
+    """Copy and commit that project, for commands that change none of its results."""
     copied = evaluated.copy(tmp_path_factory.mktemp("copy"))
     copied.commit("results")
     return copied
@@ -66,6 +66,5 @@ def evaluated_copy(evaluated, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def small(tmp_path_factory):
-    """Four drawn images, two embedded models, two iterations; evaluated, committed, and to be
-    copied."""
+    """Evaluate two models on four drawn images in two iterations, to be copied."""
     return _shared(made_once(tmp_path_factory, "small", _small))

@@ -26,7 +26,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def about(score: Mapping[str, Any]) -> dict[str, Any]:
-    """Which score it is."""
+    """Return what identifies a score: its benchmark and keys."""
     return {
         "benchmark": score["benchmark"],
         "keys": dict(sorted(score["keys"].items())),
@@ -34,7 +34,7 @@ def about(score: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def title(of: Mapping[str, Any]) -> str:
-    """The same in one word per key."""
+    """Return what identifies a score as text, a word per key."""
     return " ".join(
         [
             of["benchmark"],
@@ -44,7 +44,7 @@ def title(of: Mapping[str, Any]) -> str:
 
 
 def numbers(score: Mapping[str, Any]) -> dict[str, float]:
-    """Name → number, of all rows of numbers and for all of :data:`PARTS`."""
+    """Return name → number of a score's rows of numbers and of :data:`PARTS`."""
     values = dict(named(score["numbers"]))
 
     def walk(value: Any, name: str) -> None:
@@ -75,7 +75,7 @@ def named(rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, float]]:
 
 
 def lines_of(top: Path) -> dict[str, Lines]:
-    """Golden file → its lines, of all score files below ``top``.
+    """Return golden file → its lines, of all score files below ``top``.
 
     Details are tables for readers, and have a folder of their own.
     """
@@ -100,7 +100,7 @@ def _add(
 
 
 def read_golden(kind: str) -> dict[str, Lines]:
-    """The golden files of one kind, as :func:`lines_of` gives them."""
+    """Read the golden files of one kind, as :func:`lines_of` returns them."""
     golden: dict[str, Lines] = {}
     for path in sorted((GOLDEN / kind).glob("*.txt")):
         lines = golden.setdefault(f"{kind}/{path.name}", {})
@@ -114,7 +114,7 @@ def read_golden(kind: str) -> dict[str, Lines]:
 
 
 def write_golden(lines: Mapping[str, Lines]) -> None:
-    """Write one number a line, below a line that says of which score."""
+    """Write a number per line, below a line with the title of its score."""
     for file, values in lines.items():
         path, shown, of = GOLDEN / file, list[str](), ""
         for each in sorted(values):
@@ -127,7 +127,7 @@ def write_golden(lines: Mapping[str, Lines]) -> None:
 
 
 def differences(golden: Lines, now: Lines) -> list[str]:
-    """Every number that is missing, new or another one."""
+    """Return a line for each number that is missing, new or different."""
     wrong = [f"missing: {name}" for name in sorted(golden.keys() - now.keys())]
     wrong += [f"not in golden: {name}" for name in sorted(now.keys() - golden.keys())]
     wrong += [

@@ -47,8 +47,7 @@ STAGES_RUN = re.compile(r"Running stage '(?:[\w/]+/dvc\.yaml:)?([^':]+)'")
 
 
 def files(top: Path, name: str) -> Iterator[Path]:
-    """Every file of this name that is the project's: not DVC's, Git's or a virtual
-    environment's."""
+    """Yield the project's files of this name, outside of hidden folders."""
     for path in sorted(top.rglob(name)):
         if not any(part.startswith(".") for part in path.relative_to(top).parts[:-1]):
             yield path
@@ -63,7 +62,7 @@ def record_files(top: Path) -> Iterator[Path]:
 
 
 def images_of(records: Path) -> list[Path]:
-    """The images that belong to a records file."""
+    """Return the images that belong to a records file."""
     return sorted(
         path
         for path in records.parent.rglob("*")
@@ -72,14 +71,13 @@ def images_of(records: Path) -> list[Path]:
 
 
 def dataset_images(top: Path) -> list[Path]:
-    """The images of the built datasets."""
+    """Return the images of the built datasets."""
     drawn = {path for records in record_files(top) for path in images_of(records)}
     return [path for path in files(top / "data", "*.png") if path not in drawn]
 
 
 def texts_of(record: dict[str, Any]) -> list[list[str]]:
-    """What components wrote, in this record: pairs of the unit and the answer, description or
-    grade."""
+    """Return what components wrote in a record, as pairs of the unit and the text."""
     return [
         [record["unit"], each["text"]]
         for each in record["results"]

@@ -33,7 +33,7 @@ WORDS = (
 
 
 def describe(digest: bytes) -> str:
-    """An ordinary sentence, chosen by a digest of what was asked."""
+    """Return an ordinary sentence, chosen by a digest of the request."""
     first, second = (
         " ".join(words[digest[place + 3 * n] % 8] for place, words in enumerate(WORDS))
         for n in (0, 1)
@@ -45,7 +45,7 @@ def describe(digest: bytes) -> str:
 
 
 def draw(digest: bytes) -> bytes:
-    """A PNG with two shapes, chosen by a digest of what was asked."""
+    """Return a PNG with two shapes, chosen by a digest of the request."""
     image = Image.new("RGB", (64, 64), tuple(digest[:3]))
     pen = ImageDraw.Draw(image)
     pen.ellipse(
@@ -112,7 +112,7 @@ class Service(OnLoopback):
         super().__exit__(kind, error, at)
 
     def allow(self, count: int | None) -> None:
-        """Let go of what is held, and answer the next ``count`` requests."""
+        """Drop the requests that are held, and answer the next ``count``."""
         with self._lock:
             self._released.set()
             self._released, self.holding, self._allowed = (

@@ -13,7 +13,7 @@ CHANGED = 73
 
 
 class Weeks(Service):
-    """Says yes to every question, but to the first ``flipped`` of them no."""
+    """Answer no to the first ``flipped`` questions, and yes to the others."""
 
     flipped = 0
 
@@ -27,7 +27,7 @@ class Weeks(Service):
 
 
 def ask(project, as_of):
-    """Ask the service as of a day, commit, and return the run's fingerprint."""
+    """Evaluate the service as of a day, commit, and return the run's fingerprint."""
     project.params(lambda params: params["models"]["eyes"].update(as_of=as_of))
     project.run("driftledger", "run")
     project.commit(as_of)

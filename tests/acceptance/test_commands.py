@@ -55,7 +55,7 @@ def place_of(command):
 
 @pytest.fixture(scope="module")
 def project(evaluated, tmp_path_factory):
-    """A copy of the default project, to run the commands of the README in."""
+    """Copy the default project, to run the commands of the README in."""
     copied = evaluated.copy(tmp_path_factory.mktemp("readme"))
     copied.commit("results")
     return copied

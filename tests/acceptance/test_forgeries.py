@@ -59,7 +59,7 @@ def leaderboard(top):
 
 
 def locked(top):
-    """Each lock that holds records of the model, and the md5 that it has of them."""
+    """Yield each lock with records of the model, and their MD5 in it."""
     for path in sorted(top.rglob("dvc.lock")):
         for name, stage in yaml.safe_load(path.read_text(encoding="utf-8"))[
             "stages"
@@ -76,7 +76,7 @@ def lock(top):
 
 
 def another_image(path):
-    """Put the image that is most unlike in its place: a file of another size."""
+    """Replace an image by one of other bytes."""
     other = max(
         path.parent.parent.rglob("*.png"),
         key=lambda each: (each.read_bytes() != path.read_bytes(), str(each)),
@@ -138,7 +138,7 @@ def test_verify_finds_nothing_in_what_nobody_changed(small, tmp_path):
 
 @pytest.fixture(scope="module")
 def bundle(small, tmp_path_factory):
-    """A bundle of a small run, and the project that it is from."""
+    """Return the project of a small run, and its bundle."""
     copied = small.copy(tmp_path_factory.mktemp("bundled"))
     copied.driftledger("track")
     copied.commit("published")

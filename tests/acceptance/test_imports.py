@@ -38,7 +38,7 @@ HEAVY = (
 
 
 def imports(path, tree):
-    """The full name of everything that a module imports, anywhere in it."""
+    """Yield the full name of everything that a module imports, anywhere in it."""
     package = path.parts[:-1]
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -212,7 +212,7 @@ def test_large_libraries_are_imported_in_few_places(library):
 
 
 def loaded_by(*modules):
-    """All modules that are loaded once a fresh interpreter has imported these."""
+    """Return all modules that a fresh interpreter loads when it imports these."""
     code = f"import sys, {', '.join(modules)}; print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
@@ -265,7 +265,7 @@ NO_BEGINNINGS = {
 
 @cache
 def sources(package):
-    """Each module's lines and syntax tree, by its path."""
+    """Return path → lines and syntax tree of each module."""
     found = {}
     for path in sorted((SOURCE / package).rglob("*.py")):
         text = path.read_text(encoding="utf-8")
@@ -287,7 +287,7 @@ def is_pair(node):
 
 
 def code_lines(lines, tree):
-    """Lines that are neither empty, nor a comment, nor in a docstring."""
+    """Return the lines of code, without empty lines, comments and docstrings."""
     prose = set()
     for node in ast.walk(tree):
         if is_prose(node):

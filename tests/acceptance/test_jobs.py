@@ -95,7 +95,7 @@ class Host:
                     return
 
     def save(self, root, path, scope, key):
-        """Keep a copy of a folder; where there is none, the hosts only warn."""
+        """Keep a copy of a folder, if it exists: the hosts only warn where it does not."""
         if not (root / path).is_dir():
             return
         copy = self.folder / f"cache{len(self.caches)}"
@@ -165,13 +165,13 @@ def gitlab(host, checkout, branch, _):
 
 
 def questions(photo, word=""):
-    """Write two rows of a table, of which the right answers are yes and no."""
+    """Return two rows of a table; their right answers are yes and no."""
     row = "{0}{1},photos/{0}.png,Is it {2}{1}? Please answer yes or no.,{1},posters\n"
     return "".join(row.format(photo, answer, word) for answer in ("yes", "no"))
 
 
 def answered(body):
-    """Say what is right; the coarse model is right about easy questions alone."""
+    """Answer correctly, but as the coarse model only easy questions."""
     asked = json.dumps(body["messages"])
     is_right = body["model"] == "fine" or "easily" in asked
     return ChatAnswer("yes" if ("yes?" in asked) == is_right else "no")
@@ -201,7 +201,7 @@ def easy_ones_alone(project):
 
 
 def nowhere(project):
-    """Let the DVC remote be out of reach, as for a fork without its keys."""
+    """Put the DVC remote out of reach, as for a fork without its keys."""
     file = project.root / ".dvc/config"
     file.write_text(file.read_text().replace("url = ", "url = https://127.0.0.1:9/"))
 
@@ -232,7 +232,7 @@ def service():
 
 @pytest.fixture(scope="module")
 def project(service, tmp_path_factory):
-    """A project whose main branch has results, in Git and in a DVC remote."""
+    """Make a project whose main branch has results in Git and in a DVC remote."""
     pytest.importorskip("openai")
     folder = tmp_path_factory.mktemp("jobs")
     for number in range(HARD + EASY + 2):

@@ -17,7 +17,7 @@ NAMES = "gpt_5_4_mini/gpt_image_2/hues"
 
 
 def of_the_readme():
-    """The commands with which the README begins, with an encoder that needs no weights."""
+    """Return the first commands of the README, with an encoder that needs no weights."""
     block = re.findall(
         r"```console\n(.*?)```",
         (REPOSITORY / "README.md").read_text(encoding="utf-8"),

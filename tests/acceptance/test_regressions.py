@@ -101,7 +101,7 @@ def of_an_enemy(history, folder):
 
 
 def compared(checkout, commands):
-    """Return what ``compare`` prints, and its exit code; each command is as one would type it."""
+    """Return what ``compare`` prints for each command line, and its exit code."""
     arguments = [shlex.split(command) for command in commands]
     done = subprocess.run(
         ["python", "-c", IN_TURN],

@@ -32,7 +32,7 @@ def test_a_second_run_does_nothing(evaluated, tmp_path):
 
 
 def asking(service, folder, iterations, images=IMAGES):
-    """A project whose model and generator are a service, and whose encoder is its own."""
+    """Make a project whose model and generator are a service."""
     address = service.base_url
     return described_by(
         folder, {"eyes": address}, address, images=images, iterations=iterations
@@ -112,7 +112,7 @@ def priced(params):
 
 @pytest.fixture(scope="module")
 def pushed(served, tmp_path_factory):
-    """A project of three iterations, run, pushed to a remote in a folder, and committed."""
+    """Run a project of three iterations, push it to a remote in a folder, and commit."""
     folder = tmp_path_factory.mktemp("pushed")
     checkout = asking(served, folder, iterations=3)
     checkout.params(priced)
@@ -124,7 +124,7 @@ def pushed(served, tmp_path_factory):
 
 
 def clone(pushed, folder):
-    """A fresh clone after ``dvc pull``."""
+    """Clone the project and run ``dvc pull``."""
     pushed.run("git", "clone", "--quiet", str(pushed.root), str(folder / "project"))
     cloned = Checkout(folder / "project", folder / "state")
     cloned.env["ACCEPTANCE_KEY"] = "sk-acceptance"

@@ -26,7 +26,7 @@ def test_commands_and_python_have_all_that_1_0_had():
 
 
 def metrics_of_services(project):
-    """Score file of the service's model and generator → its metrics."""
+    """Return score file → numbers, of the service's model and generator."""
     return {
         path: numbers(read(path))
         for path in score_files(project.root)

@@ -44,7 +44,7 @@ MISSING = (
 
 
 def typed(folder, *words):
-    """What a command prints and its exit code, in a Python without the libraries."""
+    """Return a command's exit code and text, in a Python without the libraries."""
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT, *words],
         cwd=folder,

@@ -25,7 +25,7 @@ TODAY = NOW.date().isoformat()
 
 
 class Weeks:
-    """A model that answers otherwise each week, a judge that does not, and both may wait."""
+    """Reply as a model that changes each week and as a judge that stays the same."""
 
     def __init__(self):
         self.week = 1

@@ -64,7 +64,7 @@ def select(address):
 
 @pytest.fixture(scope="module")
 def blindfolded(tmp_path_factory):
-    """The checkout after a run, and what the run printed."""
+    """Return the checkout after a run, and what the run printed."""
     folder = tmp_path_factory.mktemp("alarms")
     checkout = make_checkout(folder)
     own_code.install(

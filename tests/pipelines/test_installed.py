@@ -76,7 +76,7 @@ class Theirs(NamedTuple):
         self.run("git", "commit", "--quiet", "--message", message)
 
     def calls(self):
-        """How many are stored, and how often they were made in all."""
+        """Return how many calls are stored, and how many were ever made."""
         with closing(sqlite3.connect(self.root / ".driftledger" / "calls.db")) as db:
             stored, made = db.execute(
                 "SELECT count(*), max(rowid) FROM calls"
@@ -95,7 +95,7 @@ class Theirs(NamedTuple):
 
 
 def few(params):
-    """One model and two iterations; the settings as they are then."""
+    """Select one model and two iterations, and return the settings."""
     settings: dict[str, Any] = yaml.safe_load(params.read_text(encoding="utf-8"))
     settings["run"]["models"] = ["regions_medium"]
     settings.setdefault("genception", {})["iterations"] = 2
@@ -104,8 +104,7 @@ def few(params):
 
 
 def next_version(folder):
-    """The source of a version that says it is the next one, and has other words in a template and
-    in a docstring."""
+    """Copy the source as the next version, with other words in a template and a docstring."""
     source = copy_source(folder)
     package = source / "src" / "driftledger"
     for file, old, new in (
@@ -124,7 +123,7 @@ def next_version(folder):
 
 
 def newcomer(tmp_path, photographs, python=sys.executable, extra=""):
-    """A folder with photographs alone, and an environment with the wheel alone."""
+    """Make a folder with photographs, and an environment with the wheel."""
     made = Theirs(tmp_path / "theirs", new_environment(tmp_path / "own", python))
     install(made.programs, build_wheel(REPOSITORY, tmp_path / "wheel"), extra)
     photograph(made.root / "photos", photographs, size=(96, 72))
@@ -141,7 +140,7 @@ def theirs(tmp_path):
 
 
 def typed_until_the_first_score():
-    """The commands of the quick start from the first to ``driftledger run``."""
+    """Return the commands of the quick start, up to ``driftledger run``."""
     page = (REPOSITORY / "docs/quick_start.md").read_text(encoding="utf-8")
     blocks = re.findall(r"```console\n(.*?)```", page, re.DOTALL)
     lines = [line.split(" #")[0].strip() for line in "".join(blocks).splitlines()]

@@ -27,7 +27,7 @@ OURS = "evaluation"
 
 
 def theirs(root):
-    """Every file that is not ours, without what DVC and Git keep for themselves."""
+    """Return name → bytes of their files, without those of Git and of DVC's work."""
     left_out = f"{OURS}/", ".git/", ".dvc/tmp/"
     files = {
         path.relative_to(root).as_posix(): path

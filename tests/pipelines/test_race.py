@@ -114,7 +114,7 @@ def test_verify_looks_again(case, raced, monkeypatch):
 
 
 def seen(folder, body):
-    """What the embedded describer of that detail says of a request's image."""
+    """Answer a request as the embedded describer with that detail does."""
     [shown] = [each for each in body["messages"][-1]["content"] if "image_url" in each]
     data = base64.b64decode(shown["image_url"]["url"].partition(",")[2])
     file = folder / f"{hashlib.sha256(data).hexdigest()}.png"

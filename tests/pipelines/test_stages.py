@@ -70,7 +70,7 @@ def made(tmp_path_factory):
 
 @pytest.fixture
 def root(made, tmp_path, monkeypatch):
-    """The top folder of an evaluated project, to be changed; it is the current folder."""
+    """Copy the evaluated project, to be changed, and make it the current folder."""
     shutil.copytree(made, tmp_path / "project")
     monkeypatch.chdir(tmp_path / "project")
     return tmp_path / "project"
@@ -78,7 +78,7 @@ def root(made, tmp_path, monkeypatch):
 
 @pytest.fixture
 def calls(monkeypatch):
-    """How many calls models, generators and judges are asked for from here on."""
+    """Count the calls that models, generators and judges answer from here on."""
     counted: Counter[str] = Counter()
     for role, component, method in CALLED:
         original = getattr(component, method)

@@ -113,7 +113,7 @@ REPLACED = (
 
 
 def make_project(root):
-    """Write the project; the current folder is its top folder."""
+    """Write the project in the current folder."""
     write_module(root, "fixed_components", COMPONENTS)
     for number in range(4):
         draw(
@@ -138,7 +138,7 @@ def make_project(root):
 
 
 def files_of(folder):
-    """File → its SHA-256, without what holds digests of components."""
+    """Return file → SHA-256, without files that hold digests of components."""
     paths = sorted(
         path
         for path in folder.rglob("*")
@@ -148,7 +148,7 @@ def files_of(folder):
 
 
 def _digest(path):
-    """Of records without the keys of calls, which hold the fingerprints of components."""
+    """Hash a file; of records leave out the keys of calls, which depend on components."""
     if path.name != RECORDS:
         return sha256_file(path)
     return sha256_of(
@@ -167,7 +167,7 @@ def rounded(text):
 
 
 def written_by(stage, top):
-    """Digest of all that a stage of a benchmark wrote: of scores, their numbers and rows."""
+    """Hash all that a stage of a benchmark wrote; of a score, its numbers and rows."""
     folders = sorted(top.glob(re.sub(r"\{\w+\}", "*", stage.path)))
     assert folders, f"{stage.name} wrote nothing"
     digests = []
@@ -195,7 +195,7 @@ def written_by(stage, top):
 
 
 def written(root):
-    """Stage → its version, and the digest of what it writes for the project in ``root``."""
+    """Return stage → its version and the digest of what it writes for the project."""
     project = make_project(root)
     update(project)
     stages.report(project)
@@ -224,7 +224,7 @@ def written(root):
 
 
 def differences(golden, found):
-    """A sentence for each stage that writes something else, or of which something else is known."""
+    """Return a sentence for each stage whose version or bytes are not the known ones."""
     told = []
     for name in sorted({*golden, *found}):
         (known, digest), (version, now) = (

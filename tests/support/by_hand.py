@@ -29,12 +29,12 @@ def assert_holds(found: Any, expected: Any, place: str = "score") -> None:
 
 
 def named(score: Score) -> dict[str, float]:
-    """The numbers of a score by their names, ends of intervals and counts too."""
+    """Return name → number of a score, with ends of intervals and counts."""
     return named_of(score.by_place.values())
 
 
 def named_of(numbers: Iterable[Number]) -> dict[str, float]:
-    """Numbers by their names, ends of intervals and counts too."""
+    """Return name → number, with ends of intervals and counts."""
     by_name = {}
     for number in numbers:
         for end in ("value", "low", "high", "std", "n"):

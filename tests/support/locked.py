@@ -17,7 +17,7 @@ time.sleep(float(sys.argv[2]))
 
 @contextmanager
 def held(file: Path, seconds: float) -> Iterator[None]:
-    """Lock a database for so long, or until the block ends."""
+    """Lock a database for some seconds, or until the block ends."""
     command = [sys.executable, "-c", _HOLD, str(file), str(seconds)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

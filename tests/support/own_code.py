@@ -47,7 +47,7 @@ class Plain(Generator):
 
 
 def write_module(folder: Path, name: str, text: str) -> Path:
-    """A module of one file."""
+    """Write a module of one file."""
     path = folder / f"{name}.py"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(dedent(text).lstrip(), encoding="utf-8")

@@ -21,15 +21,15 @@ def _params() -> dict[str, Any]:
 
 
 def default_text() -> str:
-    """What the file says, with its comments."""
+    """Return the text of the file, with its comments."""
     return DEFAULT.read_text(encoding="utf-8")
 
 
 def default_params() -> dict[str, Any]:
-    """What the file holds, for the caller to change."""
+    """Return the content of the file, for the caller to change."""
     return deepcopy(_params())
 
 
 def default_settings() -> Settings:
-    """The settings in it."""
+    """Return the settings in the file."""
     return parse_settings(default_params(), "params.yaml")

@@ -19,7 +19,7 @@ def without(folder: Path, unit: str) -> None:
 
 
 def facts(records: Iterable[CollectedRecord]) -> CallFacts:
-    """What the calls behind records tell."""
+    """Return what the calls behind records say."""
     noted = CallFacts()
     for record in records:
         noted.add(record)

@@ -21,7 +21,7 @@ def is_default() -> bool:
 
 
 def shipped_leaderboard() -> str:
-    """The report's first page, which shows what the default selects."""
+    """Return the first page of the report of the default selection."""
     if not is_default():
         pytest.skip(OTHERS)
     return (REPOSITORY / "reports" / "leaderboard.md").read_text(encoding="utf-8")

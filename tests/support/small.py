@@ -69,7 +69,7 @@ def update(project: Project) -> None:
 
 
 def make_small(root: Path) -> Project:
-    """Write the images and ``params.yaml``; paths in it are relative to the current folder."""
+    """Write the images and ``params.yaml``, whose paths start at the current folder."""
     for number in range(IMAGES):
         draw(
             root
@@ -83,7 +83,7 @@ def make_small(root: Path) -> Project:
 
 
 def folders(root: Path) -> dict[str, int]:
-    """Folder that a stage has made, relative to the top → when."""
+    """Return folder → time, of each folder that a stage has made."""
     marks = [
         *(root / "data").rglob("inputs.json"),
         *(root / "reports/scores").rglob("inputs.json"),
@@ -95,7 +95,7 @@ def folders(root: Path) -> dict[str, int]:
 
 
 def contents(root: Path) -> dict[str, bytes]:
-    """File in a folder that a stage has made → its bytes."""
+    """Return file → bytes, of each folder that a stage has made."""
     files = [*(root / "data").rglob("*"), *(root / "reports/scores").rglob("*")]
     return {
         path.relative_to(root).as_posix(): path.read_bytes()
@@ -105,7 +105,7 @@ def contents(root: Path) -> dict[str, bytes]:
 
 
 def made_by(project: Project) -> set[str]:
-    """Bring the project up to date; the folders that were made because of it."""
+    """Bring the project up to date, and return the folders that were made for it."""
     before = folders(project.root)
     update(project)
     return {

@@ -13,7 +13,7 @@ from driftledger.core.types import Result
 
 
 def found(store: CallStore, digests: Iterable[str]) -> dict[str, Result]:
-    """The stored results among those with these keys."""
+    """Return the stored results with these keys."""
     return {
         digest: result
         for digest in digests
@@ -29,7 +29,7 @@ def comparable(result: Result) -> tuple[Result, str | None]:
 
 
 def stored_rows(folder: Path) -> dict[str, dict[str, Any]]:
-    """Key → columns of each stored call, in the order in which they were stored."""
+    """Return key → columns of each stored call, in the order of storing."""
     with closing(sqlite3.connect(folder / DATABASE)) as db:
         db.row_factory = sqlite3.Row
         return {

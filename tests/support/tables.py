@@ -58,17 +58,17 @@ def scores_of(case: str | Sequence[dict[str, Any]]) -> list[Score]:
 
 
 def control(score: Score) -> Score:
-    """The same score of a model that ignores the sample."""
+    """Return the score as that of a model that ignores the sample."""
     return varied(score, model=component(score.model, control=True))
 
 
 def ranked(scores: Sequence[Score], rows_of: RowsOf = no_rows) -> list[Any]:
-    """The numbers of scores with their ranks."""
+    """Return the numbers of scores with their ranks."""
     return rows_in(with_ranks(frame(scores), rows_of))
 
 
 def leaderboard(scores: Sequence[Score], rows_of: RowsOf = no_rows) -> tuple[str, str]:
-    """The leaderboard's Markdown and its CSV."""
+    """Return the leaderboard as Markdown and as CSV."""
     frame_with_ranks = with_ranks(frame(scores), rows_of)
     rows = rows_in(frame_with_ranks)
     files = leaderboard_files(frame_with_ranks, rows, reports_in(rows))
@@ -76,12 +76,12 @@ def leaderboard(scores: Sequence[Score], rows_of: RowsOf = no_rows) -> tuple[str
 
 
 def tables_of(scores: Sequence[Score], rows_of: RowsOf = no_rows) -> Sequence[Table]:
-    """The tables of the one setup that these scores are of."""
+    """Return the tables of the one setup of these scores."""
     return tables.tables_of(ranked(scores, rows_of))
 
 
 def lines_of(scores: Sequence[Score]) -> list[str]:
-    """Their tables as Markdown."""
+    """Return the tables of scores as Markdown."""
     return [line for table in tables_of(scores) for line in markdown(table)]
 
 
@@ -91,13 +91,13 @@ def texts(table: Table) -> list[list[str]]:
 
 
 def row(lines: Sequence[str], start: str) -> list[str]:
-    """The cells of the first line that starts so."""
+    """Return the cells of the first line with this start."""
     line = next(line for line in lines if line.startswith(f"| {start} "))
     return [cell.strip() for cell in line.strip("|").split("|")][1:]
 
 
 def assert_inert(lines: Sequence[str]) -> None:
-    """No cell, title or note does anything in Markdown, and no row has lost or won a cell."""
+    """Assert that no text acts as Markdown, and that each row has its cells."""
     text = "\n".join(lines)
     tokens = MarkdownIt("commonmark").enable("table").parse(text)
     types = [token.type for token in tokens]

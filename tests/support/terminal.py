@@ -17,7 +17,7 @@ WIDTHS = (60, 80, 120)
 
 
 def printed(shown: RenderableType, width: int = 100_000) -> str:
-    """As it stands in a file, however long its lines, or in so many columns."""
+    """Return a text as printed to a file, or to a terminal of so many columns."""
     with (
         patch.dict(os.environ, COLUMNS=str(width)),
         redirect_stdout(io.StringIO()) as file,

@@ -54,18 +54,18 @@ def build(source: Path, folder: Path) -> tuple[Path, Path]:
 
 
 def build_wheel(source: Path, folder: Path) -> Path:
-    """The wheel alone."""
+    """Build the wheel and return its path."""
     return build(source, folder)[1]
 
 
 def new_environment(folder: Path, python: str = sys.executable) -> Path:
-    """The folder of programs of an empty environment with a Python."""
+    """Make an empty environment and return its folder of programs."""
     _uv("venv", "--quiet", "--python", python, str(folder))
     return folder / "bin"
 
 
 def newest_python() -> str:
-    """The newest Python that is installed, pyenv's included, as ``.ci/run`` finds it."""
+    """Return the newest installed Python, pyenv's included, as ``.ci/run`` does."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
     there = {int(file.suffix[1:]): str(file) for file in pyenv.glob(PYENV)}
     for minor in range(11, 30):
@@ -109,7 +109,7 @@ def photograph(folder: Path, count: int, size: tuple[int, int] | None = None) ->
 
 
 def copy_source(folder: Path) -> Path:
-    """What it takes to build a wheel, to be changed."""
+    """Copy the files that a wheel is built from, to be changed."""
     folder.mkdir(parents=True)
     for name in SOURCES:
         if (REPOSITORY / name).is_dir():
