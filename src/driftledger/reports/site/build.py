@@ -301,10 +301,10 @@ def _first_chains(chains: Sequence[UnitTraces]) -> Iterator[View]:
 
     The unit is of the first benchmark that has chains.
     """
-    by_section: dict[str, list[UnitTraces]] = {}
-    for own in chains:
-        if any(trace.start for trace in own.traces.values()):
-            by_section.setdefault(section_of(own.score), []).append(own)
+    with_start = [
+        own for own in chains if any(trace.start for trace in own.traces.values())
+    ]
+    by_section = grouped(with_start, lambda own: section_of(own.score))
     if not by_section:
         return
     first = next(iter(by_section.values()))
