@@ -1,4 +1,4 @@
-"""Evaluate multimodal LLMs on data that no one had to label, with a ledger behind every score.
+"""Evaluate multimodal LLMs on data that nobody had to label.
 
 Each public name is imported when it is used.
 """

@@ -1,4 +1,4 @@
-"""Define the commands and their arguments.
+"""Arguments → commands; a user's mistake is one sentence.
 
 A user's mistake becomes one sentence and exit code 2; a bug keeps its traceback.
 

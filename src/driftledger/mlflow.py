@@ -1,4 +1,4 @@
-"""Scorers for ``mlflow.genai.evaluate``: how well your app describes an image.
+"""Scorers for ``mlflow.genai.evaluate``.
 
 Names are those of ``params.yaml`` in the working folder, or else of the catalogue. Calls go through
 the store and the budgets of that project or, without one, through the store of

@@ -1,4 +1,4 @@
-"""The scores, rows, chains and answers of a project, for notebooks.
+"""Scores, rows, chains and answers of a project, for notebooks.
 
 Opening a project only reads stored files: it calls no component and no MLflow.
 """

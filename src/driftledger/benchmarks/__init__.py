@@ -1,4 +1,4 @@
-"""Benchmarks, a folder each: their calls, and their scores.
+"""Benchmarks, a folder each: which calls to make, how to score them.
 
 It imports ``collect``, ``metrics``, ``components``, ``data`` and ``core``; it calls no model.
 """

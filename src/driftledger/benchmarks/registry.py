@@ -1,4 +1,4 @@
-"""The benchmarks, by name: the one place that lists them.
+"""All benchmarks by name.
 
 A specification is imported when its benchmark is asked for: the command line starts without any.
 """

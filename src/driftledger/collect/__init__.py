@@ -1,4 +1,4 @@
-"""Component calls: the loop that makes missing ones, and the store.
+"""Component calls: make missing ones, store finished ones.
 
 It imports ``components``, ``data`` and ``core``, and knows no benchmark.
 """

@@ -1,4 +1,4 @@
-"""Calls to components on this machine: their batches, and how they are made.
+"""Batches of calls to components on this machine.
 
 A batch holds the calls of units at neighbouring positions to one component at the same step: with
 a batch size of 4, the third calls of units 8 to 11. Where a component wants calls of like length

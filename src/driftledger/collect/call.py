@@ -1,4 +1,4 @@
-"""Calls to components, their keys, and the protocols that yield them."""
+"""Calls to components, their keys, and protocols that yield them."""
 
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Generator as PythonGenerator

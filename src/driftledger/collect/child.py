@@ -1,4 +1,4 @@
-"""Calls to components with weights, in a process of their own.
+"""Calls to components with weights, in a child process.
 
 Its end gives back the GPU and the memory. When native code crashes there, or the kernel ends it
 because memory is short, the calls of one component fail, and nothing else.

@@ -1,4 +1,4 @@
-"""The rows that a damaged SQLite file still holds, read leaf by leaf.
+"""Read what a damaged SQLite file still holds, leaf by leaf.
 
 SQLite goes from the first page to the rows, and gives up where one on the way is damaged. Yet a
 row lies in a leaf, with its tail in pages that follow. So each leaf in turn becomes the only page

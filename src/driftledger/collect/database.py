@@ -1,4 +1,4 @@
-"""The SQLite database of a call store: its lock, its transactions and its repair.
+"""The SQLite database of a call store: lock, transactions, repair.
 
 One process at a time writes to it and holds a lock; reading needs no lock. SQLite keeps its
 rollback journal, which works on network file systems too. One thread writes: what comes while it

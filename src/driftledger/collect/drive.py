@@ -1,4 +1,4 @@
-"""The loop that drives protocols: missing calls are made once, and stored."""
+"""Drive protocols: make each missing call once, and store it."""
 
 import asyncio
 from collections.abc import Iterable, Sequence

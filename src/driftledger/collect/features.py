@@ -1,4 +1,4 @@
-"""Features of images and texts: computed in batches, or read from the store.
+"""Features of images and texts, stored by encoder.
 
 The store keeps a file per batch: the features of an image may depend on the others of its batch,
 so only a whole batch is looked up. It only saves work, like the call store beside it; a damaged

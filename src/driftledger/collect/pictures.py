@@ -1,4 +1,4 @@
-"""The images of a call store: files beside its database, named by their SHA-256.
+"""Images of a call store, named by their SHA-256.
 
 A file is believed while it has the size and time that it had when it was hashed; ``verify`` hashes
 all.

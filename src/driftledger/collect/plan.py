@@ -1,4 +1,4 @@
-"""The remaining cost of collecting, computed without making a call."""
+"""Count the calls still needed, without making any."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace

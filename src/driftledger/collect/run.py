@@ -1,4 +1,4 @@
-"""The collector: runs of protocols from any thread, in an event loop of its own."""
+"""The collector: components side by side, each call made once."""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Sequence

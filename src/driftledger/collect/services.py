@@ -1,4 +1,4 @@
-"""Connections to services, each with its budget and its batches under way."""
+"""Connections to services, with budgets and batches under way."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -1,4 +1,4 @@
-"""The call store: finished calls, kept so that none is made or paid for twice.
+"""The store of finished calls, so that none is paid for twice.
 
 Its database holds a row per call, and images lie beside it. Answers of a service that no stage has
 written yet are in the store alone; finished records restore their calls, too. A row that has

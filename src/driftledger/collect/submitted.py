@@ -1,4 +1,4 @@
-"""Calls in batches of a service: this run or a later one collects them.
+"""Batches that a service works on, until a run collects them.
 
 The id of an uploaded file is stored with its calls before the batch is created. After a kill, the
 batch is looked for by that file; if the service does not list it, it is created again from the

@@ -1,4 +1,4 @@
-"""The tables of a call store in SQL, and what its rows hold."""
+"""The tables of a call store in SQL."""
 
 import zlib
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Commands without their arguments, a module each, imported when it is first used.
+"""Commands of the terminal, a module each, imported when used.
 
 They may import every room; no room but ``cli`` imports them.
 """

@@ -1,4 +1,4 @@
-"""``run --again``: ask services the same once more, and say what has changed.
+"""``run --again``: ask services once more, and compare.
 
 The day becomes part of a service's identity, so that no stored call is taken and none is lost.
 """

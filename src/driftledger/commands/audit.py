@@ -1,4 +1,4 @@
-"""``driftledger audit``: show where a number comes from, or what a version made.
+"""``audit``: show where a number comes from.
 
 All text from files is inert in the answers.
 """

@@ -1,4 +1,4 @@
-"""Let DVC pull outputs before a run, and write ``dvc.lock`` after it.
+"""Pull with DVC before the work, and write ``dvc.lock`` after it.
 
 DVC is used as a library. It writes the whole of ``dvc.lock`` for each name, so the names are those
 of groups of stages.

@@ -1,4 +1,4 @@
-"""Make the calls that the selection needs, and write records for each model.
+"""Make the calls that the selection needs, and write records.
 
 One process makes the calls of all benchmarks of a model, so that a checkpoint is loaded once. A
 folder of records is left alone while its inputs are the same. Before it is made again, its calls

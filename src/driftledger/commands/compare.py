@@ -1,4 +1,4 @@
-"""``driftledger compare``: show two runs side by side."""
+"""``compare``: show two runs side by side."""
 
 import json
 from collections.abc import Iterator, Sequence

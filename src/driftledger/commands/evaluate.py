@@ -1,4 +1,4 @@
-"""``driftledger.evaluate``: models by a benchmark, in one process and without a project."""
+"""``driftledger.evaluate``: models in one process, no project."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import redirect_stdout

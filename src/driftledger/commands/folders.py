@@ -1,4 +1,4 @@
-"""Folders of data that DVC keeps, such as ``photos`` by ``photos.dvc``.
+"""Folders of data that DVC keeps beside the pipeline.
 
 An old folder is refused before anything is paid, and new files are noted in its ``.dvc`` file. A
 folder that is what that file says needs neither.

@@ -1,4 +1,4 @@
-"""``gc``: remove stored calls and images that no run uses any more."""
+"""``gc``: remove stored calls and images that no run uses."""
 
 from collections.abc import Iterable
 from contextlib import suppress

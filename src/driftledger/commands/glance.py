@@ -1,4 +1,4 @@
-"""The closing lines of a run: the models at a glance, and where to look further."""
+"""The last lines of a run: models at a glance."""
 
 import shlex
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""``init`` and ``upgrade``: make a folder a project, and bring its generated files up to date.
+"""``init`` and ``upgrade``: make a folder a project.
 
 ``init`` checks everything before it writes anything. It gives images to DVC before there is a
 pipeline, and writes ``params.yaml`` last, so that after a kill or on a full disk the same command

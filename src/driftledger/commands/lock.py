@@ -1,4 +1,4 @@
-"""The lock of a checkout: one process at a time writes its results.
+"""The lock of a checkout: one process writes at a time.
 
 The kernel releases it when its holder ends, whatever ended it.
 """

@@ -1,4 +1,4 @@
-"""``models`` and ``add``: list the catalogue, select in it, and say what an entry needs."""
+"""``models`` and ``add``: list the catalogue, select entries."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""Write a component or a source of data for the user to fill in, and its test."""
+"""``new``: write a component or data of your own, with its test."""
 
 import keyword
 import os

@@ -1,4 +1,4 @@
-"""``driftledger people``: sheets in which people describe images and rate descriptions."""
+"""``people``: sheets to describe images and rate descriptions."""
 
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Annotated

@@ -1,4 +1,4 @@
-"""Count the calls that are needed, and their cost, without making any."""
+"""``plan``: show the calls that a run needs, and their price."""
 
 import math
 import sys

@@ -1,4 +1,4 @@
-"""``run --until ranked``: collect and score images until models are told apart.
+"""``run --until ranked``: more images until models are told apart.
 
 Each round is a project of its own in the state's folder, with ``first: n`` in memory. What is
 published, ``params.yaml`` included, is written once the race is over.

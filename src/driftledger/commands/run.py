@@ -1,4 +1,4 @@
-"""``driftledger run``: bring all that ``params.yaml`` selects up to date.
+"""``run``: bring all that is selected up to date.
 
 The scores are shown at the end.
 

@@ -1,4 +1,4 @@
-"""Make a part of the calls on each of several machines, and merge the parts.
+"""Make a part of the calls on one of several machines, and merge.
 
 A shard is a process that makes a part of the calls, into a store of its own.
 """

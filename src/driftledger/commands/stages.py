@@ -1,4 +1,4 @@
-"""The stages: read, call the part that does the work, write whole files.
+"""The stages of ``dvc.yaml``: read, work, write whole files.
 
 ``driftledger run`` does them one after the other, and ``dvc repro`` starts a process for each.
 """

@@ -1,4 +1,4 @@
-"""Print tables and sentences on a terminal, in one style.
+"""The console, and the looks of tables and sentences.
 
 Never wider than the terminal; plain and never wrapped in pipes and files. Text from files, models
 and users goes through :func:`line`, which lets no markup and no control character through.

@@ -1,4 +1,4 @@
-"""``driftledger verify``: check that everything behind runs still holds."""
+"""``verify``: check that everything behind runs still holds."""
 
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple

@@ -1,4 +1,4 @@
-"""Models, generators, encoders and judges: frozen specifications with a fingerprint.
+"""Models, generators, encoders and judges, each with a fingerprint.
 
 The real ones are among them. It imports ``data`` and ``core``.
 """

@@ -1,4 +1,4 @@
-"""Facts about an adapter, read from its files without torch."""
+"""Facts of an adapter's files, read without torch."""
 
 import re
 from collections.abc import Mapping

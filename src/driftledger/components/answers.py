@@ -1,4 +1,4 @@
-"""The rules for reading a service's answer: errors, waits, flags and spelling.
+"""Rules for reading a service's answer: errors, waits, spelling.
 
 An error is looked up in ``errors.toml``, also one inside HTTP 200. Nothing here asks a service.
 """

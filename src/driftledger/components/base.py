@@ -1,4 +1,4 @@
-"""The three kinds of component, and the fingerprint and card of a version."""
+"""The kinds of component, their fingerprints and cards."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Components with weights that torch runs: which bytes they are, their settings, loading them."""
+"""The base of components with torch weights."""
 
 import gc
 import os

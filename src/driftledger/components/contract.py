@@ -1,4 +1,4 @@
-"""Checks of what every component promises, for one test file of yours.
+"""Checks of what every component promises, for your tests.
 
 Use them as ``assert check_component(MyModel()) == []``.
 """

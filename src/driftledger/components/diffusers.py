@@ -1,4 +1,4 @@
-"""Text-to-image checkpoints that diffusers loads: Stable Diffusion, SDXL, SD3, FLUX and others."""
+"""Text-to-image checkpoints in the layout of diffusers."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

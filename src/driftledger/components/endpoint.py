@@ -1,4 +1,4 @@
-"""An entry for a service in params.yaml: model, address, key, and its errors.
+"""A service's entry: model, address, key, and the meaning of errors.
 
 Nothing is taken from the environment but the key, proxies and certificates.
 """

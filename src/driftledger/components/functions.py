@@ -1,4 +1,4 @@
-"""Components made of plain functions, without writing a class.
+"""Components made of plain functions.
 
 ``params.yaml`` names such a component by its place, ``provider: my_module:shout``, and sets the
 function's keyword-only arguments. Its code is that module with its imports. A component of a

@@ -1,4 +1,4 @@
-"""Services with interfaces of their own, by LiteLLM and Hugging Face's client."""
+"""Services by libraries of their own: LiteLLM, Hugging Face."""
 
 import binascii
 import json

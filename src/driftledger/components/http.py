@@ -1,4 +1,4 @@
-"""HTTP to services: certificates, proxies, bounds on answers, clients."""
+"""HTTP to services: certificates, proxies, bounds on answers."""
 
 import os
 import re

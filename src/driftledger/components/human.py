@@ -1,4 +1,4 @@
-"""People as a model, as in the GenCeption paper's Table 5: they fill in a sheet.
+"""People as a model, as in the GenCeption paper's Table 5.
 
 People get the prompt of the models. They need weeks, so no run waits for them: a missing text is a
 failed call, and the next run tries it again. No text of a person may be lost: a sheet is only

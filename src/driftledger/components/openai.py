@@ -1,4 +1,4 @@
-"""What chat models and image generators behind OpenAI's protocol share.
+"""What chat models and image generators of OpenAI's protocol share.
 
 OpenAI itself speaks it, and so do the services that imitate it. A client makes single attempts:
 retries, waits and budgets are of :mod:`driftledger.components.service`.

@@ -1,4 +1,4 @@
-"""Batches behind OpenAI's protocol: files of requests and of answers."""
+"""Batches behind OpenAI's protocol."""
 
 import json
 import re

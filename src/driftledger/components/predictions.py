@@ -1,4 +1,4 @@
-"""A model that was asked elsewhere: its answers are read from a file.
+"""A model that was asked elsewhere: answers from a file.
 
 Another tool's grading of the same answers can be compared with ours. An empty row is an empty
 answer. A sample without a prediction is a failed call with its reason. A row that may be about

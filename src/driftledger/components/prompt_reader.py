@@ -1,4 +1,4 @@
-"""The prompts of a diffusers pipeline: as its tokenizers read them, and how far.
+"""The prompt of a diffusers pipeline, as its tokenizers read it.
 
 A description is untrusted text. Tokenizers take what looks like their control tokens for the tokens
 themselves, so one that holds ``<|endoftext|>`` or ``</s>`` would be read as if it ended there.

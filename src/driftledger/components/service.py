@@ -1,4 +1,4 @@
-"""Components behind a service, and the client that makes their calls."""
+"""Attempts and waits of calls to services."""
 
 import asyncio
 import math

@@ -1,4 +1,4 @@
-"""Separation of a model's reasoning from its answer.
+"""Separate a model's reasoning from its answer.
 
 Reasoning is neither a description nor an answer, so :func:`separated` takes it out of every reply
 before the reply is used. Some chat templates put the opening mark into the prompt, so that a reply

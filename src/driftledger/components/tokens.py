@@ -1,4 +1,4 @@
-"""Counts of tokens: those in a service's answer, and estimates.
+"""Tokens that a service counted, in the forms that services use.
 
 ``tokens.toml`` has the names that services use, and an example of each form.
 """

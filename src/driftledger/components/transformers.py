@@ -1,4 +1,4 @@
-"""Vision-language checkpoints as transformers loads them, each in its own chat format."""
+"""Vision-language checkpoints, loaded by transformers."""
 
 import re
 from collections.abc import Mapping, Sequence

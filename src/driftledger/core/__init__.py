@@ -1,4 +1,4 @@
-"""The base of every room: types, errors, canonical JSON, bounded files, the registry, text.
+"""The base of every room: types, errors, bounded files, text.
 
 It imports nothing of ours.
 """

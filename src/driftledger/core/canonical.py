@@ -1,4 +1,4 @@
-"""Canonical JSON, hashes of it, and seeds made of these.
+"""One way to write JSON and to hash it; seeds.
 
 Equal values have equal bytes everywhere.
 """

@@ -1,4 +1,4 @@
-"""The digest of a user's code, which is the version of a component or dataset.
+"""The version of a user's code: a digest of its module.
 
 It covers the module and what it imports by the same author, also inside functions: modules of its
 top-level package or, if that is not installed, modules in the same folder. driftledger's own code

@@ -1,4 +1,4 @@
-"""Open SQLite databases, and wait while another program keeps one locked."""
+"""Wait for a database that another program has locked, and say so."""
 
 import sqlite3
 from pathlib import Path

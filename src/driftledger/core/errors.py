@@ -1,5 +1,4 @@
-"""Every error of ours is a :class:`DriftledgerError`; anything else is a bug and keeps its
-traceback."""
+"""Errors for users; anything else is a bug and keeps its traceback."""
 
 import errno
 import os

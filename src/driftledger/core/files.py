@@ -1,4 +1,4 @@
-"""Read and write files: JSON, JSON lines and YAML.
+"""Files read strictly and bounded, and written whole or not at all.
 
 They are read strictly, and written whole or not at all.
 

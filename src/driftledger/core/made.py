@@ -1,4 +1,4 @@
-"""Folders that a stage makes once: their ``inputs.json`` says from what, and with which files."""
+"""Folders that a stage makes once, and what they were made from."""
 
 from collections.abc import Callable, Mapping
 from operator import not_

@@ -1,4 +1,4 @@
-"""Paths: links out of a folder, and the main checkout of a repository."""
+"""Links that lead out of a folder; the main checkout's shared state."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping

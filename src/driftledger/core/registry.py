@@ -1,4 +1,4 @@
-"""Providers by name, imported when used, and the optional libraries they need.
+"""Providers by name, imported when used; optional libraries.
 
 A new provider is one file and one line here; nothing else names it. Installed distributions name
 theirs by entry points. A project names its own classes in ``params.yaml``, as

@@ -1,4 +1,4 @@
-"""Types that pydantic checks: strict settings, names, ids and relative paths.
+"""Strict types that pydantic checks: settings, names, paths.
 
 Settings reject a misspelt key.
 

@@ -1,4 +1,4 @@
-"""Escape untrusted text for the place where it is shown; and shorten values.
+"""Make foreign text inert where it is shown; put values into words.
 
 Text from models, files and users is escaped once, where it is written: :func:`for_line` for a
 terminal or an error, :func:`for_html`, :func:`for_cell` (Markdown), :func:`for_csv`.

@@ -1,4 +1,4 @@
-"""Value types that several rooms share."""
+"""Shared value types: samples, conversations, results."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace

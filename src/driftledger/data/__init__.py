@@ -1,4 +1,4 @@
-"""Datasets and question sets: where they come from, and how they are checked and stored.
+"""Datasets and question sets: sources, checks, storage.
 
 It imports ``core``.
 """

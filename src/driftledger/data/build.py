@@ -1,4 +1,4 @@
-"""Build a folder of checked entries and files from a provider, or none.
+"""Build a folder of checked entries from a provider, or none.
 
 Nothing after this point checks the data again. Ids are safe file names and unique on every disk,
 each image is an upright RGB PNG and each text UTF-8, known by its hash, every group's categories

@@ -1,4 +1,4 @@
-"""Folders and Hugging Face repositories by name, and datasets in their formats.
+"""Datasets of the Hugging Face hub, and in its formats.
 
 The library ``datasets`` loads these. Images stay undecoded, so that
 :mod:`driftledger.data.datasets.decode` reads them like all others.

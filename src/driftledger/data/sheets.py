@@ -1,4 +1,4 @@
-"""CSV files that people fill in: they survive spreadsheets.
+"""CSV files that people fill in, safe from spreadsheets.
 
 Spreadsheets save with other separators, line ends and byte order marks, take ``=`` for a formula,
 ``0012`` for a number and ``3-4`` for a date; all of this is read back, or prevented by a leading

@@ -1,4 +1,4 @@
-"""Tables in JSON, JSONL, CSV, TSV or Excel as rows, each with its place."""
+"""Rows of JSON, JSONL, CSV, TSV and Excel files."""
 
 import datetime
 import io

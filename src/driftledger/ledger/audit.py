@@ -1,4 +1,4 @@
-"""Find the run, score, number or image that a text names, and its sources.
+"""Look up a run, score, number or image, and its sources.
 
 Answers come from ``dvc.lock``, the score files, Git's history and the folders of DVC. The checkout
 may be anybody's: no program is run, no link is followed out of it, and no remote is asked that only

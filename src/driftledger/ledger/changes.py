@@ -1,4 +1,4 @@
-"""Changes that means hide: answers read differently, descriptions reworded.
+"""Find answers and descriptions that changed between two runs.
 
 Two runs with equal scores may differ in a third of their answers. Asking A twice shows how many
 answers change by themselves.

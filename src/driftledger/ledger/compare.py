@@ -1,4 +1,4 @@
-"""Compare two runs: what differs, may they be ranked, which is better.
+"""Compare two runs: differences, fairness, which is better.
 
 A difference of two numbers is easily misread. Here it comes with a paired interval over common
 samples, with Holm's correction over all ranked metrics, and with the smallest difference that this

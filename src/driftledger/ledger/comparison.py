@@ -1,4 +1,4 @@
-"""The result of a comparison: differences, and which metrics may be ranked."""
+"""The result of a comparison."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field

@@ -1,4 +1,4 @@
-"""The results of checks: what does not hold, and what could not be checked."""
+"""Results of checking the ledger."""
 
 from collections import Counter
 from collections.abc import Iterable

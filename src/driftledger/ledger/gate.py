@@ -1,4 +1,4 @@
-"""Pass or fail a comparison in CI: B is worse, not as good, or changed."""
+"""Pass or fail a comparison in CI."""
 
 from collections.abc import Iterator, Sequence
 from enum import IntEnum

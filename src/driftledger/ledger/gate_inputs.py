@@ -1,4 +1,4 @@
-"""Check the runs that a gate judges: current, and recomputed from records."""
+"""Check that a gate judges the runs that ``params.yaml`` asks for."""
 
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import DriftledgerError, LedgerError, first_few

@@ -1,4 +1,4 @@
-"""Find the uses of an image in all lists of the folders in ``dvc.lock``."""
+"""Find the uses of an image in the folders of ``dvc.lock``."""
 
 from collections.abc import Iterator
 from pathlib import Path

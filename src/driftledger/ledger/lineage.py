@@ -1,4 +1,4 @@
-"""Runs, and the lineage of their scores: bytes, components, versions and code."""
+"""Links from scores to bytes, components, versions and code."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress

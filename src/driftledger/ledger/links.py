@@ -1,4 +1,4 @@
-"""Check that the files behind scores agree: bytes, lock, records, fingerprints.
+"""Check that the files behind scores agree.
 
 ``check`` follows these links in a bundle, and ``verify`` those of :func:`check_lineage` in a
 checkout.

@@ -1,4 +1,4 @@
-"""Read ``dvc.lock``, which has the bytes that each stage read and wrote.
+"""``dvc.lock``: which bytes each stage read and wrote.
 
 Everything else is a view of it.
 """

@@ -1,4 +1,4 @@
-"""``ledger/<sha256>.json``: a file per published run, never changed.
+"""Published runs: one immutable file each, named by its content.
 
 It is named by the hash of its content.
 

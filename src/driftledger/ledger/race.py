@@ -1,4 +1,4 @@
-"""The looks of a race: every two models, compared after more and more images.
+"""The looks of a race, recomputed from rows.
 
 Categories take turns, each in the order in which ``first`` keeps its images. Every pair has a
 confidence sequence, which stays valid however often one looks, as long as the images are

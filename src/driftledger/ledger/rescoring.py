@@ -1,4 +1,4 @@
-"""Compute a score from its records again, for ``verify`` and ``check``.
+"""Compute a score again from its records.
 
 First the records are followed: replayed with the results in them, the protocol has to give the same
 records. Then the score is computed from them by the function that ``score``

@@ -1,4 +1,4 @@
-"""The scores of a project: selected ones, and published ones in Git's history."""
+"""The scores of a project: selected, or published in Git's history."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence

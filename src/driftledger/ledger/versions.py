@@ -1,4 +1,4 @@
-"""List the scores that were made with a version, here and in Git's history."""
+"""Find the scores that a version of a component or of data is behind."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Published measures: pure functions on arrays and text; no files, no models.
+"""Published measures: pure functions on arrays and text.
 
 It imports types of ``core`` alone.
 """

@@ -1,4 +1,4 @@
-"""Checks of the arguments of metrics; each raises a ValueError with the name."""
+"""Checks of arguments; each raises a ValueError that names it."""
 
 import math
 from collections.abc import Collection, Iterable, Sized

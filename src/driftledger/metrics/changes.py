@@ -1,4 +1,4 @@
-"""Tests whether answers changed more than by noise, and whether B is as good as A.
+"""Did a repeat change more than noise; is a score as good?.
 
 Exact tests on paired images, and non-inferiority by a one-sided interval.
 """

@@ -1,4 +1,4 @@
-"""GenCeption's measure of drift: similarity to the start, weighted over t.
+"""GC@T: similarity to the start, weighted towards later iterations.
 
 Source: Cao, Buchner, Senane, Yang, "GenCeption: Evaluate Vision LLMs with Unlabeled Unimodal Data",
 section 2.2.

@@ -1,4 +1,4 @@
-"""The Fréchet distance between two sets of features, without a matrix square root.
+"""The Fréchet distance, without a matrix square root.
 
 The usual square root takes seconds at d = 2048 and loses digits if there are fewer samples than
 features. It is not needed: with the rows of A and B centred and divided by √(n−1), the covariances

@@ -1,4 +1,4 @@
-"""Confidence intervals: Student's t of means, and Wilson's of shares.
+"""Confidence intervals: Student's t of means, Wilson's of shares.
 
 Samples of one category are alike in difficulty, so categories are averaged first. Questions about
 one image are answered well or badly together, so that images are what varies. Simulations are in

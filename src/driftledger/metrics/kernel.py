@@ -1,4 +1,4 @@
-"""KID: the kernel distance between originals and drawings, unbiased.
+"""KID: the kernel distance, unbiased for small sets.
 
 Source: Bińkowski et al. 2018, "Demystifying MMD GANs", section 4, for the kernel; Gretton et al.
 2012, "A Kernel Two-Sample Test", equation 4, for pairs.

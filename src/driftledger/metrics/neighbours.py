@@ -1,4 +1,4 @@
-"""The nearest neighbours by cosine, with exact ties.
+"""Nearest neighbours by cosine, with exact ties.
 
 Models repeat themselves, so ties are common, and a matrix product gives equal cosines unequal last
 bits: cosines are computed in float64 and rounded to 9 decimals, and equal ones are ordered by their

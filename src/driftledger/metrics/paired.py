@@ -1,4 +1,4 @@
-"""Compares two scores over the same samples: the difference, and its p-value.
+"""Paired differences of two scores, and their tests.
 
 Differences are taken sample by sample: what both scores share, such as an easy sample, cancels in
 them.

@@ -1,4 +1,4 @@
-"""Ranks as in the tables of the GenCeption paper: ties share the best rank."""
+"""Ranks as in the GenCeption paper: ties share the best rank."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Compares ratings with a metric: agreement, correlation, corrected mean.
+"""Do raters agree, and does a metric follow them?.
 
 Samples are chosen by chance, some likelier than others: each weighs as many samples as it stands
 for, 1 / chance. Those of one weight are a stratum.

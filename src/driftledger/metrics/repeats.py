@@ -1,4 +1,4 @@
-"""One score from several repeats: other seeds, option orders or gradings.
+"""One score from repeats of a measurement.
 
 A sample counts once: its value is the mean over its repeats, and samples are averaged after that.
 An interval is computed from these means. To take all N·R values as independent would count

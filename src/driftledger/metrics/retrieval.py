@@ -1,4 +1,4 @@
-"""TRAC: how well descriptions tell classes apart, by retrieval.
+"""TRAC's retrieval of the most similar descriptions.
 
 A description of the test set takes the label of the nearest of the support set (top-1), the class
 with the nearest average embedding, or the label that most of the k nearest have (top-k voting).

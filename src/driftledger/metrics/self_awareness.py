@@ -1,4 +1,4 @@
-"""MM-SAP's measures: does a model answer what it can know, and decline the rest?
+"""MM-SAP's measures of self-awareness.
 
 A measure is the mean of what answers are worth in it. An option has an id that does not depend on
 its letter, so that no permutation of the options can move a score.

@@ -1,4 +1,4 @@
-"""A confidence sequence for a mean difference, valid at every look, by betting.
+"""A mean difference that may be tested after every sample.
 
 Testing again after each new sample finds a difference in the end even if there is none. A
 *confidence sequence* contains the true mean at all looks at once, with probability 1 − α.

@@ -1,4 +1,4 @@
-"""SSIM: how much of an image's structure its redrawing keeps.
+"""SSIM: how much of an image's structure is in its redrawing.
 
 Source: Wang et al. 2004, "Image quality assessment: from error visibility to structural
 similarity".

@@ -1,4 +1,4 @@
-"""MME's measure of an image: two questions, answered right or wrong.
+"""MME's measure of an image with two questions.
 
 Source: Fu et al. 2023, "MME: A Comprehensive Evaluation Benchmark for Multimodal Large Language
 Models", section 2.2.

@@ -1,4 +1,4 @@
-"""A checkout: its settings, its presets and its components as DVC saw them.
+"""A checkout: its settings, presets and components.
 
 It imports ``benchmarks`` and what that may import.
 """

@@ -1,4 +1,4 @@
-"""The entries that come with the package, and the classes behind entries.
+"""Entries that come with the package, and their classes.
 
 A user's class may lack what tests demand of ours. Whatever it lacks is one sentence when the
 settings are read, before any stage runs.

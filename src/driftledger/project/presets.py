@@ -1,4 +1,4 @@
-"""Write a project's first ``params.yaml``, and lay presets over it.
+"""Write ``params.yaml``, and lay published protocols over it.
 
 Comments of the user stay.
 

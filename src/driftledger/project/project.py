@@ -1,4 +1,4 @@
-"""A checkout: its settings, folders and components, and what benchmarks get of it."""
+"""A checkout: settings, folders, components."""
 
 import os
 from collections.abc import Collection

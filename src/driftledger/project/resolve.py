@@ -1,4 +1,4 @@
-"""Note the version of each selected name, and what each folder depends on.
+"""Versions of all selected names, and what each stage depends on.
 
 DVC compares the parts of that file that a stage names as its parameters. So a changed image, a
 replaced weight file or a new version of a component runs what depends on it, and nothing else.

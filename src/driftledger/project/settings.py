@@ -1,4 +1,4 @@
-"""``params.yaml`` → frozen, validated settings. Defaults live in that file and nowhere else.
+"""``params.yaml`` → frozen, validated settings.
 
 Each registered benchmark has a list in ``run``, and a section of its own; without it, the one
 that it comes with holds.

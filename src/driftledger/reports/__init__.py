@@ -1,4 +1,4 @@
-"""Scores as tables, figures and pages; no score is computed here.
+"""Scores as tables, figures and pages; computes no score.
 
 It imports ``ledger``, ``project``, ``benchmarks`` and what these may import.
 """

@@ -1,4 +1,4 @@
-"""Figures as SVG: bars, lines, points and shaded numbers.
+"""Figures as SVG, with the same bytes on every machine.
 
 Equal data give equal bytes on every machine with the same versions. Text stays text, laid out in a
 font that comes with matplotlib and is as wide as Verdana. matplotlib is imported where a figure is

@@ -1,4 +1,4 @@
-"""Correlation of our headlines with each other and with published leaderboards.
+"""Correlation of our headlines with published leaderboards.
 
 Pearson's r and Spearman's ρ over the models that two columns share. Controls and duplicates are
 left out: several that never look at an image have the same values, as one model under two names

@@ -1,4 +1,4 @@
-"""The leaderboard: models side by side for people, a row per number for programs."""
+"""The leaderboard: every benchmark's models side by side."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain

@@ -1,4 +1,4 @@
-"""Tables of whether metrics follow people's ratings of the same samples.
+"""Ratings by people beside metrics of the same samples.
 
 They also estimate how people would rate all samples.
 """

@@ -1,4 +1,4 @@
-"""The stage ``report``: files made from several scores, and their check."""
+"""The stage ``report``: write all files, and check them."""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""The selected scores of a project, and the rows behind them."""
+"""The selected scores of a project, and their rows."""
 
 from collections.abc import Callable, Sequence
 from functools import cache

@@ -1,4 +1,4 @@
-"""The tables of a benchmark's scores on the same data, as pivots of their numbers.
+"""Tables of the scores of one benchmark on the same data.
 
 ``numbers`` are rows of the frame of all scores, with the columns of ranks; ``part`` are those of
 one setup.

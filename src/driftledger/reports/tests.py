@@ -1,4 +1,4 @@
-"""Tests of which models can be told apart by a number, as columns of the frame.
+"""Which models can be told apart, as columns of the frame.
 
 A table that ranks by values ranks noise, too. Here every two models are compared over the units
 that both have, as ``compare`` does, with Holm's correction over all pairs. Only numbers that rows

@@ -1,2 +1,1 @@
-"""Scores: metrics, values of samples, and numbers. May import
-``metrics``, ``components`` and ``core``; benchmarks and all that shows scores import it."""
+"""What a score is made of: metrics, values, numbers."""

@@ -1,4 +1,4 @@
-"""All scores as one frame with a row per number: every table is a pivot of it."""
+"""All scores as one frame with a row per number."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Makes numbers of the values of samples: one for each metric, t and group.
+"""From values of samples to numbers with intervals.
 
 The value and the interval come from one call, the same for all samples, a category and a group.
 """

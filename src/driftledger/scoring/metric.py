@@ -1,4 +1,4 @@
-"""Metrics of benchmarks: a row with everything that readers ask about a number."""
+"""Metrics as rows of a table: title, unit, direction, formula."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass

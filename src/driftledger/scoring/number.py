@@ -1,4 +1,4 @@
-"""Values of samples, the numbers of a score, and their names."""
+"""A number of a score, and the name that people know it by."""
 
 import re
 from typing import NamedTuple, Self

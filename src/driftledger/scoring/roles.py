@@ -1,4 +1,4 @@
-"""Roles of components in a score, and the flags that concern a number."""
+"""Roles of components in a score, and the flags that concern them."""
 
 from collections.abc import Mapping
 from typing import Literal

@@ -1,4 +1,4 @@
-"""The record of a score and of its rows, the same for all benchmarks.
+"""A score and the rows behind it.
 
 A metric is explained in its benchmark's table (:class:`driftledger.scoring.metric.Metric`); data
 for a benchmark's own tables are in ``details``.

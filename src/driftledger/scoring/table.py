@@ -1,4 +1,4 @@
-"""Tables of text and numbers. Their texts are escaped when they are written."""
+"""Tables of text and numbers, and their Markdown."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeAlias

@@ -1,4 +1,4 @@
-"""Runs, metrics, images and traces in MLflow, made of score files and records.
+"""Runs, metrics, images and traces in MLflow.
 
 It imports ``reports``, ``ledger``, ``project``, ``benchmarks`` and what these may import.
 """

@@ -1,4 +1,4 @@
-"""Assessments by driftledger's scorers in MLflow, with their versions."""
+"""Assessments that driftledger's scorers made in MLflow."""
 
 import re
 

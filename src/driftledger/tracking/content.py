@@ -1,4 +1,4 @@
-"""The content of a run in MLflow, as plain values made of its scores alone."""
+"""The content of a run in MLflow, as plain values."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The way into an MLflow store, and its pages.
+"""Open an MLflow store; the addresses of its pages.
 
 A store that cannot be used is refused quickly, by one sentence without secrets."""
 

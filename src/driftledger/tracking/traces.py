@@ -1,4 +1,4 @@
-"""Traces of a run: single units of its scores, step by step with their pictures."""
+"""Traces of a run: units step by step with their pictures."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""``driftledger track``: show the selected runs in MLflow.
+"""``track``: let MLflow show the selected runs.
 
 MLflow is a view that can be deleted and made again.
 

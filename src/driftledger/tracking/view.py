@@ -1,4 +1,4 @@
-"""The saved view "Leaderboard" of an experiment, which MLflow keeps as a tag."""
+"""The saved view "Leaderboard" of an experiment."""
 
 import base64
 import json

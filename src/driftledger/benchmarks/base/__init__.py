@@ -1,1 +1,1 @@
-"""What benchmarks share: others' benchmarks derive from these classes, too."""
+"""What benchmarks share; benchmarks of others derive from it, too."""

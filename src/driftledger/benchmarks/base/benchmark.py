@@ -1,4 +1,4 @@
-"""The base of benchmarks, and what they are given to collect and to score.
+"""The base of benchmarks, and what they collect and score from.
 
 The attributes of a :class:`Benchmark` describe it for the rest of the program: stages, metrics,
 rules of fair comparison, tables and figures. A new benchmark is a folder and a line in

@@ -1,4 +1,4 @@
-"""Writes a folder of records, and makes its records again from its results.
+"""Write a folder of records, or make its records again.
 
 Collecting, ``plan`` and ``verify`` drive the same protocols, so that none of them knows how a
 benchmark goes.

@@ -1,4 +1,4 @@
-"""The tables and figures that a benchmark adds to reports."""
+"""Tables and figures that a benchmark adds to reports."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias

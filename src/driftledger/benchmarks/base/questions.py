@@ -1,4 +1,4 @@
-"""The base of benchmarks over questions: settings, calls, readings, traces."""
+"""The base of benchmarks over questions."""
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""The record that all benchmarks write, and the card of a folder of records."""
+"""The record of a unit's calls, and the card of a folder of records."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Steps that all scores share: writing them, and finding equal samples.
+"""Steps that all scores share.
 
 It knows nothing of how records are collected.
 """

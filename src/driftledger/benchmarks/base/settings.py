@@ -1,4 +1,4 @@
-"""The common part of the sections of ``params.yaml`` that configure benchmarks."""
+"""What the sections of ``params.yaml`` for benchmarks share."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar

@@ -1,4 +1,4 @@
-"""The steps from the data to a score, each with the folder that it writes."""
+"""Stages of a benchmark, each with the folder that it writes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

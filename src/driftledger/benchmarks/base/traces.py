@@ -1,4 +1,4 @@
-"""Traces of single units of a score: prompts, pictures and results.
+"""Traces of a unit: prompts, pictures and results, step by step.
 
 MLflow's trace view and the report's pages show them.
 """

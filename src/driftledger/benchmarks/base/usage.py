@@ -1,4 +1,4 @@
-"""Time, tokens and cost of calls: a line per call, totals beside a score.
+"""Time, tokens and money: a line per call, totals per score.
 
 Only calls of services and checkpoints are noted. No score, fingerprint or rank depends on them.
 """

@@ -1,2 +1,1 @@
-"""Fidelity: is a description true to its image, and how much of the image can be drawn again from
-it?"""
+"""Fidelity: is a description true to its image?."""

@@ -1,4 +1,4 @@
-"""Ratings by people: a sheet in which they rate how faithful each description is.
+"""Ratings of descriptions by people, on a sheet.
 
 The texts in a sheet come from models and may be hostile, so no cell is a formula. What people wrote
 is never lost: rows stay as they are.

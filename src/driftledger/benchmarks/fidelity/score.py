@@ -1,4 +1,4 @@
-"""Scores fidelity: how alike an image, its description and its redrawing are."""
+"""Score how alike images, descriptions and redrawings are."""
 
 from collections.abc import Iterator, Mapping
 from functools import partial

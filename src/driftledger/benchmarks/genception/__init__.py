@@ -1,2 +1,1 @@
-"""GenCeption: describe an image, redraw it from the description, repeat; how much meaning
-survives?"""
+"""GenCeption: describe an image, redraw it, repeat."""

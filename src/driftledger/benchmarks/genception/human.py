@@ -1,4 +1,4 @@
-"""The sheet in which people describe images, in place of a model."""
+"""The sheet in which people describe images."""
 
 from driftledger.benchmarks.base.benchmark import Collecting
 from driftledger.collect.call import Ask, Call, Draw, walk

@@ -1,4 +1,4 @@
-"""Tables that compare people with the best model, as in the paper's Table 5."""
+"""People beside models, as in the paper's Table 5."""
 
 from collections.abc import Iterator, Mapping
 from itertools import chain

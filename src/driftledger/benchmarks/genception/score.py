@@ -1,4 +1,4 @@
-"""Scores GenCeption: how similar each chain stays to its original."""
+"""Score how similar each chain stays to its first sample."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence

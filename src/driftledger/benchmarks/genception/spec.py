@@ -1,4 +1,4 @@
-"""GenCeption: describe an image, redraw it from the description, repeat; how much meaning survives?
+"""GenCeption's settings, metrics and calls.
 
 Cao et al., "GenCeption: Evaluate Vision LLMs with Unlabeled Unimodal Data", Algorithm 1.
 """

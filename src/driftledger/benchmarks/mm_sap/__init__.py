@@ -1,1 +1,1 @@
-"""MM-SAP: does the model answer what it can know, and refuse what it cannot?"""
+"""MM-SAP: does a model refuse what it cannot know?."""

@@ -1,4 +1,4 @@
-"""MM-SAP: does the model answer what it can know, and refuse what it cannot?
+"""MM-SAP's settings, metrics, calls and score.
 
 Wang et al., "MM-SAP: A Comprehensive Benchmark for Assessing Self-Awareness of Multimodal Large
 Language Models in Perception".

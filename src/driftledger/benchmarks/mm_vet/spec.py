@@ -1,4 +1,4 @@
-"""MM-Vet: open questions, graded by a pinned judge.
+"""MM-Vet's settings, metrics, calls and score.
 
 Yu et al., "MM-Vet: Evaluating Large Multimodal Models for Integrated Capabilities".
 

@@ -1,4 +1,4 @@
-"""MME: yes or no, two questions about each image.
+"""MME's settings, metrics and score.
 
 Fu et al., "MME: A Comprehensive Evaluation Benchmark for Multimodal Large Language Models".
 """

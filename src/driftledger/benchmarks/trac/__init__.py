@@ -1,1 +1,1 @@
-"""TRAC: do descriptions tell the class of an image, from text alone?"""
+"""TRAC: do descriptions tell classes apart?."""

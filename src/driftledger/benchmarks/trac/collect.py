@@ -1,4 +1,4 @@
-"""Collects a description of each labelled sample under each condition.
+"""Describe every sample under every condition.
 
 In-context examples follow the TRAC paper's section 4.2: RS, SIIR (Yang et al. 2023, "Exploring
 Diverse In-Subject Configurations for Image Captioning") and STTR.

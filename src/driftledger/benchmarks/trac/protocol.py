@@ -1,4 +1,4 @@
-"""How descriptions are asked for: each length with each number of examples."""
+"""Conditions of a description: its length, the number of examples."""
 
 from itertools import product
 from typing import NamedTuple, Self

@@ -1,4 +1,4 @@
-"""Scores TRAC: the class that a text encoder takes each test description for.
+"""Score the class that each description retrieves.
 
 The steps: described → compared → retrieved → numbers and rows.
 """

@@ -1,4 +1,4 @@
-"""Top-1 by condition: a table as in the paper's Table 3, and figures."""
+"""Top-1 by condition: the paper's Table 3, and lines."""
 
 from collections.abc import Mapping, Sequence
 from itertools import chain, product

@@ -1,4 +1,4 @@
-"""The test samples of a score step by step, as MLflow's trace view shows them."""
+"""Test samples step by step."""
 
 from collections.abc import Iterator
 

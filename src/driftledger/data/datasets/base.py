@@ -1,4 +1,4 @@
-"""The base of providers of samples, before anything is decoded or checked.
+"""The base of providers of samples.
 
 A provider names and reads; :mod:`driftledger.data.build` decodes, checks and stores. So the rules
 about images and ids hold for every provider, and a new provider is two short methods.

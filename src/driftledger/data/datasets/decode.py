@@ -1,4 +1,4 @@
-"""Images of any origin → upright 8-bit RGB: files, drawn pages, and images of Pillow's.
+"""Files, pages and Pillow images → upright 8-bit RGB.
 
 This is the only place where foreign images are decoded, so that one picture has one set of pixels,
 whichever way it comes in. Every conversion is noted, so that none stays hidden behind a score; all

@@ -1,4 +1,4 @@
-"""A child process that draws pages of PDF files, bounded in memory and time.
+"""A bounded child process that draws pages of PDF files.
 
 A PDF of a kilobyte can fill a machine's memory, or keep it at work for ever: PDFium has no bounds,
 and ends its process when it runs out of memory. So only this child loads PDFs.

@@ -1,4 +1,4 @@
-"""Images that Python code hands over, in a notebook or in the inputs of a scorer."""
+"""Images from Python: in a notebook, in the inputs of a scorer."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""A folder of images as a dataset, without labels or with a class for every image."""
+"""A folder of images as a dataset, with or without labels."""
 
 import re
 from collections.abc import Iterator

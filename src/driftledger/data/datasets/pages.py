@@ -1,4 +1,4 @@
-"""Pages of PDF files as images, drawn by pypdfium2: ``report.pdf#3`` is the third page."""
+"""Pages of PDF files as images."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A folder of texts as a dataset; a chain begins with each."""
+"""A folder of texts as a dataset."""
 
 from pathlib import Path
 

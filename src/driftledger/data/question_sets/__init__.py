@@ -1,1 +1,1 @@
-"""Questions about images: their sources and rules."""
+"""Questions about images: sources and checks."""

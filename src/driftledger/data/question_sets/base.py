@@ -1,4 +1,4 @@
-"""Questions before they are decoded or checked: sources, and benchmarks' rules."""
+"""The base of providers of questions, and the rules of a benchmark."""
 
 import unicodedata
 from abc import ABC, abstractmethod

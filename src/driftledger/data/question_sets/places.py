@@ -1,4 +1,4 @@
-"""Places of images in a question: ``<image>``, or ``<image 2>`` for the second.
+"""Places of images in a question, such as ``<image 2>``.
 
 A number in another spelling (``<image_2>``, ``[Image 2]``, ``{img2}``) is a place, too. What only
 looks like one is refused, since a model would be sent the letters. Without brackets, or as

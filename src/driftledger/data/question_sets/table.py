@@ -1,4 +1,4 @@
-"""Tables of questions: the columns of fields, and how a row becomes a question.
+"""Tables of questions: which column holds what.
 
 Nothing is guessed: a column is found by its name, and an answer is read as the settings say, so
 that a table read wrongly is refused and never scored.

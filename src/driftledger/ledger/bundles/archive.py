@@ -1,4 +1,4 @@
-"""Write and read the one form of ZIP file that a bundle has.
+"""The one form of ZIP file that a bundle has.
 
 Members are stored in the order of their names, without compression, comments, dates, extra fields
 or gaps, so that the same members are the same bytes. :class:`Archive` writes each header again and

@@ -1,4 +1,4 @@
-"""``driftledger check``: check a bundle as far as it can be computed here.
+"""``check``: recompute and compare everything in a bundle.
 
 A bundle may be a stranger's. Nothing of it is run, and the components that it names are looked up
 among the embedded ones alone. What would take too much memory or time is *not checked*.

@@ -1,4 +1,4 @@
-"""The content of a bundle: its scores, with the files behind them."""
+"""Read a bundle: its scores, and the files behind them."""
 
 import io
 import re

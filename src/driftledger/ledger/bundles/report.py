@@ -1,4 +1,4 @@
-"""Report a checked bundle: all lines for programs, a summary for people."""
+"""The result of ``check``, for programs and for people."""
 
 import itertools
 import re

@@ -1,4 +1,4 @@
-"""Write a bundle: one file with everything behind a run.
+"""``bundle``: write everything behind a run into one file.
 
 The same run gives the same bytes, from any clone.
 """

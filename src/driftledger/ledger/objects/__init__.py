@@ -1,1 +1,1 @@
-"""Bytes by their hashes: in DVC's cache, the workspace, or Git's history."""
+"""Bytes that evidence names: DVC's cache and remote, files, Git."""

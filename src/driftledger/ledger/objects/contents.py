@@ -1,4 +1,4 @@
-"""Find the bytes of DVC outputs by their MD5, wherever they are.
+"""Bytes of DVC outputs by their MD5, wherever they are.
 
 What the workspace holds now does not matter.
 

@@ -1,4 +1,4 @@
-"""The files of a checkout, and the listing by which DVC knows a folder."""
+"""Files of a project, in its folder or in a commit."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Read commits and files of Git by libgit2, without running anything.
+"""Git's commits and files, read by libgit2: nothing is executed.
 
 No hook, filter, text conversion, signature program, file system monitor or transport is run, so a
 stranger's repository is read as safely as one's own. What that costs: a file that a filter would

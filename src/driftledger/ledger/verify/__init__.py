@@ -1,1 +1,1 @@
-"""Check every file, lock entry, link and number behind a score."""
+"""Check every file, lock entry and link behind a score."""

@@ -1,4 +1,4 @@
-"""Find the recorded version of a component, if it is installed.
+"""Compare a record's components with those installed.
 
 What another version gives proves nothing.
 

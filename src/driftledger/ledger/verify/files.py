@@ -1,4 +1,4 @@
-"""Check that files are the recorded ones, and that they fit together.
+"""Check that every file behind a run is the recorded one.
 
 DVC's hashes say that files are those that were written. The hashes inside of files say that what
 was written belongs together, and hold for files that were handed on without DVC.

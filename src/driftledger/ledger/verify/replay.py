@@ -1,4 +1,4 @@
-"""Replay stored records: scores from records, records from components.
+"""Recompute scores from records, and records from components.
 
 Do the records still give these scores, and do the components still give these records?
 

@@ -1,1 +1,1 @@
-"""The report as static pages, which load nothing from elsewhere."""
+"""The report as static pages."""

@@ -1,4 +1,4 @@
-"""The pages of the site: leaderboard, benchmarks, models, comparison, gallery."""
+"""Write the pages of the site."""
 
 import math
 import shlex

@@ -1,4 +1,4 @@
-"""The environment of the site's templates: their filters, and what all pages use."""
+"""The environment of the site's templates."""
 
 import shlex
 from collections.abc import Sequence

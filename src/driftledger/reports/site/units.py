@@ -1,4 +1,4 @@
-"""A unit of a score as a page shows it: steps with pictures, texts and numbers."""
+"""A unit of a score on a page: pictures, texts and numbers."""
 
 import re
 from collections.abc import Iterator, Mapping

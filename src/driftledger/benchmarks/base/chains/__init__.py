@@ -1,1 +1,1 @@
-"""Chains of describe → draw; a redrawing is a chain of one iteration."""
+"""Chains of describe → draw again, shared by several benchmarks."""

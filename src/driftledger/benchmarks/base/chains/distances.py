@@ -1,4 +1,4 @@
-"""Distances between the features of the originals and of what was drawn from them.
+"""Distances between the features of originals and drawings.
 
 A row of :data:`DISTANCES` makes the metrics of every benchmark over chains, and their values.
 """

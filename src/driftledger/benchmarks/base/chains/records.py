@@ -1,4 +1,4 @@
-"""The records of chains: the requests, and the images of every iteration."""
+"""Records of chains: requests, and the images of every iteration."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Self

@@ -1,4 +1,4 @@
-"""Chains as scores see them: a row per sample and repeat, a column per iteration."""
+"""Chains as scores see them: samples by iterations."""
 
 import math
 from collections import Counter, defaultdict

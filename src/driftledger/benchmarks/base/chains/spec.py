@@ -1,4 +1,4 @@
-"""The base of benchmarks over chains: what they collect and show."""
+"""The base of benchmarks over chains."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Parsers of answers: free text becomes a choice, yes or no, or a grade.
+"""Reading answers: free text becomes a choice, yes or no, a grade.
 
 The functions are pure, so that a stored reply can be read again; what cannot be read says so, and
 nothing is guessed.

@@ -1,4 +1,4 @@
-"""The parser that finds the option a reply chooses.
+"""Find the option that a reply chooses.
 
 Each rule reads all places of one kind where an answer can stand. If they agree, that is the choice;
 if they differ, nothing was chosen, and no later rule is tried. A letter in the middle of a sentence

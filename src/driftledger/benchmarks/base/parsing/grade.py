@@ -1,4 +1,4 @@
-"""Reads a judge's grade, as MM-Vet's prompt asks for it: from 0.0 to 1.0.
+"""Read a judge's grade, as MM-Vet's prompt asks for it.
 
 :func:`strict_grade` is the rule of MM-Vet's own evaluator, which asks up to five times and then
 grades 0. :func:`parse_grade` reads the same grade in a reply that is such a float, and also a

@@ -1,4 +1,4 @@
-"""Finds refusals in free text.
+"""Find refusals in free text.
 
 English is read clause by clause: contractions are written out and quotations taken out, since what
 a sign says is not what the model says. A clause then *refuses* (somebody cannot know, or something

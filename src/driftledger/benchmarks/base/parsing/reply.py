@@ -1,4 +1,4 @@
-"""What all parsers share: announced, denied and quoted answers."""
+"""What all answer readers share: corrections, denials, announcements."""
 
 import re
 from abc import ABC, abstractmethod

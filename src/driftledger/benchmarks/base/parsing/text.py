@@ -1,4 +1,4 @@
-"""Text of replies in one spelling, and the patterns of ``patterns.yaml``.
+"""The part of a reply that may be an answer, normalized.
 
 Some services return an error message in place of a reply: it is not read as an answer.
 """

@@ -1,4 +1,4 @@
-"""Yes or no, as MME asks for, by one of two readers.
+"""Read yes or no, as MME asks for it.
 
 :func:`read_literally` is the rule of MME's own script: ``Now I see a dog`` and ``Nothing`` are a
 no, ``eyes`` is a yes, and *The answer is yes* is neither. To :func:`parse_yes_no` a reply says yes
