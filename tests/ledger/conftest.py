@@ -126,24 +126,25 @@ class Ledger:
         self.git("commit", "--quiet", "--message", message)
 
 
-def _params():
+def _params(questions):
     params = default_params() | {"datasets": {}}
     for section, changes in json.loads(
         (CASES / "ledger/params.json").read_text()
     ).items():
         params[section] |= changes
     for name in SETS.values():
-        params["question_sets"][name]["count"] = 26
+        params["question_sets"][name]["count"] = questions
     return json.dumps(params)  # which is YAML
 
 
-def _make(folder):
+def make(folder, questions=26, size=(96, 72)):
+    """Evaluate four images and so many scenes that are asked about, and commit the results."""
     root = folder / "project"
     root.mkdir()
     ledger = Ledger(root)
     for name in ("dvc.yaml", ".gitignore", ".gitattributes", ".dvcignore"):
         shutil.copy(REPOSITORY / name, root)
-    (root / "params.yaml").write_text(_params())
+    (root / "params.yaml").write_text(_params(questions))
     (root / ".dvc").mkdir()
     (root / ".dvc/config").write_text(DVC_CONFIG)
     (root / ".dvc/.gitignore").write_text("/config.local\n/tmp\n/cache\n")
@@ -154,6 +155,7 @@ def _make(folder):
             / ("round" if number % 2 else "square")
             / f"{number}.png",
             number,
+            size,
         )
     ledger.git("init", "--quiet", "--initial-branch=main")
     ledger.git("config", "user.name", "tests")
@@ -167,7 +169,7 @@ def _make(folder):
 @pytest.fixture(scope="session")
 def original(tmp_path_factory):
     """The project as ``dvc repro``, ``track`` and ``git commit`` leave it, to look at."""
-    return Ledger(made_once(tmp_path_factory, "ledger", _make) / "project")
+    return Ledger(made_once(tmp_path_factory, "ledger", make) / "project")
 
 
 @pytest.fixture
