@@ -15,6 +15,7 @@ from driftledger.cli import app
 from driftledger.core.registry import EXTRAS, not_installed, providers
 from driftledger.project.settings import parse_settings
 from lab.pictures import BEGIN, END, leaderboard
+from lab.tree import with_tree
 from tests.conftest import REPOSITORY
 from tests.support.params import default_params
 from tests.support.shipped import shipped_leaderboard
@@ -37,6 +38,12 @@ TYPED = [
 TYPED += [
     span.split() for page in PAGES.values() for span in re.findall(r"`([^`\n]+)`", page)
 ]
+
+
+def test_the_tree_has_a_line_for_each_file():
+    page = PAGES["docs/architecture.md"]
+    assert "    frame                    All scores" in page
+    assert page == with_tree(page)
 
 
 @pytest.mark.parametrize(
