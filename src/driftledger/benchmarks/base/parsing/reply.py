@@ -60,7 +60,7 @@ class Parsed(NamedTuple, Generic[V]):
         >>> Parsed(Outcome.OK, True, "first_word", "Yes, it is").explained("yes")
         "yes: first word, 'Yes, it is'"
         """
-        rule = f"{value}: {RULES.get(self.how, self.how)}"
+        rule = f"{value.removesuffix('.')}: {RULES.get(self.how, self.how)}"
         return f"{rule}, '{self.quote}'" if self.quote else rule
 
 
