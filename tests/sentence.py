@@ -7,15 +7,19 @@ import json
 import re
 import shlex
 import sys
+from contextlib import contextmanager
 from functools import reduce
 from operator import getitem
 
 import pytest
 import yaml
 from PIL import Image
+from pydantic import ValidationError
 
 from driftledger import cli
+from driftledger.core.errors import DriftledgerError
 from driftledger.core.files import load_yaml
+from driftledger.core.strict import explain
 from tests.acceptance.checkout import draw
 from tests.support.params import default_params
 
@@ -75,6 +79,21 @@ def tree(root):
 def matches(pattern, text, search=re.search):
     """Match text with a sentence in which ``…`` stands for any text of a line."""
     return search(".*".join(map(re.escape, pattern.split("…"))), text) is not None
+
+
+@contextmanager
+def refused(case, kind="DataError"):
+    """Expect an error: of the kind of the case or this one, and the sentence that it ``says``."""
+    with pytest.raises((DriftledgerError, ValidationError)) as caught:
+        yield caught
+    error = caught.value
+    assert type(error).__name__ == case.get("error", kind)
+    text = str(error)
+    if isinstance(error, ValidationError):
+        text = explain(error, "params.yaml")
+    assert matches(case["says"], text), (case["says"], text)
+    assert "\n" not in text
+    assert len(text) < case.get("shorter_than", 450)
 
 
 @pytest.fixture

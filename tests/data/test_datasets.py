@@ -4,7 +4,6 @@ import os
 from collections import Counter
 from io import BytesIO
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from PIL import Image, ImageCms
 from pydantic import Field
 
 from driftledger.core.canonical import sha256_bytes, sha256_of
-from driftledger.core.errors import DataError, DriftledgerError
+from driftledger.core.errors import DataError
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.core.media import png_bytes
 from driftledger.data.build import build
@@ -21,6 +20,7 @@ from driftledger.data.datasets.decode import decode, losses
 from driftledger.data.datasets.image_folder import ImageFolder, safe_id
 from driftledger.data.records import DatasetCard, SampleEntry, read_samples
 from tests.data.files import lay_out, named
+from tests.sentence import refused
 from tests.support.cases import cases, each_case
 
 
@@ -73,10 +73,8 @@ def test_an_image_file(case):
         if "bytes" not in case:
             ways.append(Image.open(BytesIO(ways[0])))
         for way in ways:
-            with pytest.raises(DataError) as caught:
+            with refused(case):
                 decode(way, "x", most)
-            assert case["says"] in str(caught.value)
-            assert "\n" not in str(caught.value)
         return
     data = encoded(case)
     image, notes = decode(data, "x", most)
@@ -134,7 +132,7 @@ def item(sample, red=0, data=None, **fields):
 class Given(DatasetProvider):
     """Items as the test gives them."""
 
-    provider: ClassVar[str] = "given"
+    provider = "given"
     given: tuple[SourceItem, ...] = Field(default=(), exclude=True)
     path: str = "/somewhere"
 
@@ -198,11 +196,8 @@ def test_a_dataset_is_stored(case, tmp_path):
 def test_a_dataset_that_is_refused_leaves_the_one_that_was_there(case, tmp_path):
     build("mine", Given(given=(item("old"),)), tmp_path / "mine")
     before = tree(tmp_path)
-    with pytest.raises(DriftledgerError) as caught:
+    with refused(case):
         build("mine", given(case), tmp_path / "mine")
-    assert type(caught.value).__name__ == case.get("error", "DataError")
-    assert case["says"] in str(caught.value)
-    assert "\n" not in str(caught.value)
     assert tree(tmp_path) == before
 
 
@@ -284,9 +279,8 @@ def test_a_folder_of_images_that_is_refused(case, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     folder = folder_of(case)
     reads = getattr(folder, case.get("calls", "items"))
-    with pytest.raises(DriftledgerError, match=case["matches"]) as caught:
+    with refused(case):
         list(reads())
-    assert type(caught.value).__name__ == case.get("error", "DataError")
 
 
 def test_a_table_names_no_file_in_a_cache_that_is_another_than_it_says(tmp_path):

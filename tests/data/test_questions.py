@@ -6,14 +6,12 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
-from pydantic import ValidationError
 
 from driftledger.benchmarks.registry import question_rules
 from driftledger.core.canonical import canonical_json, pretty_json, sha256_bytes
-from driftledger.core.errors import DataError, DriftledgerError
+from driftledger.core.errors import DataError
 from driftledger.core.files import read_json
 from driftledger.core.media import png_bytes
-from driftledger.core.strict import explain
 from driftledger.data.build import build_questions
 from driftledger.data.question_sets.table import QuestionTable
 from driftledger.data.records import QuestionSetCard, read_questions
@@ -21,6 +19,7 @@ from driftledger.ledger.bundles.reading import OpenedFolder
 from driftledger.ledger.links import data_lines
 from tests.data.files import lay_out, named
 from tests.data.question_sets.sources import MME, SAP, VET, Given, png, source
+from tests.sentence import refused
 from tests.support.cases import cases, each_case
 
 RIGHT = {"mm_sap": SAP, "mm_vet": VET, "mme": MME[0]}
@@ -48,20 +47,12 @@ def built(provider, folder):
     return read_json(folder / "question_set.json", QuestionSetCard)
 
 
-def refused(case, make, here):
-    """Return the sentence that refuses a case, after what holds for each of them."""
-    with pytest.raises((DriftledgerError, ValidationError)) as caught:
+def not_built(case, make, here):
+    """Return the sentence that refuses a case, of which nothing is built."""
+    with refused(case) as caught:
         built(make(case), here / "built")
-    error = caught.value
-    assert type(error).__name__ == case.get("error", "DataError")
-    said = str(error)
-    if isinstance(error, ValidationError):
-        said = explain(error, "params.yaml")
-    assert case["says"] in said
-    assert "\n" not in said
-    assert len(said) < case.get("shorter_than", 450)
     assert not (here / "built").exists()
-    return said
+    return str(caught.value)
 
 
 def as_stored(case, make, here):
@@ -114,11 +105,11 @@ def given(case):
 
 @each_case(cases(__file__, "refused_questions"))
 def test_questions_that_break_a_rule(case, here):
-    said = refused(case, given, here)
-    assert said.startswith("question set 'mine'")
+    sentence = not_built(case, given, here)
+    assert sentence.startswith("question set 'mine'")
     for fragment, times in case.get("counts", {}).items():
-        assert said.count(fragment) == times
-    assert said.endswith(case.get("ends", ""))
+        assert sentence.count(fragment) == times
+    assert sentence.endswith(case.get("ends", ""))
 
 
 @each_case(cases(__file__, "questions"))
@@ -159,12 +150,12 @@ def table(case):
 
 @each_case(cases(__file__, "refused_tables"))
 def test_a_table_that_is_refused(case, here):
-    refused(case, table, here)
+    not_built(case, table, here)
 
 
 @each_case(cases(__file__, "refused_cells"))
 def test_a_cell_that_is_refused(case, here):
-    refused(case, table, here)
+    not_built(case, table, here)
     made = QuestionTable(protocol=case["protocol"], path=here / "questions.jsonl")
     digest = made.source_digest()
     lay_out({"../private.png": 201}, here)
