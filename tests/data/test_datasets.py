@@ -20,7 +20,7 @@ from driftledger.data.datasets.decode import decode, losses
 from driftledger.data.datasets.image_folder import ImageFolder, safe_id
 from driftledger.data.records import DatasetCard, SampleEntry, read_samples
 from tests.data.files import lay_out, named
-from tests.sentence import refused
+from tests.sentence import refused, tree
 from tests.support.cases import cases, each_case
 
 
@@ -150,15 +150,6 @@ def entries_of(folder):
     return read_jsonl(folder / "samples.jsonl", SampleEntry)
 
 
-def tree(folder):
-    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
-    assert files
-    return {
-        path.relative_to(folder).as_posix(): sha256_bytes(path.read_bytes())
-        for path in files
-    }
-
-
 def given(case):
     items = tuple(item(**fields) for fields in case["items"])
     return Given(given=items, **case.get("settings", {}))
@@ -182,8 +173,7 @@ def test_a_dataset_is_stored(case, tmp_path):
     for fields in case["items"]:
         reds[fields["sample"]] = fields.get("red", 0)
     for sample in read_samples(folder):
-        image = Image.new("RGB", (4, 4), (reds[sample.id], 0, 0))
-        picture = png_bytes(image)
+        picture = png_bytes(Image.new("RGB", (4, 4), (reds[sample.id], 0, 0)))
         assert sample.medium.path.read_bytes() == picture
         assert sample.medium.sha256 == sha256_bytes(picture)
     items = case["items"][::-1]
@@ -202,19 +192,17 @@ def test_a_dataset_that_is_refused_leaves_the_one_that_was_there(case, tmp_path)
 
 
 def test_a_larger_number_of_each_category_only_adds(tmp_path):
-    items = [
-        {"sample": f"{category}{number}", "red": number, "category": category}
-        for category in "ab"
-        for number in range(9)
-    ]
-    ids = {}
+    items = []
+    for number in range(18):
+        items.append(item(f"{number}", number, category="ab"[number % 2]))
+    ids = []
     for number in (5, 6):
-        case = {"items": items, "settings": {"per_category": number}}
-        card = build("mine", given(case), tmp_path / str(number))
-        ids[number] = {each.id for each in entries_of(tmp_path / str(number))}
-    assert ids[5] < ids[6]
-    case["settings"]["sample_seed"] = 1
-    assert build("mine", given(case), tmp_path / "other").digest != card.digest
+        source = Given(given=tuple(items), per_category=number)
+        digest = build("mine", source, tmp_path / str(number)).digest
+        ids.append({entry.id for entry in entries_of(tmp_path / str(number))})
+    assert ids[0] < ids[1]
+    other = source.model_copy(update={"sample_seed": 1})
+    assert build("mine", other, tmp_path / "other").digest != digest
 
 
 @each_case(cases(__file__, "first"))

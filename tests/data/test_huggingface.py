@@ -15,9 +15,16 @@ from driftledger.data.question_sets.table import HuggingFaceQuestions
 from driftledger.data.records import read_questions, read_samples
 from tests.conftest import draw
 from tests.data.files import lay_out, named
-from tests.data.question_sets.sources import BEYOND, MME, SAP, build_set, png
-from tests.data.test_datasets import entries_of, tree
-from tests.sentence import refused
+from tests.data.question_sets.sources import (
+    BEYOND,
+    MME,
+    SAP,
+    VET,
+    build_set,
+    png,
+)
+from tests.data.test_datasets import entries_of
+from tests.sentence import refused, tree
 from tests.support.cases import cases, each_case
 
 datasets, huggingface_hub = (
@@ -231,36 +238,27 @@ def test_images_in_a_table_are_told_apart_by_their_bytes_or_as_a_column_says(tmp
     assert [entry.image_id for entry in entries] == ids
 
 
-SHOWN = ["x", "Is <image 2> like <image 1>?", "Is <image 1> old?"]
-
-
-@pytest.mark.parametrize(
-    ("columns", "settings"),
-    [
-        (("images",), {}),
-        (("image_1", "image_2", "image_3"), {}),
-        (("left", "right"), {"columns": {"image": ["left", "right"]}}),
-    ],
-)
-def test_a_question_has_several_images(columns, settings, tmp_path):
+@each_case(cases(__file__, "several_images"))
+def test_a_question_has_several_images(case, tmp_path):
+    file = tmp_path / "q" / "test.parquet"
+    file.parent.mkdir()
     rows = []
-    for question, reds in zip(SHOWN, ([0, 1], [1, 2], [2]), strict=True):
-        files = [as_image(red) for red in reds]
-        cells = [files] if len(columns) == 1 else [*files, None, None]
-        row = {"answer": "x", "capabilities": "ocr", "question": question}
-        rows.append(row | dict(zip(columns, cells, strict=False)))
-    (tmp_path / "q").mkdir()
-    pandas.DataFrame(rows).to_parquet(tmp_path / "q" / "test.parquet")
-    entries = asked(tmp_path / "q", "mm_vet", **settings)
-    assert [entry.question for entry in entries] == SHOWN
+    for row in case["rows"]:
+        images = {column: as_image(row[column]) for column in case["images"]}
+        rows.append(VET | row | images)
+    table = pandas.DataFrame(rows).drop(columns="image")
+    table.to_parquet(file)
+    settings = case.get("settings", {})
+    entries = asked(file.parent, "mm_vet", **settings)
+    assert [entry.question for entry in entries] == [*table["question"]]
     media = entries[1].media(tmp_path / "built")
     assert [medium.open().getpixel((0, 0))[0] for medium in media] == [1, 2]
-    rows[2]["question"] = "Is <image 2> old?"
-    pandas.DataFrame(rows).to_parquet(tmp_path / "q" / "test.parquet")
+    table.loc[2, "question"] = "Is <image 2> old?"
+    table.to_parquet(file)
     with pytest.raises(
         DataError, match="has 1 image, but the places in its text are for others"
     ):
-        asked(tmp_path / "q", "mm_vet", **settings)
+        asked(file.parent, "mm_vet", **settings)
 
 
 def test_without_the_library_what_pip_installs_is_named(tmp_path, monkeypatch):

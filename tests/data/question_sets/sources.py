@@ -2,9 +2,6 @@
 questions."""
 
 import io
-import json
-from functools import partial
-from typing import ClassVar
 
 from PIL import Image
 from pydantic import Field
@@ -35,20 +32,13 @@ VET = {
     "answer": "-1 <AND> -5",
     "capabilities": ["ocr", "math"],
 }
-MME = [
-    {
-        "image": "a.png",
-        "question": "Is there a dog?",
-        "answer": "Yes",
-        "category": "existence",
-    },
-    {
-        "image": "a.png",
-        "question": "Is there a cat?",
-        "answer": "No",
-        "category": "existence",
-    },
-]
+DOG = {
+    "image": "a.png",
+    "question": "Is there a dog?",
+    "answer": "Yes",
+    "category": "existence",
+}
+MME = [DOG, DOG | {"question": "Is there a cat?", "answer": "No"}]
 
 
 def png(red=0, kind="PNG"):
@@ -58,37 +48,14 @@ def png(red=0, kind="PNG"):
     return buffer.getvalue()
 
 
-def images(folder, *names):
-    """A folder with these images, all different."""
-    for red, name in enumerate(names or ("a.png",)):
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(png(red))
-    return folder
-
-
-def jsonl(folder, *rows, name="questions.jsonl"):
-    """A JSONL file of rows beside the image ``a.png``."""
-    images(folder)
-    (folder / name).write_text(
-        "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
-    )
-    return folder / name
-
-
 def source(row, number=0, **changes):
     """The question that a row stands for, without any table between."""
-    fields = {
-        "id": str(number),
-        "name": f"row {number}",
-        "read": partial(png, 0),
-        "image_id": "a.png",
-    }
-    fields |= {
-        key: tuple(value) if isinstance(value, list) else value
-        for key, value in row.items()
-        if key != "image"
-    }
-    return SourceQuestion(**(fields | changes))
+    fields = {"read": png, "image_id": "a.png"}
+    for key, value in row.items():
+        fields[key] = tuple(value) if isinstance(value, list) else value
+    fields |= {"id": str(number), "name": f"row {number}"} | changes
+    del fields["image"]
+    return SourceQuestion(**fields)
 
 
 def build_set(name, provider, target):
@@ -99,7 +66,7 @@ def build_set(name, provider, target):
 class Given(QuestionProvider):
     """Questions as the test gives them."""
 
-    provider: ClassVar[str] = "given"
+    provider = "given"
     given: tuple[SourceQuestion, ...] = Field(default=(), exclude=True)
 
     def questions(self, rules):
