@@ -50,10 +50,10 @@ def png(red=0, kind="PNG"):
 
 def source(row, number=0, **changes):
     """The question that a row stands for, without any table between."""
-    fields = {"read": png, "image_id": "a.png"}
+    fields = {"id": str(number), "name": f"row {number}", "image_id": "a.png"}
     for key, value in row.items():
         fields[key] = tuple(value) if isinstance(value, list) else value
-    fields |= {"id": str(number), "name": f"row {number}"} | changes
+    fields |= {"read": png} | changes
     del fields["image"]
     return SourceQuestion(**fields)
 
