@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from types import SimpleNamespace
-from typing import Any, ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -72,12 +72,12 @@ class Made(NamedTuple):
 
     key: str
     context: Subject
-    component: Any = SimpleNamespace(fingerprint=COMPONENT)
+    component: object = SimpleNamespace(fingerprint=COMPONENT)
 
 
 def finished(number, text="a cat", *, png=None, **changes):
     usage = Usage(10, 2, seconds=0.5, cost=0.25, most_cost=0.5)
-    result = replace(Result(text=text, data=png, usage=usage), **changes)  # type: ignore[arg-type]
+    result = replace(Result(text=text, data=png, usage=usage), **changes)
     return Made(key(number), Subject(f"s{number}", 1, "d")), result
 
 
@@ -115,27 +115,23 @@ def store(folder):
 
 def test_a_result_is_found_again_with_all_that_it_holds(tmp_path, folder):
     png = png_of(tmp_path)
-    holds = {"png": png, "served_model": "m-1", "note": "alone"}
-    reading = PromptUsage(80, 77)
-    item = finished(1, **holds, reading=reading, error="\x00 \U0001f600")
+    more = {"served_model": "m-1", "note": "alone", "error": "\x00 \U0001f600"}
+    item = finished(1, png=png, reading=PromptUsage(80, 77), **more)
     with CallStore(folder) as store:
         [put] = store.put([item])
     with CallStore(folder, writes=False) as store:
         stored = store.find(key(1))
         assert stored == replace(put, usage=None)
-        assert stored is not None
-        assert stored.medium is not None
         assert stored.medium.path.read_bytes() == png
         assert store.find(key(2)) is None
-    row = stored_rows(folder)[key(1)]
-    of_subject = [row[name] for name in ("component", "dataset", "sample", "t")]
-    assert of_subject == [OWNER, "d", "s1", 1]
-    names = ("seconds", "input_tokens", "output_tokens", "cost", "most_cost")
-    assert [row[name] for name in names] == [0.5, 10, 2, 0.25, 0.5]
+    columns = {"component": OWNER, "dataset": "d", "sample": "s1", "t": 1}
+    columns |= {"seconds": 0.5, "input_tokens": 10, "output_tokens": 2}
+    columns |= {"cost": 0.25, "most_cost": 0.5}
+    assert columns.items() <= stored_rows(folder)[key(1)].items()
 
 
 def test_a_paid_image_is_on_the_disk_before_its_call(tmp_path, store, monkeypatch):
-    synced: list[int] = []
+    synced = []
     monkeypatch.setattr(os, "fsync", synced.append)
     store.put([finished(1, png=png_of(tmp_path))])
     assert len(synced) == 3  # it, its folder, and the folder of that
@@ -156,7 +152,7 @@ def put_while_busy(store, items):
 
 
 def test_what_comes_while_the_disk_is_busy_is_stored_together(store):
-    said: list[str] = []
+    said = []
     store.database._db.set_trace_callback(said.append)
     items = [finished(number, png=b"%d" % number) for number in range(40)]
     for number, put in enumerate(put_while_busy(store, items)):
@@ -181,21 +177,16 @@ def test_a_call_that_cannot_be_stored_costs_no_other_of_its_group(folder, store)
 def test_the_key_of_a_call_is_what_it_was():
     """Stores, and fingerprints of calls in records, would be lost if it changed."""
     shown = Medium(Path("1.png"), "a" * 64)
-    component: Any = SimpleNamespace(fingerprint=COMPONENT)
+    component = SimpleNamespace(fingerprint=COMPONENT)
     context = Subject("s1", 1, "d")
-    ask = Ask(
-        component,
-        "describe",
-        Conversation.ask("What is it?", shown, context, prefix="A"),
-        context,
-        repeat=2,
-    )
+    asked = Conversation.ask("What is it?", shown, context, prefix="A")
+    ask = Ask(component, "describe", asked, context, repeat=2)
     turns = [
         {"role": "user", "parts": [{"image": "a" * 64}, {"text": "What is it?"}]},
         {"role": "assistant", "parts": [{"text": "A"}]},
     ]
     assert ask.key == sha256_of([COMPONENT, "describe", turns, ["a" * 64], 2])
-    limited = replace(ask, conversation=replace(ask.conversation, max_tokens=9))
+    limited = replace(ask, conversation=replace(asked, max_tokens=9))
     assert limited.key == sha256_of(
         [COMPONENT, "describe", {"turns": turns, "max_tokens": 9}, ["a" * 64], 2]
     )
@@ -224,7 +215,6 @@ def test_a_lost_image_makes_a_call_missing_until_it_is_made_again(
 ):
     png = png_of(tmp_path)
     [result] = store.put([finished(1, png=png)])
-    assert result.medium is not None
     result.medium.path.unlink()
     if damage != "missing":
         result.medium.path.write_bytes(png[:-1] + b"\0" * (damage == "replaced"))
@@ -232,14 +222,13 @@ def test_a_lost_image_makes_a_call_missing_until_it_is_made_again(
     assert store.find(key(1)) is None
     store.put([finished(1, "a dog", png=png)])
     stored = store.find(key(1))
-    assert stored is not None
     assert (stored.text, stored.medium) == ("a dog", result.medium)
 
 
 @pytest.fixture
 def hashed(monkeypatch):
     """The names of the files that a store hashes."""
-    names: list[str] = []
+    names = []
 
     def noting(path):
         names.append(path.name)
@@ -280,20 +269,17 @@ def test_the_mean_size_of_the_images_of_a_component(tmp_path, store):
 def test_known_results_are_restored_unless_they_are_stored(tmp_path, folder, store):
     path = draw(tmp_path / "records" / "1.png", 1)
     image = Medium(path, sha256_file(path))
-    results = [
-        Result(text="recorded"),
-        Result(medium=image),
-        Result(outcome=Outcome.FAILED, error="timeout"),
+    known = [
+        recorded(1, Result(text="recorded")),
+        recorded(2, Result(medium=image)),
+        recorded(3, Result(outcome=Outcome.FAILED, error="timeout")),
     ]
-    known = [recorded(number, result) for number, result in enumerate(results, 1)]
     store.put([finished(1, "asked")])
     assert store.restore(known) == 1
     path.unlink()
     stored = found(store, keys(1, 2, 3))
     assert stored[key(1)].text == "asked"
-    restored = stored[key(2)].medium
-    assert restored is not None
-    assert restored.path == store.pictures.path(image.sha256)
+    assert stored[key(2)].medium.path == store.pictures.path(image.sha256)
     assert len(stored) == 2
 
 
@@ -301,10 +287,10 @@ def test_an_image_is_kept_once_however_often_it_is_written(tmp_path, store):
     records = tmp_path / "records" / "1.png"
     png = png_of(tmp_path)
     [result] = store.put([finished(1, png=png)])
-    assert result.medium is not None
+    stored = result.medium.path
     for _ in range(2):
-        link_file(result.medium.path, records)
-    assert records.samefile(result.medium.path)
+        link_file(stored, records)
+    assert records.samefile(stored)
     assert records.stat().st_mode & 0o222 == 0
     records.unlink()
     records.write_bytes(png)  # as 'dvc unprotect' does
@@ -313,7 +299,7 @@ def test_an_image_is_kept_once_however_often_it_is_written(tmp_path, store):
     link_file(records.with_name("link.png"), tmp_path / "copy.png")
     assert (tmp_path / "theirs.png").stat().st_nlink == 1
     store.pictures.link(records.parent)
-    assert records.samefile(result.medium.path)
+    assert records.samefile(stored)
     assert records.with_name("link.png").is_symlink()
     assert records.with_name("other.png").stat().st_nlink == 1
     assert not list(tmp_path.rglob("*.partial"))
@@ -344,12 +330,13 @@ def test_what_fits_is_stored_the_smallest_first(folder, store):
 def test_files_that_a_killed_process_was_writing_are_removed(folder):
     filled(folder, finished(1))
     names = ("a.png.1.7.partial", f"b.png.{os.getpid()}.7.partial", "c.png")
-    (folder / "objects" / "aa").mkdir(parents=True)
+    objects = folder / "objects/aa"
+    objects.mkdir(parents=True)
     for name in names:
-        (folder / "objects" / "aa" / name).touch()
+        (objects / name).touch()
     for writes, left in ((False, names), (True, names[1:])):
         with CallStore(folder, writes=writes):
-            assert {file.name for file in folder.glob("objects/*/*")} == {*left}
+            assert {file.name for file in objects.iterdir()} == {*left}
 
 
 SECOND = """
@@ -379,7 +366,6 @@ def test_a_second_process_waits_and_says_for_whom(tmp_path):
         assert said.startswith(used)
         assert "run again when it has ended, or without --no-wait" in said
         waiting = second(tmp_path, "wait")
-        assert waiting.stderr is not None
         assert waiting.stderr.readline().startswith(used)
         assert waiting.poll() is None
         with CallStore(tmp_path, writes=False) as reader:  # reading needs no lock
@@ -657,7 +643,7 @@ def test_what_another_store_has_is_found_through_this_one(tmp_path):
     ("images", "encoded"), [(["a" * 64, "b" * 64], 1), (["", "b" * 64], 2)]
 )
 def test_features_are_made_once_unless_an_image_is_unknown(tmp_path, images, encoded):
-    store, made = FeatureStore(tmp_path), list[np.ndarray]()
+    store, made = FeatureStore(tmp_path), []
 
     def make():
         made.append(np.full((2, 3), len(made), np.float32))
@@ -672,7 +658,7 @@ def test_features_are_made_once_unless_an_image_is_unknown(tmp_path, images, enc
 class BrokenEncoder(LetterEncoder):
     """Gives NaN for all that is red or begins with a b."""
 
-    provider: ClassVar[str] = "broken"
+    provider = "broken"
 
     def encode_images(self, images):
         return self.features(image.getpixel((0, 0))[0] == 255 for image in images)
@@ -685,10 +671,9 @@ class BrokenEncoder(LetterEncoder):
 
 
 def test_features_that_are_not_finite_name_the_encoder_and_what_it_was_given(tmp_path):
-    media = []
-    for name in ("blue", "red"):
-        Image.new("RGB", (2, 2), name).save(tmp_path / f"{name}.png")
-        media.append(Medium(tmp_path / f"{name}.png", name))
+    media = [Medium(tmp_path / f"{name}.png", name) for name in ("blue", "red")]
+    for medium in media:
+        Image.new("RGB", (2, 2), medium.sha256).save(medium.path)
     encoder, store = BrokenEncoder(), FeatureStore()
     sentence = "^encoder broken gives features of '{}' that are not finite"
     for _ in range(2):  # as well where the store has them
