@@ -1,7 +1,5 @@
 """Chains of describing and drawing over images of eight sizes, and what comes of them."""
 
-from typing import TypeVar
-
 from driftledger.collect.call import Ask, Draw
 from driftledger.collect.progress import Progress
 from driftledger.collect.run import Collector
@@ -10,8 +8,6 @@ from driftledger.core.canonical import sha256_file
 from driftledger.core.types import Conversation, Medium, Subject
 from tests.conftest import draw
 from tests.support.fakes.services import FarGenerator
-
-R = TypeVar("R")
 
 EXPECTED = [[f"{20 + 10 * number + t}x30" for t in range(3)] for number in range(8)]
 
@@ -26,12 +22,11 @@ def eight_images(folder):
 
 def chain(model, generator, image, number, length=3):
     """Describe and draw ``length`` times; the sizes that the model said, or why it ended."""
-    said: list[str] = []
+    said = []
     for t in range(length):
         context = Subject(f"s{number}", t, "d")
-        described = yield Ask(
-            model, "describe", Conversation.ask("What is it?", image), context
-        )
+        asked = Conversation.ask("What is it?", image)
+        described = yield Ask(model, "describe", asked, context)
         if not described.outcome.goes_on:
             return [*said, f"{described.outcome}: {described.error}"]
         said.append((described.text or "").split(" ")[0])
@@ -48,10 +43,8 @@ def run_protocols(protocols, store):
         return collector.run(protocols, progress)
 
 
-def run(model, generator, images, folder):
+def run(model, generator, images, folder, steps=chain):
+    """Run a chain over each image, with a store in a folder."""
+    protocols = [steps(model, generator, image, n) for n, image in enumerate(images)]
     with CallStore(folder) as store:
-        protocols = [
-            chain(model, generator, image, number)
-            for number, image in enumerate(images)
-        ]
         return run_protocols(protocols, store)

@@ -1,27 +1,29 @@
 """A process that is killed in the middle of its calls: by the service's own log, no finished call
 is made again."""
 
+import json
+import re
 import signal
 import subprocess
 import sys
+from base64 import b64decode
 from collections import Counter
+from io import BytesIO
 
 import pytest
+from PIL import Image
 
 pytest.importorskip("openai")
 
-from driftledger.collect.call import Ask, Draw
 from driftledger.collect.store import CallStore
 from driftledger.components.openai_chat import OpenAIChat
-from driftledger.core.canonical import sha256_file, sha256_of
-from driftledger.core.types import Conversation, Medium, Subject
-from tests.collect.chains import run_protocols
-from tests.conftest import draw
+from driftledger.core.canonical import sha256_of
+from tests.collect.chains import EXPECTED, eight_images, run
 from tests.support.fakes import SizeGenerator
 from tests.support.server import ChatAnswer, Server
-from tests.support.stores import comparable, stored_rows
+from tests.support.stores import stored_rows
 
-COUNT = 6
+DESCRIPTIONS = 24
 
 KILLED = """
 import os, signal, sys
@@ -58,98 +60,45 @@ with CallStore(Path(sys.argv[1])) as store, ThreadPoolExecutor(16) as threads:
 """
 
 
-def chain(model, generator, image, number):
-    results = []
-    for t in (1, 2):
-        context = Subject(f"s{number}", t, "d")
-        results.append(
-            (
-                yield Ask(
-                    model, "describe", Conversation.ask(f"{number}", image), context
-                )
-            )
-        )
-        results.append(
-            (yield Draw(generator, f"draw {20 + number}x{10 * t}", number, context))
-        )
-        assert results[-1].medium is not None
-        image = results[-1].medium
-    return results
-
-
 def seer(base_url):
     limits = {"concurrency": 2, "max_calls": 1000}
-    return OpenAIChat.model_validate(
-        {
-            "model": "vision-1",
-            "base_url": base_url,
-            "api_key_env": None,
-            "limits": limits,
-        }
+    return OpenAIChat(
+        model="vision-1", base_url=base_url, api_key_env=None, limits=limits
     )
 
 
 def collect(base_url, folder):
-    """Two descriptions by a service and two local drawings of each of six images."""
-    model = seer(base_url)
-    paths = [
-        draw(folder / "images" / f"{number}.png", number) for number in range(COUNT)
-    ]
-    images = [Medium(path, sha256_file(path)) for path in paths]
-    with CallStore(folder / "store") as store:
-        generator = SizeGenerator(batch_size=2)
-        protocols = [
-            chain(model, generator, image, number)
-            for number, image in enumerate(images)
-        ]
-        return run_protocols(protocols, store)
+    """Three descriptions by a service and three local drawings of each of eight images."""
+    images = eight_images(folder / "images")
+    generator = SizeGenerator(batch_size=2)
+    return run(seer(base_url), generator, images, folder / "store")
 
 
-def says(request):
-    return ChatAnswer("a cat")
-
-
-@pytest.fixture
-def reference(tmp_path):
-    with Server(reply=says) as server:
-        return rows(collect(server.base_url, tmp_path / "reference"))
-
-
-def rows(results):
-    return [[comparable(result) for result in chain] for chain in results]
+def size_of(body):
+    """Answer with the size of the image in a request."""
+    [url] = re.findall(r"base64,([^\"]+)", json.dumps(body))
+    width, height = Image.open(BytesIO(b64decode(url))).size
+    return ChatAnswer(f"{width}x{height}")
 
 
 @pytest.mark.parametrize("at", [1, 8, 20])
-def test_a_killed_run_goes_on_and_repeats_no_finished_call(tmp_path, reference, at):
-    with Server(reply=says) as server:
-        command = [
-            sys.executable,
-            "-c",
-            KILLED,
-            server.base_url,
-            str(tmp_path / "killed"),
-            str(at),
-        ]
+def test_a_killed_run_goes_on_and_repeats_no_finished_call(tmp_path, at):
+    with Server(reply=size_of) as server:
+        command = [sys.executable, "-c", KILLED, server.base_url, tmp_path, str(at)]
         killed = subprocess.run(command, capture_output=True, text=True, check=False)
         assert killed.returncode == -signal.SIGKILL, killed.stderr
         before = len(server.requests)
-        with CallStore(tmp_path / "killed" / "store", writes=False) as store:
-            answered = sum(
-                row["image"] is None
-                for row in stored_rows(tmp_path / "killed" / "store").values()
-            )
-            assert store.database.count() >= at
-            assert (
-                before
-                <= store.spent(seer(server.base_url).fingerprint).attempts
-                <= before + 2
-            )
-        assert rows(collect(server.base_url, tmp_path / "killed")) == reference
-        assert len(server.requests) - before == 2 * COUNT - answered
+        rows = stored_rows(tmp_path / "store")
+        assert len(rows) >= at
+        answered = sum(row["image"] is None for row in rows.values())
+        with CallStore(tmp_path / "store", writes=False) as store:
+            attempts = store.spent(seer(server.base_url).fingerprint).attempts
+        assert before <= attempts <= before + 2
+        assert collect(server.base_url, tmp_path) == EXPECTED
+        assert len(server.requests) - before == DESCRIPTIONS - answered
         again = Counter(request.digest for request in server.requests)
-        assert (
-            sum(count - 1 for count in again.values()) <= 2
-        )  # those that were in flight
+        # those that were under way
+        assert sum(count - 1 for count in again.values()) <= 2
 
 
 @pytest.mark.parametrize("lines", [1, 40, 300])
@@ -169,12 +118,9 @@ def test_what_was_reported_as_stored_in_a_group_outlives_a_kill(tmp_path, lines)
 FAULTS = ("drop", "", "reset", "", "", "drop_midway", "drop")
 
 
-def test_a_lost_connection_is_tried_again_and_costs_no_finished_call(
-    tmp_path, reference
-):
-    with Server(
-        *[{"times": 1, "fault": fault} for fault in FAULTS], reply=says
-    ) as server:
-        assert rows(collect(server.base_url, tmp_path / "shaky")) == reference
+def test_a_lost_connection_is_tried_again_and_costs_no_finished_call(tmp_path):
+    script = [{"times": 1, "fault": fault} for fault in FAULTS]
+    with Server(*script, reply=size_of) as server:
+        assert collect(server.base_url, tmp_path) == EXPECTED
         assert not any(rule["times"] for rule in server.script)
-        assert server.answered == 2 * COUNT
+        assert server.answered == DESCRIPTIONS
