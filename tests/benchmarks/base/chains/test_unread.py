@@ -1,14 +1,16 @@
 """What a chain is worth that ends early, worked by hand, by who ended it: the model, its service,
 or the generator.
 
+A case says how a sample is described at t; all others get the plain reply.
+
 The original has the features (100, 0), and a description says which features its drawing has. No
 two images have the same width, so that each is asked about by a call of its own.
 """
 
+import re
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import numpy as np
 import pytest
 from PIL import Image
 
@@ -19,8 +21,7 @@ from driftledger.components.base import Generator, Model
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import StoreError
 from driftledger.core.types import Medium, Outcome, Result, Sample
-from driftledger.scoring.score import Flag
-from tests.support.by_hand import named
+from tests.support.by_hand import assert_score
 from tests.support.cases import each_case, lines
 from tests.support.chains import chains, collected
 from tests.support.fakes import LetterEncoder
@@ -66,180 +67,55 @@ def telling(replies):
     return Tells()
 
 
-def scored(folder, name, replies, samples=2, lost=None, **settings):
-    """Collect and score: GenCeption over T iterations, or fidelity.
-
-    Args:
-        lost: the sample whose records are lost in between.
-    """
+def scored(folder, case):
+    """Collect and score what a case describes: GenCeption over T iterations, or fidelity."""
+    spec = benchmark(case["benchmark"])
     data = folder / "d"
-    data.mkdir(parents=True)
-    several = []
-    for number in range(samples):
-        Image.new("RGB", (16 + number, 16), (100, 0, 0)).save(
-            path := data / f"s{number}.png"
-        )
-        several.append(Sample(path.stem, Medium(path, sha256_file(path))))
-    iterations = T if name == "genception" else 1
-    spec = benchmark(name)
-    of = chains(several, telling(replies), Draws(), iterations, "{description}")
-    collecting = replace(of, spec=spec)
+    data.mkdir()
+    samples = []
+    for number in range(case.get("samples", 2)):
+        path = data / f"s{number}.png"
+        Image.new("RGB", (16 + number, 16), (100, 0, 0)).save(path)
+        samples.append(Sample(path.stem, Medium(path, sha256_file(path))))
+    replies = {}
+    for sample, t, reply in case["replies"]:
+        outcome = Outcome(reply.get("outcome", "ok"))
+        replies[sample, t] = Result(reply["text"], outcome, error=reply.get("error"))
+    iterations = T if spec.name == "genception" else 1
+    asked = chains(samples, telling(replies), Draws(), iterations, "{description}")
+    collecting = replace(asked, spec=spec)
     write_collected(folder / "c", collecting, collected(collecting, folder / "store"))
-    if lost is not None:
-        without(folder / "c", lost)
-    fields: dict[str, Any] = {
+    if "lost" in case:
+        without(folder / "c", case["lost"])
+    settings = {
         "confidence": 0.95,
         "min_coverage": 0.0,
         "unread": "worst",
         "ssim_side": 64,
-    }
-    fields |= {
         "iterations": iterations,
         "iterations_by_group": None,
         "text_encoder": "letters",
-    } | settings
+    }
+    settings |= case.get("settings", {})
     encoders = {"encoder": LetterEncoder(wide=2)}
-    if name == "genception":
+    if spec.name == "genception":
         encoders["text_encoder"] = LetterEncoder(wide=2)
     folders = {"dataset": data, spec.collects.name: folder / "c"}
     keys = {"dataset": "d", "model": "m", "generator": "g", "encoder": "e"}
-    section = spec.settings.model_construct(**fields)
-    score, rows = spec.score(Scoring(spec, keys, folders, section, 1, encoders))
-    return score, {row.unit: row for row in rows}
+    section = spec.settings.model_construct(**settings)
+    return spec.score(Scoring(spec, keys, folders, section, 1, encoders))
 
 
-@pytest.mark.parametrize("name", ["genception", "fidelity"])
-def test_a_chain_without_records_is_named(name, tmp_path):
-    with pytest.raises(
-        StoreError,
-        match=r"records\.jsonl lacks the record of s1, step 1, repeat 0; run 'dvc repro'",
-    ):
-        scored(tmp_path, name, {}, lost="s1")
-
-
-CASES = lines("benchmarks/unread.jsonl")
-"""How s1 is described at t, the outcome of its row, its values in GenCeption and fidelity where an
-unread reply is the worst, and whether it is one; s0 is plain all along."""
-WORST = ("clip_s_i", "ssim", "clip_s")
-# Of grey values a and b of one colour each SSIM is (2ab + C1) / (a² + b² + C1) with C1 = 6.5025:
-# 30 of the original, 59 plain and 65 of (60, 80).
-PLAIN_WORTH = {"clip_s_i": 80.0, "ssim": 100 * 3546.5025 / 4387.5025, "clip_s": 80.0}
-EACH = each_case(CASES)
-UNREAD = pytest.mark.parametrize("unread", ["worst", "left_out"])
-
-
-def known(values):
-    return [value for value in values if value is not None]
-
-
-def replied(case):
-    reply = case["reply"]
-    return Result(
-        reply["text"], Outcome(reply.get("outcome", "ok")), error=reply.get("error")
-    )
-
-
-def counts(case, unread, whole):
-    """Scored, counted, and all: of two chains."""
-    counted = whole or (case["is_worst"] and unread == "worst")
-    return 1 + whole, 1 + counted, 2
-
-
-@EACH
-@UNREAD
-def test_genception(tmp_path, case, unread):
-    score, rows = scored(
-        tmp_path, "genception", {("s1", case["t"]): replied(case)}, unread=unread
-    )
-    similarity, text = list(case["similarity"]), list(case["text"])
-    if case["is_worst"] and unread == "left_out":
-        similarity[case["t"] - 1 :] = [None] * (T - case["t"] + 1)
-        text[case["t"] - 1 :] = [None] * (T - case["t"] + 1)
-    assert rows["s0"].values["similarity"] == pytest.approx([0.8] * T)
-    assert rows["s1"].outcome == case["outcome"]
-    for key, expected in {"similarity": similarity, "text_similarity": text}.items():
-        there = rows["s1"].values[key]
-        assert [value is None for value in there] == [
-            value is None for value in expected
-        ], key
-        assert known(there) == pytest.approx(known(expected)), key
-    whole = None not in similarity
-    gc = [0.8] + [sum(t * (s or 0) for t, s in enumerate(similarity, 1)) / 6] * whole
-    assert named(score)["gc_at_3"] == pytest.approx(sum(gc) / len(gc))
-    means = [0.8] + [sum(known(similarity)) / T] * whole
-    assert named(score)["similarity_mean"] == pytest.approx(sum(means) / len(means))
-    reaches = not case["is_worst"] and whole
-    assert (score.scored, score.counted, score.total) == counts(case, unread, reaches)
-    assert score.coverage == score.scored / 2
-    drawn = case["t"] - 1 if not reaches else T
-    assert {t for t in range(1, T + 1) if f"whole_frechet_at_{t}" in named(score)} == {
-        *range(1, drawn + 1)
-    }
-    flag = (
-        f"for 1 of 2 chains the model gave no description (1 {case['outcome']}): "
-        "similarities count as 0 from there on"
-    )
-    assert (Flag(text=flag) in score.flags) is (case["is_worst"] and unread == "worst")
-
-
-@EACH
-@UNREAD
-def test_fidelity(tmp_path, case, unread):
-    score, rows = scored(
-        tmp_path, "fidelity", {("s1", 1): replied(case)}, unread=unread
-    )
-    left_out = case["is_worst"] and unread == "left_out"
-    expected = {} if left_out else case["fidelity"]
-    assert rows["s1"].outcome == case["outcome"]
-    worth = {"s0": PLAIN_WORTH, "s1": expected}
-    for name, values in worth.items():
-        of_row = {key: value for key, [value] in rows[name].values.items()}
-        assert of_row == pytest.approx(dict(values), abs=1e-4)
-    for key, plain in PLAIN_WORTH.items():
-        several = [plain, *([expected[key]] if key in expected else [])]
-        assert named(score)[key] == pytest.approx(np.mean(several), abs=1e-4)
-    reaches = not case["is_worst"] and "ssim" in expected
-    assert (score.scored, score.counted, score.total) == counts(case, unread, reaches)
-    assert ("frechet" in named(score)) is reaches
-    flag = (
-        f"for 1 of 2 images the model gave no description (1 {case['outcome']}): "
-        "similarities count as 0 from there on"
-    )
-    assert (Flag(text=flag) in score.flags) is (case["is_worst"] and unread == "worst")
-
-
-@pytest.mark.parametrize("name", ["genception", "fidelity"])
-def test_who_describes_nothing_is_worth_0(tmp_path, name):
-    score, _ = scored(
-        tmp_path, name, {(f"s{number}", 1): Result("") for number in range(2)}
-    )
-    worth = (
-        ["gc_at_3", "similarity_mean", "text_similarity_mean"]
-        if name == "genception"
-        else [*WORST]
-    )
-    assert {key: named(score)[key] for key in worth} == dict.fromkeys(worth, 0)
-    assert (score.scored, score.counted, score.total) == (0, 2, 2)
-
-
-@pytest.mark.parametrize(
-    ("name", "done"),
-    [("genception", "chains reached t=3"), ("fidelity", "images were redrawn")],
-)
-def test_two_refusals_of_13_images_take_the_rank_and_not_the_score(
-    tmp_path, name, done
-):
-    refusal = Result("I cannot help with people.", Outcome.REFUSED)
-    replies = {("s3", 1): refusal, ("s8", 1): refusal}
-    score, rows = scored(tmp_path, name, replies, samples=13, min_coverage=0.9)
-    few = f"only 11 of 13 {done} (s3, step 1: refused; s8, step 1: refused)"
-    assert (
-        score.flags[0].text == f"{few}, and {name}.min_coverage asks for 90%: no rank"
-    )
-    assert (
-        score.unranked
-        == f"11/13 (13 counted) could be scored, and {name}.min_coverage asks for 90%"
-    )
-    key, plain = ("gc_at_3", 0.8) if name == "genception" else ("clip_s", 80)
-    assert named(score)[key] == pytest.approx(11 * plain / 13)
-    assert len(rows) == 13
+@each_case(lines("benchmarks/unread.jsonl"))
+def test_a_score_by_hand(tmp_path, case):
+    """Of grey values a and b of one colour each SSIM is (2ab + C1) / (a² + b² + C1) with C1 =
+    6.5025: 30 of the original, 59 plain and 65 of (60, 80)."""
+    if "error" in case:
+        with pytest.raises(StoreError, match=re.escape(case["error"])):
+            scored(tmp_path, case)
+        return
+    score, rows = scored(tmp_path, case)
+    assert_score(case, score, rows)
+    assert len(rows) == score.total
+    assert score.coverage == score.scored / score.total
+    assert score.unranked == case.get("unranked")
