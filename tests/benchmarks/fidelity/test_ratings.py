@@ -53,16 +53,31 @@ def rate(path, *ratings, separator=","):
     path.write_bytes(("\ufeff" + out.getvalue()).encode())
 
 
-def given_to(rater, rating, sample="a", description="A bird."):
-    return Rating("birds", sample, "blind", description, rater, rating)
-
-
-def test_ratings_are_read_as_spreadsheets_save_them(sheet):
-    for separator in ",;\t":
-        sheet.unlink(missing_ok=True)
-        assert write_sheet(sheet, ROWS, "ann") == (2, 0)
-        rate(sheet, 5, "", separator=separator)
-        assert read_ratings(sheet) == [given_to("ann", 5)]
+@each_case(cases(__file__, "sheets"))
+def test_a_sheet_step_by_step(sheet, case):
+    for step in case["steps"]:
+        before = sheet.read_bytes() if sheet.exists() else b""
+        if "rows" in step:
+            rows = [Rating(*row) for row in step["rows"]]
+            if "choice" in step:
+                rows = chosen_only(rows, step["choice"])
+            counts = write_sheet(sheet, rows, step["rater"])
+            assert counts == tuple(step["to_rate_and_rated"])
+            is_unchanged = sheet.read_bytes() == before
+            assert is_unchanged == step.get("is_unchanged", False)
+        elif "rate" in step:
+            rate(sheet, *step["rate"], separator=step.get("separator", ","))
+        elif "cells" in step:
+            assert cells_of(sheet)[1:] == step["cells"]
+        elif "ratings" in step:
+            assert [list(each) for each in read_ratings(sheet)] == step["ratings"]
+        elif "chosen_of" in step:
+            assert chosen_before(sheet, step["chosen_of"]) == step["choice"]
+        else:
+            rated = ratings_of(read_ratings(sheet), "birds", "blind", step["texts"])
+            assert rated == Rated(**step["rated"])
+            if "details" in step:
+                assert details_of(rated, step["of"]) == step["details"]
 
 
 @pytest.mark.parametrize(
@@ -83,73 +98,6 @@ def test_what_cannot_be_understood_is_one_sentence(sheet, case):
         read_ratings(sheet)
     assert str(caught.value).startswith(f"ratings: {sheet}")
     assert "\n" not in str(caught.value)
-
-
-def test_ratings_of_all_raters_count():
-    ratings = [
-        *(given_to("ann", 5), given_to("bob", 4), given_to("cid", 4)),
-        given_to("ann", 1, "b", "Another."),
-        given_to("bob", 3, "b", "Another.")._replace(dataset="dogs"),
-        given_to("bob", 3, "b", "Another.")._replace(model="regions"),
-    ]
-    texts = {"b": "Another.", "a": "A bird.", "c": "Nobody rated it.", "d": None}
-    rated = ratings_of(ratings, "birds", "blind", texts)
-    by_sample = {"a": [4, 4, 5], "b": [1]}
-    assert rated == Rated(by_sample, {}, raters=3, stale=0)
-    assert details_of(rated, 4) == {
-        "used": 4,
-        "raters": 3,
-        "stale": 0,
-        "counts": [1, 0, 0, 2, 1],
-        "samples": {
-            "a": {"ratings": [4, 4, 5], "weight": 2.0},
-            "b": {"ratings": [1], "weight": 2.0},
-        },
-    }
-    nobody = ratings_of([], "birds", "blind", texts)
-    assert nobody == Rated({}, {}, raters=0, stale=0)
-    counts = {"used": 0, "raters": 0, "stale": 0, "counts": []}
-    assert details_of(nobody, 4) == counts
-
-
-def test_what_is_rated_stays_and_what_is_missing_is_added(sheet):
-    write_sheet(sheet, ROWS[:1], "ann")
-    rate(sheet, 3)
-    assert write_sheet(sheet, ROWS, "ann") == (1, 1)
-    assert write_sheet(sheet, ROWS, None) == (1, 1)
-    assert write_sheet(sheet, ROWS, "bob") == (2, 0)
-    assert [row[1:] for row in cells_of(sheet)[1:]] == [
-        ["a", "blind", "A bird.", "ann", "3"],
-        ["b", "blind", "'=cmd()", "ann", ""],
-        ["a", "blind", "A bird.", "bob", ""],
-        ["b", "blind", "'=cmd()", "bob", ""],
-    ]
-    rate(sheet, 3, 4, "", 5)
-    assert write_sheet(sheet, [], "bob") == (0, 0)
-    assert [(each.rater, each.rating) for each in read_ratings(sheet)] == [
-        ("ann", 3),
-        ("ann", 4),
-        ("bob", 5),
-    ]
-
-
-def test_another_text_needs_another_rating(sheet):
-    write_sheet(sheet, ROWS, "ann")
-    rate(sheet, 3, "")
-    changed = [row._replace(description="A dog.") for row in ROWS]
-    assert write_sheet(sheet, changed, "ann") == (2, 0)
-    assert [row[1:] for row in cells_of(sheet)[1:]] == [
-        ["a", "blind", "A bird.", "ann", "3"],
-        ["b", "blind", "'=cmd()", "ann", ""],
-        ["a", "blind", "A dog.", "ann", ""],
-        ["b", "blind", "A dog.", "ann", ""],
-    ]
-    rate(sheet, 3, "", 1, "")
-    ratings = read_ratings(sheet)
-    for text, rating in (("A dog.", 1), ("A bird.", 3)):
-        rated = ratings_of(ratings, "birds", "blind", {"a": text})
-        assert rated == Rated({"a": [rating]}, {}, raters=1, stale=1)
-    assert write_sheet(sheet, ROWS[:1], "ann") == (0, 1)
 
 
 def test_ratings_are_from_1_to_5():
@@ -199,30 +147,3 @@ def test_every_sample_of_a_half_is_as_likely_to_be_chosen():
     lower, upper = [*counts.values()][:10], [*counts.values()][10:]
     assert (sum(lower), sum(upper)) == (900, 1800)
     assert 60 < min(lower) <= max(lower) < 120 < min(upper) <= max(upper) < 220
-
-
-def test_chances_stay_in_the_sheet_and_go_into_weights(sheet):
-    """Of a half of ten, two of three that were chosen are rated: each stands for five."""
-    write_sheet(sheet, [ROWS[0]._replace(dataset="dogs"), ROWS[0]], "ann")
-    choice = {"a": "3 of 10", "b": "3 of 10", "c": "1 of 11"}
-    rows = chosen_only([*ROWS, ROWS[0]._replace(sample="d")], choice)
-    assert write_sheet(sheet, rows, "ann") == (2, 0)
-    assert [(row[0], row[1], row[-1]) for row in cells_of(sheet)[1:]] == [
-        ("dogs", "a", ""),
-        ("birds", "a", "3 of 10"),
-        ("birds", "b", "3 of 10"),
-    ]
-    before = sheet.read_bytes()
-    assert write_sheet(sheet, rows, "ann") == (2, 0)
-    assert sheet.read_bytes() == before
-    assert chosen_before(sheet, "birds") == {"a": "3 of 10", "b": "3 of 10"}
-    assert chosen_before(sheet, "dogs") == {}
-    rate(sheet, 1, 4, 2)
-    texts = {"a": "A bird.", "b": "=cmd()", "e": "An egg."}
-    rated = ratings_of(read_ratings(sheet), "birds", "blind", texts)
-    assert details_of(rated, 3)["samples"] == {
-        "a": {"ratings": [4], "weight": 5.0},
-        "b": {"ratings": [2], "weight": 5.0},
-    }
-    drawn = details_of(rated._replace(chances={}), 3)["samples"]
-    assert drawn["b"] == {"ratings": [2], "weight": 1.5}
