@@ -5,7 +5,6 @@ A call gives what is in ``gives``, or raises a ValueError that matches ``error``
 be arrays, as ``{"f8": [0.5, null]}`` with numpy's name of the type and null for NaN.
 """
 
-import json
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from importlib import import_module
@@ -16,6 +15,7 @@ import pytest
 
 from driftledger.metrics import (
     drift,
+    groups,
     kernel,
     neighbours,
     paired,
@@ -25,18 +25,10 @@ from driftledger.metrics import (
     structural,
 )
 from driftledger.metrics.exact import exact_mean
-from tests.support.cases import CASES
+from tests.support.cases import lines
 
-FOLDER = CASES / "metrics"
 Compared = Iterator[tuple[Any, Any]]
 """What a function gives, and what it should give."""
-
-
-def lines(name):
-    return [
-        json.loads(line)
-        for line in (FOLDER / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
-    ]
 
 
 def number(value):
@@ -154,6 +146,21 @@ def of_kernel(case):
         yield kernel.kernel_distance(a, b), theirs + share
 
 
+def of_groups(case):
+    pairs = {}
+    for one, other, difference, p in case["pairs"]:
+        pairs[one, other] = groups.PairDifference(difference, p)
+    yield [*groups.shown(pairs, 0.95).values()], case["shown"]
+    higher = case.get("higher_is_better", True)
+    found = groups.groups(
+        case["models"], pairs, confidence=0.95, higher_is_better=higher
+    )
+    yield (found.ranks, found.letters), (case["ranks"], case["letters"])
+    yield sorted(found.best), case["best"]
+    better = {name: sorted(found.better[name]) for name in case["models"]}
+    yield better, case["better"]
+
+
 def off_diagonal(table):
     """Return the mean of a square table without its diagonal."""
     return (table.sum() - np.trace(table)) / (table.size - len(table))
@@ -167,7 +174,8 @@ METRICS: dict[str, Callable[[Any], Compared]] = {
 
 
 @pytest.mark.parametrize(
-    ("metric", "case"), [(metric, case) for metric in METRICS for case in lines(metric)]
+    ("metric", "case"),
+    [(metric, case) for metric in METRICS for case in lines(f"metrics/{metric}.jsonl")],
 )
 def test_worked_by_hand(metric, case):
     compared = list(METRICS[metric](case))
@@ -204,7 +212,7 @@ def decoded(value):
 
 @pytest.mark.parametrize(
     "case",
-    lines("calls"),
+    lines("metrics/calls.jsonl"),
     ids=lambda case: f"{case['call']}: {case.get('why', case.get('error'))}",
 )
 def test_calls(case):
