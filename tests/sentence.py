@@ -93,6 +93,7 @@ def refused(case, kind="DataError"):
         text = explain(error, "params.yaml")
     assert matches(case["says"], text), (case["says"], text)
     assert "\n" not in text
+    assert "secret" not in text
     assert len(text) < case.get("shorter_than", 450)
 
 

@@ -14,8 +14,11 @@ from driftledger.components.encoders import (
     Inception,
 )
 from driftledger.components.transformers import Transformers
+from driftledger.core import canonical
 from driftledger.core.errors import ConfigError
 from driftledger.data.hub import find_source
+from tests.sentence import refused, write_files
+from tests.support.cases import cases, each_case
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -30,24 +33,21 @@ def own_cache(tmp_path, monkeypatch):
 @pytest.fixture
 def reads(monkeypatch):
     """The files that were really read."""
-    read: list[str] = []
-    real = module.sha256_file
-    monkeypatch.setattr(
-        module, "sha256_file", lambda path: (read.append(path.name), real(path))[1]
-    )
-    return read
+    names = []
+
+    def sha256_file(path):
+        names.append(path.name)
+        return canonical.sha256_file(path)
+
+    monkeypatch.setattr(module, "sha256_file", sha256_file)
+    return names
 
 
 @pytest.fixture
 def folder(tmp_path):
-    made = tmp_path / "tiny"
-    (made / "unet").mkdir(parents=True)
-    (made / "config.json").write_text("{}")
-    (made / "unet" / "model.safetensors").write_bytes(b"weights")
-    (made / "README.md").write_text("about")
-    (made / ".cache").mkdir()
-    (made / ".cache" / "x").write_text("x")
-    return made
+    files = {"config.json": "{}", "README.md": "about", ".cache/x": "x"}
+    write_files(tmp_path / "tiny", files | {"unet/model.safetensors": "weights"})
+    return tmp_path / "tiny"
 
 
 def weights(folder):
@@ -83,25 +83,16 @@ def test_what_a_link_leads_to_counts_as_what_stands_there(folder, tmp_path):
     assert weights(folder) != identity
 
 
-@pytest.mark.parametrize(
-    ("links", "says"),
-    [
-        ({"one": ".", "two": "."}, "is a link to a folder that is read already"),
-        ({"unet/up": "..", "unet/on": ".."}, "is a link to a folder that is read"),
-        ({"usr": "/"}, "holds over 50 files and folders|is read already"),
-        ({"other": "unet"}, ""),
-    ],
-    ids=str,
-)
-def test_links_of_a_checkpoint_end(folder, links, says, monkeypatch):
+@each_case(cases(__file__, "links"))
+def test_links_of_a_checkpoint_end(case, folder, monkeypatch):
     monkeypatch.setattr(module, "_MOST_FILES", 50)
-    for name, target in links.items():
-        (folder / name).symlink_to(target, target_is_directory=True)
-    if not says:
+    for name, target in case["links"].items():
+        (folder / name).symlink_to(target)
+    if "says" in case:
+        with pytest.raises(ConfigError, match=case["says"]):
+            weights(folder)
+    else:
         assert weights(folder)["files"] == 3
-        return
-    with pytest.raises(ConfigError, match=says):
-        weights(folder)
 
 
 def test_a_commit_is_taken_at_its_word():
@@ -114,53 +105,18 @@ def test_a_commit_is_taken_at_its_word():
 
 
 def test_a_branch_is_found_in_the_hubs_cache_without_a_network(tmp_path, monkeypatch):
-    kept = tmp_path / "hub" / "models--someone--something"
-    (kept / "refs").mkdir(parents=True)
-    (kept / "refs" / "main").write_text(COMMIT)
-    (kept / "snapshots" / COMMIT).mkdir(parents=True)
-    (kept / "snapshots" / COMMIT / "config.json").write_text("{}")
+    files = {"refs/main": COMMIT, f"snapshots/{COMMIT}/config.json": "{}"}
+    write_files(tmp_path / "hub" / "models--someone--something", files)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
     assert find_source("someone/something", "main").commit == COMMIT
 
 
-@pytest.mark.parametrize(
-    ("path", "revision", "said"),
-    [
-        (
-            "no/such",
-            None,
-            "'no/such' is not a folder here; correct path, or set revision if it is on the hub",
-        ),
-        (
-            "no/such-thing",
-            "main",
-            "'no/such-thing' at 'main' is not a folder here and not reachable on the hub",
-        ),
-        ("{folder}", "main", "is a folder here, which has no revision"),
-        ("{empty}", None, "holds no files"),
-        ("a//b", "main", "not reachable on the hub"),
-        (
-            "~nosuch-user/x",
-            None,
-            "'~nosuch-user/x' cannot be reached (Could not determine home directory",
-        ),
-        (
-            "~nosuch\0user/x",
-            "main",
-            "cannot be reached (embedded null byte); correct path",
-        ),
-        ("a" * 300, "main", "cannot be reached ([Errno 36] File name too long"),
-    ],
-)
-def test_a_name_that_stands_for_nothing_is_one_sentence(
-    path, revision, said, folder, tmp_path
-):
+@each_case(cases(__file__, "checkpoints"))
+def test_a_name_that_stands_for_nothing_is_one_sentence(case, folder, tmp_path):
     (tmp_path / "empty").mkdir()
-    path = path.format(folder=folder, empty=tmp_path / "empty")
-    with pytest.raises(ConfigError) as error:
-        _ = Transformers(path=path, revision=revision).source
-    assert said in str(error.value)
-    assert "\n" not in str(error.value)
+    path = case["path"].replace("HERE", str(tmp_path))
+    with refused(case, "ConfigError"):
+        Transformers(path=path, revision=case.get("revision")).weights()
 
 
 @pytest.mark.parametrize("has", [None, "no files", "another file"])
@@ -175,10 +131,8 @@ def test_inception_says_where_its_file_is_had(has, tmp_path):
 
 
 def test_a_check_believes_no_memory_and_a_broken_one_stops_nothing(folder, tmp_path):
-    file, database = (
-        folder / "config.json",
-        tmp_path / "cache" / "driftledger" / "sha256.db",
-    )
+    file = folder / "config.json"
+    database = tmp_path / "cache" / "driftledger" / "sha256.db"
     honest = remembered_sha256(file)
     with closing(sqlite3.connect(database)) as memory, memory:
         memory.execute("UPDATE files SET sha256 = 'forged'")

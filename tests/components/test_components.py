@@ -3,11 +3,10 @@ are one."""
 
 import json
 from importlib import metadata
-from typing import ClassVar
 
 import pytest
 import yaml
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from driftledger.components.base import (
     ComponentCard,
@@ -20,13 +19,13 @@ from driftledger.components.openai_chat import OpenAIChat
 from driftledger.core import media
 from driftledger.core.canonical import sha256_of
 from driftledger.core.code_digest import code_digest
-from driftledger.core.registry import OURS, provider_class
-from driftledger.core.strict import explain
+from driftledger.core.registry import provider_class
 from driftledger.project.project import Project
 from driftledger_demo.encoders.layout import LayoutEncoder
 from driftledger_demo.generators.painter import Painter
 from driftledger_demo.models.controls import Blind
 from tests.conftest import shapes_only
+from tests.sentence import refused
 from tests.support.cases import cases, each_case
 from tests.support.fakes import EchoModel
 from tests.support.params import default_params
@@ -36,7 +35,6 @@ class Weighted(EchoModel):
     """An echo with weights, and with a setting that has an order of its own."""
 
     weights: str = "c0ffee"
-    scale: float | None = None
     options: dict[str, int] = Field(default_factory=dict)
 
     def identity(self):
@@ -44,11 +42,11 @@ class Weighted(EchoModel):
 
 
 class NextVersion(Weighted):
-    version: ClassVar[str] = "2"
+    version = "2"
 
 
 class OtherProvider(Weighted):
-    provider: ClassVar[str] = "other"
+    provider = "other"
 
 
 class OtherWeights(Weighted):
@@ -83,15 +81,7 @@ def test_a_fingerprint_is_the_hash_of_the_spec_as_json():
         Weighted(options={"a": 1}),
         Weighted(weights="decaf"),
     ],
-    ids=[
-        "version",
-        "provider",
-        "identity",
-        "setting",
-        "batch size",
-        "nested setting",
-        "weights",
-    ],
+    ids=str,
 )
 def test_whatever_can_change_the_output_changes_the_fingerprint(other):
     assert other.fingerprint != Weighted().fingerprint
@@ -100,7 +90,7 @@ def test_whatever_can_change_the_output_changes_the_fingerprint(other):
 @pytest.mark.parametrize("method", [Encoder.encode_images, Encoder.encode_texts])
 def test_an_encoder_says_which_tower_it_lacks(method):
     class Towerless(Encoder):
-        provider: ClassVar[str] = "towerless"
+        provider = "towerless"
 
     with pytest.raises(
         NotImplementedError, match=r"'towerless' has no (image|text) tower"
@@ -132,7 +122,7 @@ class InheritingPainter(Painter):
 
 
 class AdaptedEcho(EchoModel):
-    code_is_identity: ClassVar[bool] = False
+    code_is_identity = False
 
 
 def test_what_is_inherited_from_another_distribution_counts():
@@ -149,7 +139,7 @@ def test_a_user_may_declare_an_adapter():
 
 
 class Mute(EchoModel):
-    is_control: ClassVar[bool] = True
+    is_control = True
 
 
 def test_a_control_is_marked_in_its_card():
@@ -166,16 +156,9 @@ def test_a_control_is_marked_in_its_card():
 
 @each_case(cases(__file__, "settings"))
 def test_settings_that_do_not_fit(case):
-    [section] = [
-        name
-        for name in ("models", "generators", "encoders")
-        if case["provider"] in OURS[name]
-    ]
-    with pytest.raises(ValidationError) as caught:
-        provider_class(section, case["provider"]).model_validate(case["settings"])
-    said = explain(caught.value, "models.m")
-    assert case["says"] in said
-    assert "secret" not in said
+    component = provider_class(case["section"], case["provider"])
+    with refused(case, "ValidationError"):
+        component.model_validate(case["settings"])
 
 
 # A unified model: an entry among models and among generators that is one component.
@@ -184,8 +167,8 @@ def test_settings_that_do_not_fit(case):
 class Mirror(Model, Generator):
     """Both in one; it is never asked here."""
 
-    provider: ClassVar[str] = "tests.components.test_components:Mirror"
-    version: ClassVar[str] = "1"
+    provider = "tests.components.test_components:Mirror"
+    version = "1"
 
     def respond(self, conversations):
         raise NotImplementedError
@@ -197,22 +180,14 @@ class Mirror(Model, Generator):
 def test_both_entries_are_one_component(tmp_path):
     params = default_params()
     shapes_only(params)
-    params["run"] |= {
-        "models": ["mirror", "blind"],
-        "generators": ["mirror", "painter"],
-    }
-    entry = {
-        "provider": Mirror.provider,
-        "understood_by": ["painter", "layout", "rubric"],
-    }
-    params["models"]["mirror"] = entry
-    params["generators"]["mirror"] = entry
+    entry = {"provider": Mirror.provider, "understood_by": ["painter", "layout"]}
+    for section, other in (("models", "blind"), ("generators", "painter")):
+        params["run"][section] = ["mirror", other]
+        params[section]["mirror"] = entry
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
     project = Project(tmp_path, own_code=True)
-    model, generator = (
-        project.component("models", "mirror"),
-        project.component("generators", "mirror"),
-    )
+    model = project.component("models", "mirror")
+    generator = project.component("generators", "mirror")
     assert isinstance(model, Mirror)
     assert model is generator
     assert project.component("generators", "painter") is not generator

@@ -4,7 +4,6 @@ apart."""
 import subprocess
 import sys
 from io import BytesIO
-from typing import Any
 
 import numpy as np
 import pytest
@@ -31,29 +30,29 @@ from tests.support.cases import cases, each_case
 
 
 @driftledger.model
-def widths(prompt: str, images: list[Image.Image], *, times: int = 1) -> str:
+def widths(prompt, images, *, times: int = 1):
     """How wide the images are."""
     return f"{prompt}: {', '.join(str(times * image.width) for image in images)}"
 
 
 @driftledger.generator
-def squares(prompt: str, seed: int) -> Image.Image:
+def squares(prompt, seed):
     return Image.new("L", (seed, len(prompt)))
 
 
 @driftledger.encoder
-def sides(images: list[Image.Image]) -> list[tuple[int, int]]:
+def sides(images):
     return [image.size for image in images]
 
 
-def lengths(texts) -> Any:
+def lengths(texts):
     return np.array([[len(text), 1] for text in texts])
 
 
 Reader = driftledger.encoder(texts=lengths, version="3")
 
 
-def image(folder, number, width) -> Medium:
+def image(folder, number, width):
     path = draw(folder / f"{number}.png", number, (width, 40))
     return Medium(path, sha256_file(path))
 

@@ -20,6 +20,7 @@ from driftledger.core.errors import ConfigError
 from driftledger.core.types import Conversation, Medium, Outcome, Result, Subject, Turn
 from tests.conftest import draw
 from tests.data.files import lay_out
+from tests.sentence import refused
 from tests.support.cases import CASES, cases, each_case
 
 FILES = CASES / "components" / "predictions"
@@ -49,10 +50,8 @@ def test_a_file_of_predictions(case, tmp_path):
     assert case.keys() & {"refused", "says", "fails"}
     model = predictions(case, tmp_path, same_question=False)
     if "refused" in case:
-        with pytest.raises(ConfigError) as caught:
+        with refused(case | {"says": case["refused"]}, "ConfigError"):
             model.identity()
-        assert case["refused"] in str(caught.value)
-        assert "\n" not in str(caught.value)
     for name, text in case.get("says", {}).items():
         assert model.respond([ask(name)]) == [Result(text)]
     for name, reason in case.get("fails", {}).items():
@@ -65,8 +64,6 @@ def test_only_what_is_asked_is_answered(case, tmp_path):
     asked = ask(**case["ask"])
     if "says" in case:
         assert model.respond([asked]) == [Result(case["says"])]
-    elif "reason" in case:
-        assert failure(model, asked) == case["reason"]
     else:
         assert case["fails"] in failure(model, asked)
 
@@ -102,10 +99,8 @@ def test_the_fingerprint_of_predictions_is_the_file_as_it_was_read(tmp_path):
         "format": "mmvet",
         "predictions": 3,
     }
-    assert (
-        model.fingerprint
-        == Predictions(path=FILES / "mmvet.json", format="mmvet").fingerprint
-    )
+    ours = predictions({"file": "mmvet.json"}, tmp_path, format="mmvet")
+    assert model.fingerprint == ours.fingerprint
     assert model.mark.startswith(
         f"made elsewhere: 3 predictions read from a file (mmvet, sha256 {sha256_file(path)[:12]})"
     )
@@ -172,9 +167,8 @@ def test_people_answer_from_a_sheet(case, tmp_path):
 def test_a_sheet_that_is_not_clear_is_refused(case, tmp_path):
     model = human(tmp_path, case["rows"], case.get("annotator"))
     lay_out(case.get("files", {}), tmp_path)
-    with pytest.raises(ConfigError) as caught:
+    with refused(case, "ConfigError"):
         model.identity()
-    assert case["says"] in str(caught.value)
 
 
 def test_a_text_that_a_spreadsheet_cut_is_refused(tmp_path):
@@ -204,8 +198,10 @@ def test_a_text_answers_for_its_picture_alone(tmp_path):
 
 
 def everything_in(folder):
-    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
-    return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
+    return {
+        path: (path.read_bytes(), path.stat().st_mtime_ns)
+        for path in folder.rglob("*.*")
+    }
 
 
 def test_a_sheet_is_only_ever_added_to(tmp_path):
