@@ -9,53 +9,52 @@ from tests.support.cases import cases, each_case
 
 @each_case(cases(__file__, "thinking"))
 def test_thoughts_are_told_from_the_answer(case):
-    begun = (Turn("assistant", (case["prefix"],)),) if "prefix" in case else ()
-    reply = Result(
-        case["reply"],
-        Outcome(case.get("outcome", "ok")),
-        reasoning=case.get("reasoning"),
-    )
-    read = separated(reply, Conversation((Turn("user", ("Describe it.",)), *begun)))
+    turns = [Turn("user", ("Describe it.",))]
+    if "prefix" in case:
+        turns.append(Turn("assistant", (case["prefix"],)))
+    outcome = Outcome(case.get("outcome", "ok"))
+    reply = Result(case["reply"], outcome, reasoning=case.get("reasoning"))
+    read = separated(reply, Conversation(tuple(turns)))
     assert [read.outcome, read.text, read.reasoning or ""] == case["reads"]
     assert (read.error is not None) == (
         not read.text and read.outcome in ("empty", "truncated")
     )
 
 
+WORDS = [
+    "</s>",
+    "<think>",
+    "</think>",
+    "[THINK]",
+    "<|channel>",
+    "<channel|>",
+    "<|image|>",
+    "A",
+    "car",
+    "thought",
+]
+
+
 class Tokenizer:
     """Words as tokens; those in angle or square brackets are special."""
 
-    words = (
-        "</s>",
-        "<think>",
-        "</think>",
-        "[THINK]",
-        "<|channel>",
-        "<channel|>",
-        "<|image|>",
-        "A",
-        "car",
-        "thought",
-    )
-
     @property
     def added_tokens_decoder(self):
-        return {
-            n: SimpleNamespace(content=word, special=not word.isalpha())
-            for n, word in enumerate(self.words)
-        }
+        tokens = {}
+        for number, word in enumerate(WORDS):
+            special = not word.isalpha()
+            tokens[number] = SimpleNamespace(content=word, special=special)
+        return tokens
 
     def decode(self, tokens, skip_special_tokens):
-        shown = (self.words[token] for token in tokens)
-        return " ".join(
-            word for word in shown if word.isalpha() or not skip_special_tokens
-        )
+        words = [WORDS[token] for token in tokens]
+        if skip_special_tokens:
+            words = filter(str.isalpha, words)
+        return " ".join(words)
 
 
 @each_case(cases(__file__, "tokenized"))
 def test_marks_that_are_special_tokens_stay(case):
-    tokens, prompt = (
-        [Tokenizer.words.index(word) for word in case[name].split()]
-        for name in ("reply", "prompt")
-    )
-    assert decoded(Tokenizer(), tokens, prompt) == case["reads"]
+    reply = [*map(WORDS.index, case["reply"].split())]
+    prompt = [*map(WORDS.index, case["prompt"].split())]
+    assert decoded(Tokenizer(), reply, prompt) == case["reads"]

@@ -2,8 +2,6 @@
 
 import json
 
-import pytest
-
 from driftledger.components.tokens import TABLE, counts_in, usage_of
 from tests.support.cases import cases, each_case
 
@@ -13,12 +11,10 @@ def tokens_in(answer):
     return [usage.input_tokens, usage.output_tokens, usage.cached_tokens]
 
 
-@pytest.mark.parametrize(
-    "example", [pytest.param(each, id=each["form"]) for each in TABLE["examples"]]
-)
-def test_the_example_of_each_form(example):
-    answer = {"usage": json.loads(example["usage"])}
-    assert tokens_in(answer) == (example["tokens"] or [None, None, 0])
+@each_case(TABLE["examples"])
+def test_the_example_of_each_form(case):
+    answer = {"usage": json.loads(case["usage"])}
+    assert tokens_in(answer) == (case["tokens"] or [None, None, 0])
 
 
 def test_every_kind_of_the_table_has_an_example():
