@@ -7,12 +7,11 @@ from driftledger.benchmarks.base.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.trac.protocol import TracProtocol
 from driftledger.benchmarks.trac.spec import Trac, TracSettings
 from driftledger.components.base import ComponentCard
-from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import CoverageError, StoreError
 from driftledger.core.files import write_json, write_jsonl
 from driftledger.core.types import Split
 from driftledger_demo.encoders.tfidf import TfIdf
-from tests.support.by_hand import assert_score
+from tests.support.by_hand import assert_holds, assert_score
 from tests.support.cases import each_case, lines
 from tests.support.fakes import ColourModel, LetterEncoder
 from tests.support.labelled import Item, write_labelled
@@ -52,13 +51,23 @@ def write_case(folder, case):
     for name, label, split, text, outcome in samples_of(case):
         number = colours.setdefault(twins.get(name, name), len(colours))
         items.append(Item(name, label, split, (number, 0, 0)))
-        records.append(record(name, outcome, text, split=split, served_model="m-1"))
+        for length, shots, instead in case.get("conditions", [[None, 0, None]]):
+            said = record(
+                name,
+                outcome,
+                instead or text,
+                step=1 + (length or 0) + shots,
+                split=split,
+                served_model="m-1",
+                max_tokens=length,
+                shots=shots,
+            )
+            records.append(said)
     write_labelled(folder / "birds", items, **case.get("card", {}))
-    write_descriptions(folder / "said", records)
-
-
-def write_descriptions(folder, records, **changes):
-    folder.mkdir(exist_ok=True)
+    if case.get("is_reversed"):
+        records.reverse()
+    folder = folder / "said"
+    folder.mkdir()
     write_jsonl(folder / RECORDS, records)
     asked = {
         "prompt": "?",
@@ -66,7 +75,8 @@ def write_descriptions(folder, records, **changes):
         "choose": None,
         "shots": [],
         "seed": 1,
-    } | changes
+    }
+    asked |= case.get("protocol", {})
     keys = {"dataset": "birds", "model": "colour", "description": "features"}
     about = {
         "benchmark": "trac",
@@ -109,8 +119,19 @@ def test_a_score_by_hand(tmp_path, case):
     if "error" in case:
         with pytest.raises(CoverageError, match=case["error"]):
             scored(tmp_path, case)
-    else:
-        assert_score(case, *scored(tmp_path, case))
+        return
+    score, rows = scored(tmp_path, case)
+    assert_score(case, score, rows)
+    if "conditions" in case:
+        groups = [each.group for each in score.numbers if each.metric == "shots"]
+        assert groups == case["groups"]
+        assert_holds(Trac().facts(score), case["facts"])
+        of_groups = Trac().lines[1:]
+        for line, expected in zip(of_groups, case["lines"], strict=True):
+            points = line.points(score).items()
+            assert_holds({f"{at}": number.value for at, number in points}, expected)
+    if "votes" in case:
+        assert [number.t for number in score.over_t("vote")] == case["votes"]
 
 
 def test_a_sample_without_a_record_is_named(tmp_path):
@@ -121,80 +142,6 @@ def test_a_sample_without_a_record_is_named(tmp_path):
         match=r"records\.jsonl lacks the record of a, step 1, repeat 0; run 'dvc repro'",
     ):
         scored(tmp_path, PLAIN)
-
-
-def test_conditions_and_the_headline(tmp_path):
-    write_case(tmp_path, PLAIN)
-    records = [
-        record(
-            name,
-            text=text if (length, shots) == (30, 2) else "always the same",
-            step=1 + length + shots,
-            split=split,
-            max_tokens=length,
-            shots=shots,
-        )
-        for length in (30, 70)
-        for shots in (0, 1, 2)
-        for name, _, split, text, _ in samples_of(PLAIN)
-    ]
-    write_descriptions(
-        tmp_path / "said", records, max_tokens=[30, 70], choose="random", shots=[1, 2]
-    )
-    found, _ = scored(tmp_path, PLAIN)
-    names = [f"l{n}, {k}-shot" for n in (30, 70) for k in (0, 1, 2)]
-    groups = [each.group for each in found.numbers if each.metric == "shots"]
-    assert groups == names
-
-    def values(metric):
-        under = [found.find(metric, None, "condition", name) for name in names]
-        return [number.value for number in under]
-
-    assert values("max_tokens") == [30, 30, 30, 70, 70, 70]
-    assert values("shots") == [0, 1, 2] * 2
-    assert values("scored") == values("total") == [4] * 6
-    third = pytest.approx(100 / 3)  # all say the same, and each class has two of six
-    assert values("top1") == [third, third, 75.0, third, third, third]
-    assert found.find("top1").value == 75.0
-    assert Trac().facts(found)["examples"] == {"choose": "random", "shots": 2}
-    assert Trac().facts(found)["length"] == 30
-    [_, by_length, by_examples] = [
-        {step: number.value for step, number in each.points(found).items()}
-        for each in Trac().lines
-    ]
-    assert by_length == {30: third, 70: third}
-    assert by_examples == {0: third, 1: third, 2: 75.0}
-
-
-def test_the_largest_class_decides_how_many_vote_and_hashes_who_of_equals_is_first(
-    tmp_path,
-):
-    """Four robins beside one wren: without the vote of four there is none in which all robins are
-    heard.
-
-    Of two equal support descriptions, the one whose id has the smaller hash counts, not the one
-    whose name comes first.
-    """
-    first = min(("r1", "r2", "r3", "r4", "w1"), key=sha256_of)
-    label = {
-        "r1": "robin",
-        "r2": "robin",
-        "r3": "robin",
-        "r4": "robin",
-        "w1": "wren",
-        "a": "robin",
-    }
-    items = [
-        Item(name, of, "test" if name == "a" else "support", (1, 2, 3))
-        for name, of in label.items()
-    ]
-    write_labelled(tmp_path / "birds", items)
-    records = [record(each.id, text="a bird", split=each.split) for each in items]
-    for order in (records, records[::-1]):
-        write_descriptions(tmp_path / "said", order)
-        found, [row] = scored(tmp_path, {"letters": True})
-        assert [number.t for number in found.over_t("vote")] == [1, 2, 3, 4]
-        assert row.extra["nearest"] == first
 
 
 def test_a_row_of_conditions_has_the_lowest_coverage_of_them():
