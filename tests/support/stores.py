@@ -1,12 +1,13 @@
 """The rows of a call store, read as anybody can read them."""
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from driftledger.benchmarks.base.collecting import Recorded
 from driftledger.collect.database import DATABASE
 from driftledger.collect.store import CallStore
 from driftledger.core.types import Result
@@ -19,6 +20,16 @@ def found(store: CallStore, digests: Iterable[str]) -> dict[str, Result]:
         for digest in digests
         if (result := store.find(digest)) is not None
     }
+
+
+def assert_stored(folder: Path, calls: Mapping[str, Recorded]) -> None:
+    """Assert that a folder's store holds the calls of a replay, and what each of them gave."""
+    assert calls
+    with CallStore(folder) as store:
+        for digest, recorded in calls.items():
+            assert recorded.call.key == digest
+            assert (stored := store.find(digest)) is not None
+            assert stored.text == recorded.gave.text
 
 
 def comparable(result: Result) -> tuple[Result, str | None]:

@@ -17,7 +17,6 @@ from driftledger.benchmarks.base.records import (
     stream_records,
 )
 from driftledger.benchmarks.trac.spec import Trac
-from driftledger.collect.store import CallStore
 from driftledger.commands.collect import refuse_failures
 from driftledger.core.errors import ConfigError, CoverageError, DataError
 from driftledger.core.files import read_json
@@ -28,6 +27,7 @@ from driftledger_demo.encoders.tfidf import TfIdf
 from tests.support.chains import collected as ask
 from tests.support.fakes import HEARD, ColourModel, TableEncoder
 from tests.support.labelled import Item, write_labelled
+from tests.support.stores import assert_stored
 
 PROMPT = "What are the main visual features for {category} in this image?"
 FILLED = "What are the main visual features for bird in this image?"
@@ -283,10 +283,8 @@ def test_examples_may_be_described_by_another_model(folder):
     assert beforehand == ["example_model"] * 6
     played = play(Trac(), folder / "out", folder / "birds", {}, keeps_calls=True)
     assert [*played.records] == records
-    with CallStore(folder / "store") as store:
-        assert [store.find(digest) is None for digest in played.replay.calls] == [
-            False
-        ] * len(written)
+    assert len(played.replay.calls) == len(written)
+    assert_stored(folder / "store", played.replay.calls)
 
 
 def test_what_another_model_refuses_to_describe_is_no_example(folder, monkeypatch):

@@ -1,68 +1,86 @@
+"""Chains of images and descriptions: what is asked, what is recorded, and what is asked again."""
+
 from collections import Counter
 from dataclasses import replace
 from io import BytesIO
 from itertools import pairwise
+from typing import ClassVar
 
 import pytest
+from PIL import Image
 
+from driftledger.benchmarks.base.chains.records import asked_again
 from driftledger.benchmarks.base.collecting import write_collected
 from driftledger.benchmarks.base.records import (
     CARD,
+    RECORDS,
     CollectedCard,
-    CollectedRecord,
-    RecordedResult,
     stream_records,
 )
 from driftledger.benchmarks.genception.spec import GenCeption
 from driftledger.collect.store import CallStore
 from driftledger.commands.collect import refuse_failures
+from driftledger.components.base import Model
 from driftledger.core.canonical import derive_seed, sha256_file
 from driftledger.core.errors import CoverageError
-from driftledger.core.files import read_json
-from driftledger.core.types import (
-    Medium,
-    Outcome,
-    PromptUsage,
-    Result,
-    Sample,
-)
+from driftledger.core.files import read_json, write_jsonl
+from driftledger.core.types import Medium, Outcome, PromptUsage, Result, Sample
+from driftledger.ledger.rescoring import play
 from tests.conftest import draw
 from tests.support.chains import CARD as CHAIN_CARD
 from tests.support.chains import chains, collected
 from tests.support.fakes import SEEN, EchoModel, SizeGenerator
+from tests.support.ledgers import iteration
 from tests.support.records import facts
+from tests.support.stores import assert_stored
+
+ECHO = EchoModel()
+SIZE = SizeGenerator()
+SIZES: list[tuple[int, int]] = []
+"""Of every image that a :class:`LotsModel` was shown."""
+
+
+class LotsModel(Model):
+    """Says the size of the image, and how often it has been asked."""
+
+    provider: ClassVar[str] = "lots"
+    version: ClassVar[str] = "1"
+    temperature: float = 0.7
+    seed: int | None = None
+
+    def respond(self, conversations):
+        replies = []
+        for conversation in conversations:
+            assert conversation.last_medium is not None
+            SIZES.append(conversation.last_medium.open().size)
+            width, height = SIZES[-1]
+            replies.append(Result(f"{width}x{height} {len(SIZES)}"))
+        return replies
 
 
 @pytest.fixture
 def samples(tmp_path):
-    paths = [
-        draw(tmp_path / f"{number}.png", number, (20 + 10 * number, 30))
-        for number in range(3)
-    ]
-    return [
-        Sample(f"s{number}", Medium(path, sha256_file(path)))
-        for number, path in enumerate(paths)
-    ]
+    made = []
+    for number in range(3):
+        path = tmp_path / "d" / f"s{number}.png"
+        draw(path, number, (20 + 10 * number, 30))
+        made.append(Sample(path.stem, Medium(path, sha256_file(path))))
+    return made
 
 
-def run(samples, folder, model, generator):
-    collecting = chains(samples, model, generator)
-    write_collected(
-        folder / "chain", collecting, collected(collecting, folder / "store")
-    )
+def run(samples, folder, model=ECHO, generator=SIZE, **asked):
+    """Collect chains into a folder; return its records."""
+    collecting = chains(samples, model, generator, **asked)
+    write_collected(folder / "chain", collecting, collected(collecting, folder))
     return [*stream_records(folder / "chain")]
 
 
 def test_each_iteration_starts_from_the_image_before(samples, tmp_path):
-    records = run(samples, tmp_path, EchoModel(), SizeGenerator())
-    assert [(record.unit, record.step) for record in records] == [
-        (f"s{n}", t) for n in range(3) for t in (1, 2, 3)
-    ]
-    assert [(record.text or "")[:5] for record in records[:3]] == [
-        "20x30",
-        "21x30",
-        "22x30",
-    ]
+    records = run(samples, tmp_path)
+    steps = [(f"s{n}", t) for n in range(3) for t in (1, 2, 3)]
+    assert [(record.unit, record.step) for record in records] == steps
+    sizes = [(record.text or "")[:5] for record in records[:3]]
+    assert sizes == ["20x30", "21x30", "22x30"]
     digests = {sample.id: sample.medium.sha256 for sample in samples}
     assert records[0].extra["parent_sha256"] == digests["s0"]
     for before, after in pairwise(records[:3]):
@@ -81,19 +99,17 @@ def test_each_iteration_starts_from_the_image_before(samples, tmp_path):
 
 
 def test_the_card_says_what_the_records_stand_on(samples, tmp_path):
-    run(samples, tmp_path, EchoModel(), SizeGenerator())
+    run(samples, tmp_path)
     card = read_json(tmp_path / "chain" / CARD, CollectedCard)
-    assert (card.benchmark, card.stage, card.data_digest) == (
-        "genception",
-        "chain",
-        "x",
-    )
+    known = (card.benchmark, card.stage, card.data_digest)
+    assert known == ("genception", "chain", "x")
     assert card.keys == {"dataset": "d", "model": "echo", "generator": "size"}
-    assert {
-        role: (each.name, each.fingerprint) for role, each in card.components.items()
-    } == {
-        "model": ("echo", EchoModel().fingerprint),
-        "generator": ("size", SizeGenerator().fingerprint),
+    components = {}
+    for role, each in card.components.items():
+        components[role] = (each.name, each.fingerprint)
+    assert components == {
+        "model": ("echo", ECHO.fingerprint),
+        "generator": ("size", SIZE.fingerprint),
     }
     asked = {
         "describe_prompt": "Describe.",
@@ -111,20 +127,12 @@ def test_chains_of_a_group_stop_where_it_says(samples, tmp_path):
     card = CHAIN_CARD.model_copy(
         update={"groups": {"textual": ["ocr"], "visual": ["scene"]}}
     )
-    shorter = chains(
-        mixed,
-        EchoModel(),
-        SizeGenerator(),
-        card=card,
-        iterations_by_group={"textual": 1},
-    )
-    assert shorter.calls == 2 * (3 + 1 + 3)
-    write_collected(tmp_path / "chain", shorter, collected(shorter, tmp_path / "store"))
-    records = [*stream_records(tmp_path / "chain")]
+    asked = {"card": card, "iterations_by_group": {"textual": 1}}
+    assert chains(mixed, ECHO, SIZE, **asked).calls == 2 * (3 + 1 + 3)
+    records = run(mixed, tmp_path, **asked)
     assert Counter(record.unit for record in records) == {"s0": 3, "s1": 1, "s2": 3}
-    assert read_json(tmp_path / "chain" / CARD, CollectedCard).protocol[
-        "iterations_by_group"
-    ] == {"textual": 1}
+    protocol = read_json(tmp_path / "chain" / CARD, CollectedCard).protocol
+    assert protocol["iterations_by_group"] == {"textual": 1}
 
 
 def test_what_a_model_thinks_is_not_drawn(samples, tmp_path):
@@ -140,20 +148,16 @@ def test_what_a_model_thinks_is_not_drawn(samples, tmp_path):
                 replace(reply, text=thought + reply.text) for thought, reply in replies
             ]
 
-    plain = run(samples, tmp_path / "plain", EchoModel(), SizeGenerator())
-    thinks = run(samples, tmp_path / "thinks", Thinks(), SizeGenerator())
-    drawn = [(each.text, each.drawing and each.drawing.sha256) for each in plain]
-    assert [
-        (each.text, each.drawing and each.drawing.sha256) for each in thinks[:6]
-    ] == drawn[:6]
-    assert [each.results[0].reasoning for each in thinks] == ["Is it blue?"] * 3 + [
-        None
-    ] * 3 + [plain[6].text]
-    assert (thinks[6].outcome, thinks[6].text, len(thinks[6].results)) == (
-        "truncated",
-        "",
-        1,
-    )
+    def drawn(records):
+        return [(each.text, each.drawing and each.drawing.sha256) for each in records]
+
+    plain = run(samples, tmp_path / "plain")
+    thinks = run(samples, tmp_path / "thinks", Thinks())
+    assert drawn(thinks[:6]) == drawn(plain[:6])
+    reasons = ["Is it blue?"] * 3 + [None] * 3 + [plain[6].text]
+    assert [each.results[0].reasoning for each in thinks] == reasons
+    end = thinks[6]
+    assert (end.outcome, end.text, len(end.results)) == ("truncated", "", 1)
     assert facts(plain).reasoned() == []
     assert facts(thinks).reasoned() == [
         "4 of 7 replies held reasoning, which is left out of the answers"
@@ -170,14 +174,14 @@ def test_what_a_service_draws_is_kept_in_its_own_bytes(samples, tmp_path):
                 given.append(replace(each, data=file.getvalue()))
             return given
 
-    for record in run(samples, tmp_path, EchoModel(), Drawer()):
+    for record in run(samples, tmp_path, generator=Drawer()):
         assert record.drawing is not None
         assert record.drawing.file == f"images/{record.step}/{record.unit}.jpg"
         file = record.drawing.medium
         assert file is not None
         assert sha256_file(file.path) == file.sha256
         assert file.path.read_bytes().startswith(b"\xff\xd8\xff")
-    with CallStore(tmp_path / "store", writes=False) as store:
+    with CallStore(tmp_path, writes=False) as store:
         assert store.database.count() == 18
 
 
@@ -191,7 +195,7 @@ def test_what_a_service_draws_is_kept_in_its_own_bytes(samples, tmp_path):
 def test_what_leaves_no_description_ends_its_chain_and_no_other_and_stays(
     samples, tmp_path, model, outcome, text
 ):
-    records = run(samples, tmp_path, model, SizeGenerator())
+    records = run(samples, tmp_path, model)
     ends = [record for record in records if record.unit == "s1"]
     assert [
         (record.step, record.outcome, record.drawing is None) for record in ends
@@ -203,12 +207,12 @@ def test_what_leaves_no_description_ends_its_chain_and_no_other_and_stays(
     assert len(records) == 3 + 2 + 3
     assert GenCeption().failures(records).failed == []
     SEEN.clear()
-    assert run(samples, tmp_path, model, SizeGenerator()) == records
+    assert run(samples, tmp_path, model) == records
     assert SEEN == []
 
 
 def test_a_filtered_image_ends_its_chain_with_the_description_kept(samples, tmp_path):
-    records = run(samples, tmp_path, EchoModel(), SizeGenerator(filters="40x30"))
+    records = run(samples, tmp_path, generator=SizeGenerator(filters="40x30"))
     [end] = [record for record in records if record.outcome is not Outcome.OK]
     assert (end.unit, end.step, end.outcome, end.error) == (
         "s2",
@@ -223,9 +227,7 @@ def test_failed_calls_are_told_with_their_reasons_and_tried_again(samples, tmp_p
     collecting = chains(samples, EchoModel(fails=31), SizeGenerator(), 2)
     for calls in (["20x30", "30x30", "40x30", "21x30", "31x30", "41x30"], ["31x30"]):
         SEEN.clear()
-        failed, total, things = GenCeption().failures(
-            collected(collecting, tmp_path / "store")
-        )
+        failed, total, things = GenCeption().failures(collected(collecting, tmp_path))
         assert (failed, total, things) == (
             ["s1, step 2: TimeoutError: no answer"],
             3,
@@ -235,7 +237,7 @@ def test_failed_calls_are_told_with_their_reasons_and_tried_again(samples, tmp_p
 
 
 def test_what_the_calls_said_is_in_the_record(samples, tmp_path):
-    [planned, *_] = chains(samples, EchoModel(), SizeGenerator(), 1).planned
+    [planned, *_] = chains(samples, ECHO, SIZE, 1).planned
     steps = planned.steps
     asked = next(steps)
     assert asked.conversation.subject == ("s0", 1, "d")  # type: ignore[union-attr]
@@ -254,29 +256,18 @@ def test_what_the_calls_said_is_in_the_record(samples, tmp_path):
 
 
 def test_few_failed_calls_are_kept_as_outcomes():
-    def record(unit, outcome):
-        return CollectedRecord(
-            unit=unit,
-            step=1,
-            results=[RecordedResult(role="model", key="k", outcome=outcome)],
-        )
-
-    one_in_ten = [
-        record("s", Outcome.FAILED),
-        *(record(f"s{n}", Outcome.REFUSED) for n in range(9)),
-    ]
-    found = GenCeption().failures(one_in_ten)
+    refused = [iteration(f"s{n}", 1, outcome=Outcome.REFUSED) for n in range(9)]
+    failed = iteration("s", 1, outcome=Outcome.FAILED)
+    found = GenCeption().failures([failed, *refused])
     refuse_failures(found, "genception", 0.9)
-    with pytest.raises(
-        CoverageError,
-        match=r"1 of 10 chains were ended by a failed call, and genception.min_coverage",
-    ):
+    says = "1 of 10 chains were ended by a failed call, and genception.min_coverage"
+    with pytest.raises(CoverageError, match=says):
         refuse_failures(found, "genception", 0.95)
 
 
 def test_a_description_cannot_reach_into_the_prompt(samples, tmp_path):
     drawn = "{description} {0} {x}"
-    asked = chains(samples, EchoModel(), SizeGenerator(), 1, drawn)
+    asked = chains(samples, ECHO, SIZE, 1, drawn)
     steps = asked.planned[0].steps
     next(steps)
     draw_call = steps.send(Result(text="{description.__class__}"))
@@ -287,10 +278,10 @@ def test_a_text_is_drawn_first_and_then_described(tmp_path):
     file = tmp_path / "s.txt"
     file.write_text("20x30 to begin with")
     sample = Sample("s", Medium(file, sha256_file(file)))
-    [planned] = chains([sample], EchoModel(), SizeGenerator()).planned
+    [planned] = chains([sample], ECHO, SIZE).planned
     assert [each.kind for each, _ in planned.calls] == ["generator", "model"] * 3
     assert planned.calls[0][1] == "Draw: 20x30 to begin with"
-    records = run([sample], tmp_path, EchoModel(), SizeGenerator())
+    records = run([sample], tmp_path)
     parent = sample.medium.sha256
     text = "20x30 to begin with"
     for record, width in zip(records, (21, 22, 23), strict=True):
@@ -301,7 +292,7 @@ def test_a_text_is_drawn_first_and_then_described(tmp_path):
         assert record.extra["parent_sha256"] == parent
         parent = drawn.sha256
         text = said.text
-    [lost] = run([sample], tmp_path / "lost", EchoModel(), SizeGenerator(filters="20"))
+    [lost] = run([sample], tmp_path / "lost", generator=SizeGenerator(filters="20"))
     assert (lost.outcome, len(lost.results)) == ("filtered", 1)
 
 
@@ -309,8 +300,8 @@ def test_a_renamed_sample_is_not_drawn_again_and_twins_are_drawn_apart(
     samples, tmp_path
 ):
     def drawings(samples):
-        collecting = chains(samples, EchoModel(), SizeGenerator())
-        records = collected(collecting, tmp_path / "store")
+        collecting = chains(samples, ECHO, SIZE)
+        records = collected(collecting, tmp_path)
         return {record.results[1].key: record.unit for record in records}
 
     twin = samples[0].medium
@@ -323,3 +314,123 @@ def test_a_renamed_sample_is_not_drawn_again_and_twins_are_drawn_apart(
     assert SEEN == []
     assert after.keys() == before.keys()
     assert {*after.values()} == {*names}
+
+
+# Several chains of each sample: what differs between them, what is asked once for all, and where
+# each is kept.
+
+
+def files(folder):
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_the_first_repeat_is_what_there_is_of_one(samples, tmp_path):
+    run(samples, tmp_path / "one")
+    records = run(samples, tmp_path / "three", repeats=3)
+    one, three = files(tmp_path / "one/chain"), files(tmp_path / "three/chain")
+    assert not any(name.startswith("repeats") for name in one)
+    assert b"repeat" not in one[RECORDS] + one[CARD]
+    images = one.keys() - {RECORDS, CARD}
+    assert len(images) == 9
+    assert {name: three[name] for name in images} == {
+        name: one[name] for name in images
+    }
+    assert three[RECORDS].startswith(one[RECORDS])
+    assert Counter(record.repeat for record in records) == {0: 9, 1: 9, 2: 9}
+    card = read_json(tmp_path / "three/chain" / CARD, CollectedCard)
+    assert card.protocol["repeats"] == 3
+
+
+def test_each_repeat_draws_from_seeds_of_its_own_and_says_where_its_images_are(
+    samples, tmp_path
+):
+    records = run(samples, tmp_path, repeats=2)
+    digests = {sample.id: sample.medium.sha256 for sample in samples}
+    for record in records:
+        seed, drawn = record.extra["seed"], record.drawing
+        assert drawn is not None
+        digest = digests[record.unit]
+        assert seed == derive_seed(7, digest, 0, record.step, record.repeat)
+        where = "repeats/1" if record.repeat else "images"
+        assert drawn.file == f"{where}/{record.step}/{record.unit}.png"
+        with Image.open(tmp_path / "chain" / drawn.file) as image:
+            assert image.convert("RGB").getpixel((0, 0)) == (seed % 256, 0, 0)
+    assert len({record.extra["seed"] for record in records}) == len(records)
+    assert "repeat" in records[-1].place
+    assert len({record.place for record in records}) == len(records)
+
+
+def test_more_repeats_ask_only_what_is_new(samples, tmp_path):
+    """A model that says the same again is not asked again about the same image: the original."""
+    run(samples, tmp_path)
+    SEEN.clear()
+    run(samples, tmp_path, repeats=3)
+    widths = Counter(size for batch in SEEN for size in batch)
+    assert widths == {f"{20 + 10 * n + t}x30": 2 for n in range(3) for t in (1, 2)}
+    SEEN.clear()
+    run(samples, tmp_path)
+    run(samples, tmp_path, repeats=2)
+    assert SEEN == []
+
+
+def test_a_model_that_draws_lots_is_asked_again_for_each_repeat(samples, tmp_path):
+    SIZES.clear()
+    records = run(samples, tmp_path, LotsModel(), repeats=3)
+    first = [each.text for each in records if (each.unit, each.step) == ("s0", 1)]
+    assert len(first) == len(set(first)) == 3
+    assert len(SIZES) == 27
+
+
+@pytest.mark.parametrize(
+    ("settings", "repeat", "asked"),
+    [
+        (LotsModel().model_dump(), 1, 1),
+        (LotsModel().model_dump(), 0, None),
+        (LotsModel(seed=3).model_dump(), 1, None),
+        (LotsModel(temperature=0.0).model_dump(), 1, None),
+        (ECHO.model_dump(), 1, None),
+        # the service's own temperature is seldom 0
+        ({"temperature": None, "seed": None}, 1, 1),
+    ],
+)
+def test_settings_say_which_models_draw_lots(settings, repeat, asked):
+    assert asked_again(settings, repeat) == asked
+
+
+def followed(folder, *components):
+    """The records that the protocols make of the results in a folder, and what was replayed."""
+    known = dict(zip(("model", "generator"), components, strict=False))
+    played = play(GenCeption(), folder / "chain", folder / "d", known, keeps_calls=True)
+    return [*played.records], played.replay.calls
+
+
+def test_records_follow_from_their_results_and_every_call_is_stored(samples, tmp_path):
+    model = LotsModel()
+    records = run(samples, tmp_path, model, repeats=2)
+    again, calls = followed(tmp_path)
+    assert [each.to_dict() for each in again] == [each.to_dict() for each in records]
+    assert len(calls) == 36
+    _, calls = followed(tmp_path, model, SIZE)
+    assert_stored(tmp_path, calls)
+
+
+def test_a_result_that_was_changed_makes_other_calls(samples, tmp_path):
+    first, *others = run(samples, tmp_path, repeats=2)
+
+    def forge(**change):
+        results = [replace(each, **change) for each in first.results]
+        forged = first.model_copy(update={"results": results})
+        write_jsonl(tmp_path / "chain" / RECORDS, [forged, *others])
+
+    says = "no record holds what was asked about s0, t="
+    for change in ({"sha256": "f" * 64}, {"key": "f" * 64}):
+        forge(**change)
+        with pytest.raises(LookupError, match=says):
+            followed(tmp_path)
+    forge(text="forged")
+    again, _ = followed(tmp_path)
+    assert again[0].text == first.text, "the other repeat holds the same call"

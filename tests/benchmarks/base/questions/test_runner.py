@@ -35,6 +35,7 @@ from tests.benchmarks.base.questions.asking import (
 )
 from tests.support.cases import cases, each_case
 from tests.support.ledgers import record, result
+from tests.support.stores import assert_stored
 
 EXAMS = {
     "mm_sap": partial(
@@ -141,11 +142,7 @@ def test_records_follow_from_their_results_and_every_call_is_stored(each):
     again, replay = each.follow()
     assert [record for record in again if record.step] == records
     assert again == [*stream_records(replay.folder)]
-    with CallStore(each.root / "store") as store:
-        for digest, recorded in replay.calls.items():
-            assert recorded.call.key == digest
-            assert (found := store.find(digest)) is not None
-            assert found.text == recorded.gave.text
+    assert_stored(each.root / "store", replay.calls)
 
 
 def test_an_answer_that_was_changed_does_not_fit_the_calls_that_came_of_it(tmp_path):
