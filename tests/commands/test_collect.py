@@ -170,6 +170,22 @@ def test_records_that_were_edited_pay_nothing_back(drawings):
     assert contents(project.root) == before
 
 
+def test_a_full_disk_pays_for_no_recorded_call_again(drawings, monkeypatch):
+    project, described = drawings
+    collect(project)
+    shutil.rmtree(project.state)
+    described.clear()
+
+    def refuse(_, calls):
+        assert list(calls)
+        raise StoreError("the disk is full")
+
+    monkeypatch.setattr(CallStore, "restore", refuse)
+    with pytest.raises(StoreError, match="disk is full"):
+        collect(project)
+    assert described == []
+
+
 def test_a_judge_that_is_evaluated_is_planned_in_one_line(project):
     put = {"judge": "blind"}
     project = changed(project.root, lambda params: params["run"].update(put))

@@ -374,9 +374,15 @@ def _usage_of(
 
 
 def restore(task: Task, store: CallStore) -> None:
-    """Put calls into the store that a folder of records holds and the store lacks."""
-    with suppress(StoreError):  # they cannot be read, as of another version
-        store.restore(recorded_calls(task, store))
+    """Put calls into the store that a folder of records holds and the store lacks.
+
+    Raises:
+        StoreError: the disk is full; going on would pay for these calls again.
+    """
+    calls = list[Recorded]()
+    with suppress(StoreError):  # records of another version cannot be read
+        calls = recorded_calls(task, store)
+    store.restore(calls)
 
 
 def recorded_calls(task: Task, store: CallStore) -> list[Recorded]:
