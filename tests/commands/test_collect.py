@@ -20,6 +20,7 @@ from driftledger.benchmarks.mm_vet.spec import CALIBRATION
 from driftledger.benchmarks.registry import benchmark_names
 from driftledger.collect.features import FeatureStore
 from driftledger.collect.progress import COUNTS, read_counts
+from driftledger.collect.store import CallStore
 from driftledger.commands.collect import collect, tasks_of
 from driftledger.commands.gc import remove_unused
 from driftledger.commands.plan import plan, require_readiness
