@@ -1,6 +1,5 @@
 """MM-Vet: what a judge is asked, when once more, how its grades become a score."""
 
-import re
 from contextlib import suppress
 
 import numpy as np
@@ -205,17 +204,6 @@ class Quotes(Model):
         return [Result(self.known.get(answer, "0.0")) for answer in answers]
 
 
-class Numbers(Model):
-    """Answers each question with the word for its number."""
-
-    provider = "numbers"
-    version = "1"
-
-    def respond(self, conversations):
-        texts = [str(each.turns[-1].parts[-1]) for each in conversations]
-        return [Result(SAID[int(re.sub(r"\D", "", text))]["answer"]) for text in texts]
-
-
 @pytest.mark.parametrize(
     ("grades", "total", "read", "calls", "parser"),
     [
@@ -234,7 +222,7 @@ def test_a_strict_reader_takes_what_the_published_evaluator_takes(
         tmp_path,
         "mm_vet",
         questions,
-        Numbers(),
+        Says(texts=tuple(case["answer"] for case in SAID)),
         judge,
         grades=grades,
         gradings=1,

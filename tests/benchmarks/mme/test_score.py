@@ -1,7 +1,6 @@
 """From questions to scores, with models that always say the same."""
 
 import json
-import re
 from typing import Any
 
 import pytest
@@ -11,9 +10,7 @@ from driftledger.benchmarks.base.parsing.yes_no import (
     read_literally,
 )
 from driftledger.benchmarks.registry import benchmark
-from driftledger.components.base import Model
 from driftledger.core.files import read_json, write_json
-from driftledger.core.types import Result
 from driftledger.data.records import QuestionSetCard
 from driftledger.scoring.means import numbers
 from driftledger.scoring.number import Value
@@ -81,21 +78,6 @@ def of_category(images):
     return 100 * accuracy + 100 * sum(all(pair) for pair in right) / len(right)
 
 
-class Reads(Model):
-    """Answers the question of a number with the text of that number."""
-
-    provider = "reads"
-    version = "1"
-    texts: tuple[str, ...]
-
-    def respond(self, conversations):
-        numbers = [
-            re.search(r"What is (\d+)\?", str(each.turns[-1].parts[-1]))
-            for each in conversations
-        ]
-        return [Result(self.texts[int(number[1])]) for number in numbers if number]
-
-
 def asked(folder, categories, **settings):
     """The 200 answers, their images dealt out to the categories in turn."""
     questions = [
@@ -106,7 +88,7 @@ def asked(folder, categories, **settings):
         }
         for number, (truth, _, _) in enumerate(PAIRS)
     ]
-    model = Reads(texts=tuple(answer for _, answer, _ in PAIRS))
+    model = Says(texts=tuple(answer for _, answer, _ in PAIRS))
     return exam(folder, "mme", questions, model, **settings).collect()
 
 
@@ -172,7 +154,7 @@ them."""
 def test_a_literal_reader_reads_as_the_published_script(
     tmp_path, read, accuracy, plus, parser
 ):
-    model = Reads(texts=tuple(case["reply"] for case in LITERAL))
+    model = Says(texts=tuple(case["reply"] for case in LITERAL))
     taken = exam(tmp_path, "mme", MME, model, read=read).collect()
     made = taken.score()
     shares = {"accuracy": accuracy, "accuracy_plus": plus, "score": accuracy + plus}

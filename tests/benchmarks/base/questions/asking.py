@@ -1,6 +1,7 @@
 """A question benchmark from hand-written questions to its score, through all of its stages and
 their files."""
 
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from string import ascii_uppercase
@@ -50,15 +51,16 @@ SECTIONS: dict[str, dict[str, Any]] = {
 
 
 class Says(Model):
-    """Answers every conversation with ``text``, or with the letter of whatever line of it holds an
-    option."""
+    """Answers every conversation with ``text``, or the question of a number with what is known of
+    it."""
 
     provider: ClassVar[str] = "says"
     version: ClassVar[str] = "1"
     text: str = ""
-    option: str = ""
+    texts: tuple[str, ...] = ()
+    """The answer to each question, by its number."""
     chosen: tuple[str, ...] = ()
-    """The option that is chosen for each question, by its number."""
+    """The option of each question whose letter is the answer; ``text`` where it is empty."""
     outcome: Outcome = Outcome.OK
     served_model: str | None = None
 
@@ -69,17 +71,14 @@ class Says(Model):
         ]
 
     def _said(self, conversation):
-        first, *lines = str(conversation.turns[-1].parts[-1]).splitlines()
-        option = (
-            self.chosen[int(first.split()[-1].strip("?"))]
-            if self.chosen
-            else self.option
-        )
-        return (
-            next(line for line in lines if line.endswith(f". {option}"))[:1]
-            if option
-            else self.text
-        )
+        question, *lines = str(conversation.turns[-1].parts[-1]).splitlines()
+        number = int(re.sub(r"\D", "", question) or 0)
+        if self.texts:
+            return self.texts[number]
+        if not (self.chosen and self.chosen[number]):
+            return self.text
+        ending = f". {self.chosen[number]}"
+        return next(line for line in lines if line.endswith(ending))[:1]
 
 
 class Grades(Model):
