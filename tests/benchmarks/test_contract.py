@@ -5,7 +5,6 @@ import inspect
 import json
 import re
 from importlib import import_module
-from typing import Any
 
 import pytest
 
@@ -18,10 +17,9 @@ from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import canonical_json
 from driftledger.core.errors import StoreError
 from driftledger.core.files import parse_json
-from driftledger.core.types import Outcome
 from driftledger.scoring.metric import Input, Metric, MetricTable
 from driftledger.scoring.roles import flags_of
-from driftledger.scoring.score import Flag, Row, Score
+from driftledger.scoring.score import Flag, Score
 from driftledger_demo.models.controls import Blind
 from tests.support.cases import cases, each_case
 from tests.support.ledgers import (
@@ -30,6 +28,7 @@ from tests.support.ledgers import (
     genception_score,
     marked,
     question_score,
+    row,
     varied,
 )
 from tests.words.spec import Words
@@ -161,64 +160,29 @@ def test_a_component_without_a_mark_is_written_as_it_always_was():
 # Which units are worth showing step by step.
 
 
-METRIC = Metric(
-    "score",
-    "the score",
-    "",
-    "",
-    needs=frozenset(Input),
-    in_rows=True,
-    shown=frozenset({"headline"}),
+METRICS = MetricTable(
+    Metric(
+        "score",
+        "the score",
+        "",
+        "",
+        needs=frozenset(Input),
+        in_rows=True,
+        shown=frozenset({"headline"}),
+    )
 )
 SCORED = fidelity_score(numbers={"score": 0.5})
 
 
-class Spec:
-    """As much of a benchmark as is asked."""
-
-    metrics = MetricTable(METRIC)
-
-
-def row(unit, *values: float | None) -> Row:
-    return Row(
-        unit=unit,
-        group="all",
-        cluster=unit,
-        outcome=Outcome.OK,
-        values={"score": list(values)},
-    )
-
-
-def shown(rows, at_most) -> list[str]:
-    spec: Any = Spec()
-    return [each.unit for each in worth_showing(spec.metrics, SCORED, rows, at_most)]
-
-
-def test_the_worst_the_best_and_some_between():
-    rows = [row(f"{number:02d}", number / 100) for number in range(100)]
-    assert shown(rows[::-1], 9) == [
-        "00",
-        "01",
-        "02",
-        "03",
-        "34",
-        "65",
-        "97",
-        "98",
-        "99",
-    ]
-    assert shown(rows, 1) == ["00"]
-
-
-def test_few_are_all_shown_and_those_without_a_value_last():
-    rows = [row("none", None), row("b", 0.9), row("a", 0.1)]
-    assert shown(rows, 3) == shown(rows, None) == ["a", "b", "none"]
-    assert shown(rows, 2) == ["a", "b"]
+@each_case(cases(__file__, "worth_showing"))
+def test_the_worst_the_best_and_some_between_are_worth_showing(case):
+    rows = [row(unit, {"score": values}) for unit, values in case["values"].items()]
+    for at_most, expected in case["shown"]:
+        shown = worth_showing(METRICS, SCORED, rows, at_most)
+        assert [each.unit for each in shown] == expected
 
 
 def test_a_unit_is_worth_the_mean_over_orders_that_have_a_value():
-    spec: Any = Spec()
-    assert values_of(spec.metrics, SCORED)(row("a", 1.0, None, 0.0)) == {
-        "the score": 0.5
-    }
-    assert values_of(spec.metrics, SCORED)(row("a", None)) == {}
+    worth = values_of(METRICS, SCORED)
+    assert worth(row("a", {"score": [1.0, None, 0.0]})) == {"the score": 0.5}
+    assert worth(row("a", {"score": [None]})) == {}
