@@ -1,15 +1,15 @@
 """The data that comes with the package or with libraries: how much there is, and that it is what is
 known."""
 
+from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from driftledger.benchmarks.registry import question_rules
 from driftledger.core.errors import ConfigError, DataError
-from driftledger.data.build import build, build_questions
+from driftledger.data.build import build
 from driftledger.data.records import read_questions
 from driftledger_demo import installed
 from driftledger_demo.datasets.digits import Digits, scans
@@ -17,6 +17,8 @@ from driftledger_demo.datasets.photos import Photos
 from driftledger_demo.scenes import ScenePhotos, Scenes
 from lab.scenes import draw
 from tests.conftest import REPOSITORY
+from tests.data.question_sets.sources import build_set
+from tests.sentence import tree
 
 
 @pytest.mark.parametrize(
@@ -29,23 +31,22 @@ from tests.conftest import REPOSITORY
     ],
 )
 def test_question_sets_of_scenes(tmp_path, kind, protocol, questions):
-    sets = {
-        count: kind.model_validate({"protocol": protocol, "count": count})
-        for count in (3, 120)
-    }
-    for count, provider in sets.items():
-        build_questions(
-            "scenes", provider, question_rules(provider), tmp_path / f"{count}"
-        )
-    few, every = (read_questions(tmp_path / f"{count}") for count in sets)
+    sets = []
+    digests = set()
+    for count in (3, 120):
+        provider = kind(protocol=protocol, count=count)
+        build_set("scenes", provider, tmp_path / f"{count}")
+        sets.append(read_questions(tmp_path / f"{count}"))
+        digests.add(provider.source_digest())
+    few, every = sets
+    assert len(digests) == 2
     assert len(every) == questions
     assert len({entry.image_sha256 for entry in every}) == 120
-    assert [(each.id, each.question, each.answer) for each in few] == [
-        (each.id, each.question, each.answer)
-        for each in every
-        if each.image_id < "0003"
-    ]
-    assert sets[3].source_digest() != sets[120].source_digest()
+    first = [entry for entry in every if entry.image_id < "0003"]
+    for entry, same in zip(few, first, strict=True):
+        assert entry.id == same.id
+        assert entry.question == same.question
+        assert entry.answer == same.answer
 
 
 @pytest.mark.slow
@@ -55,37 +56,27 @@ def test_what_is_shipped_can_be_drawn_again(tmp_path):
     except ConfigError:
         pytest.skip("a shallow clone")
     shipped = Path(installed.__file__).parent / "data"
-    drawn, kept = (
-        {path.relative_to(top) for path in top.rglob("*.*")}
-        for top in (tmp_path, shipped)
-    )
-    assert len(drawn) == 2 * (120 + 3)
-    assert drawn == kept
-    assert [
-        path
-        for path in drawn
-        if (tmp_path / path).read_bytes() != (shipped / path).read_bytes()
-    ] == []
+    drawn = tree(tmp_path)
+    assert len([name for name in drawn if "." in name]) == 2 * (120 + 3)
+    assert drawn == tree(shipped)
 
 
 def test_digits_come_from_both_ends_of_the_file(tmp_path):
-    card = build(
-        "digits", Digits(support_per_label=25, test_per_label=10), tmp_path / "digits"
-    )
-    assert card.labels == {
-        str(digit): {"support": 25, "test": 10} for digit in range(10)
-    }
+    digits = Digits(support_per_label=25, test_per_label=10)
+    card = build("digits", digits, tmp_path / "digits")
     assert card.leaks == {}
-    rows: dict[tuple[str | None, str | None], list[int]] = {}
-    for item in Digits(support_per_label=25, test_per_label=10).items():
-        rows.setdefault((item.label, item.split), []).append(int(item.id))
+    rows = defaultdict(list)
+    for item in digits.items():
+        rows[item.label, item.split].append(int(item.id))
+    known = load_digits()
     for digit in range(10):
-        every = np.flatnonzero(load_digits().target == digit).tolist()
-        assert (rows[f"{digit}", "support"], rows[f"{digit}", "test"]) == (
-            every[:25],
-            every[-10:],
-        )
-    assert np.array_equal([scan.levels for scan in scans()], load_digits().data)
+        name = str(digit)
+        every = np.flatnonzero(known.target == digit).tolist()
+        assert card.labels[name] == {"support": 25, "test": 10}
+        assert rows[name, "support"] == every[:25]
+        assert rows[name, "test"] == every[-10:]
+    assert len(rows) == 2 * len(card.labels) == 20
+    assert np.array_equal([scan.levels for scan in scans()], known.data)
 
 
 @pytest.mark.parametrize("provider", [Digits, Photos])

@@ -1,7 +1,6 @@
 """Controls and the judge: what they say, which a table holds."""
 
 import re
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +9,6 @@ from PIL import Image, ImageDraw
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from driftledger.benchmarks.base.parsing.refusal import is_refusal
-from driftledger.components.base import Component
 from driftledger.components.contract import check_component
 from driftledger.core import code_digest
 from driftledger.core.errors import ConfigError, DataError
@@ -29,10 +27,9 @@ from tests.conftest import REPOSITORY
 from tests.support.cases import cases, each_case
 from tests.support.growth import grows_linearly
 
-SECTIONS = ("models", "generators", "encoders")
 OURS = [
     (section, name)
-    for section in SECTIONS
+    for section in ("models", "generators", "encoders")
     for name, place in providers(section).items()
     if place.startswith("driftledger_demo.")
 ]
@@ -41,14 +38,10 @@ OURS = [
 @pytest.mark.parametrize(("section", "provider"), OURS)
 def test_each_keeps_the_contract_that_anybodys_own_is_held_to(section, provider):
     """As the first of its entries in the catalogue sets it."""
-    entries = [
-        each for each in catalogue(section).values() if isinstance(each, CatalogueEntry)
-    ]
-    settings = next(
-        entry.model_extra for entry in entries if entry.provider == provider
-    )
+    entries = [*catalogue(section).values()]
+    providers = [getattr(entry, "provider", "") for entry in entries]
+    settings = entries[providers.index(provider)].model_extra
     component = provider_class(section, provider).model_validate(settings)
-    assert isinstance(component, Component)
     assert check_component(component) == []
 
 
@@ -111,11 +104,10 @@ def test_every_shipped_question_has_a_recorded_answer(name, questions, monkeypat
     monkeypatch.setattr(describing, "_description", lambda *_: "It shows shapes.")
     asked = [Conversation.ask(each.prompt, each.picture) for each in questions]
     replies = DESCRIBERS[name].respond(asked)
-    assert {(reply.outcome, bool(reply.text)) for reply in replies} == {
-        (Outcome.OK, True)
-    }
-    orders = {reply.text for reply in replies[:5]}
-    assert len(orders) > 1
+    assert {reply.outcome for reply in replies} == {Outcome.OK}
+    texts = [reply.text for reply in replies]
+    assert all(texts)
+    assert len({*texts[:5]}) > 1  # the orders of options
 
 
 @pytest.mark.slow
@@ -128,24 +120,19 @@ def test_what_is_recorded_is_what_the_program_answers():
     assert shipped.read_text(encoding="utf-8") == recorded
 
 
-def red_circle_on_blue():
-    image = Image.new("RGB", (200, 200), (0, 0, 255))
-    ImageDraw.Draw(image).ellipse((10, 10, 80, 80), fill=(255, 0, 0))
-    return image
-
-
 @pytest.fixture
 def drawn(tmp_path):
-    red_circle_on_blue().save(tmp_path / "drawn.png")
+    image = Image.new("RGB", (200, 200), "blue")
+    ImageDraw.Draw(image).ellipse((10, 10, 80, 80), fill="red")
+    image.save(tmp_path / "drawn.png")
     return Medium(tmp_path / "drawn.png", "")
 
 
 @pytest.mark.parametrize("of", ["picture", "wording", "settings"])
 def test_another_question_is_a_failed_call(of, questions, drawn):
     model = FINE.model_copy(update={"refuses": False}) if of == "settings" else FINE
-    prompt, picture = questions[0].prompt, questions[0].picture
-    if of == "picture":
-        picture = drawn
+    picture = drawn if of == "picture" else questions[0].picture
+    prompt = questions[0].prompt
     if of == "wording":
         prompt = prompt.replace("Answer with", "Reply with")
     [reply] = model.respond([Conversation.ask(prompt, picture)])
@@ -164,14 +151,10 @@ def test_another_question_is_a_failed_call(of, questions, drawn):
 )
 def test_a_prompt_without_a_question_is_described(prompt, questions, drawn):
     for picture in (drawn, questions[0].picture):
-        plain, asked = FINE.respond(
-            [
-                Conversation.ask(text, picture)
-                for text in ("Please describe it.", prompt)
-            ]
-        )
-        assert asked == plain
-        assert asked.text.startswith("A picture 100% as wide as tall on ")
+        plain = Conversation.ask("Please describe it.", picture)
+        expected, reply = FINE.respond([plain, Conversation.ask(prompt, picture)])
+        assert reply == expected
+        assert reply.text.startswith("A picture 100% as wide as tall on ")
 
 
 def test_the_recorded_answers_are_part_of_the_describers_version():
@@ -183,18 +166,13 @@ def test_the_recorded_answers_are_part_of_the_describers_version():
 
 
 def test_the_limit_counts_words(drawn):
-    ask = partial(Conversation.ask, "Describe it.", drawn)
-    whole, *cut = Regions(detail="fine").respond(
-        [ask(max_tokens=most) for most in (None, 1, 5, 10_000)]
-    )
-    assert [reply.outcome for reply in cut] == [
-        Outcome.TRUNCATED,
-        Outcome.TRUNCATED,
-        Outcome.OK,
-    ]
-    assert [reply.text.split() for reply in cut] == [
-        whole.text.split()[:most] for most in (1, 5, 10_000)
-    ]
+    cut = {None: "ok", 1: "truncated", 5: "truncated", 10_000: "ok"}
+    asked = [Conversation.ask("Describe it.", drawn, max_tokens=most) for most in cut]
+    replies = Regions(detail="fine").respond(asked)
+    words = replies[0].text.split()
+    for reply, most in zip(replies, cut, strict=True):
+        assert reply.outcome == cut[most]
+        assert reply.text.split() == words[:most]
 
 
 def paint(text, seed=1, size=256):
@@ -232,25 +210,14 @@ CORPUS = [
     "a blue boat",
     "Two boats: 2.5 m",
 ]
-TEXTS = [
-    "red-breasted bird",
-    "robin",
-    "truck",
-    "A dark red ellipse, 20% by 30%.",
-    "Größe: 写真 🐦\n\tend",
-]
 
 
 @pytest.mark.parametrize("ngrams", [1, 2, 3])
 def test_tfidf_is_what_scikit_learn_gives(ngrams):
     library = TfidfVectorizer(token_pattern=WORD, ngram_range=(1, ngrams)).fit(CORPUS)
-    features = (
-        TfIdf(ngrams=ngrams)
-        .fitted(CORPUS[::-1])
-        .encode_texts([*CORPUS, "a boat of 3 cars", "zebra", ""])
-    )
-    expected = library.transform([*CORPUS, "a boat of 3 cars", "zebra", ""]).toarray()
-    assert np.abs(features - expected).max() < 1e-6
+    texts = [*CORPUS, "a boat of 3 cars", "zebra", ""]
+    features = TfIdf(ngrams=ngrams).fitted(CORPUS[::-1]).encode_texts(texts)
+    assert np.abs(features - library.transform(texts).toarray()).max() < 1e-6
 
 
 def test_fitting_is_no_setting():
