@@ -6,15 +6,20 @@ t = 1, 2, …, or the outcome that ended the chain. A sample's category is its f
 descriptions, and how many of them the generator reads.
 """
 
+from itertools import zip_longest
 from types import SimpleNamespace
-from typing import NamedTuple
 
 import pytest
 from PIL import Image
 
 from driftledger.benchmarks.base.benchmark import Scoring
 from driftledger.benchmarks.base.chains.records import ChainRequest
-from driftledger.benchmarks.base.records import CARD, RECORDS, CollectedCard
+from driftledger.benchmarks.base.records import (
+    CARD,
+    RECORDS,
+    CollectedCard,
+    CollectedRecord,
+)
 from driftledger.benchmarks.fidelity.ratings import COLUMNS
 from driftledger.benchmarks.registry import benchmark
 from driftledger.components.base import ComponentCard
@@ -24,15 +29,16 @@ from driftledger.core.files import write_json, write_jsonl
 from driftledger.core.media import png_bytes
 from driftledger.core.text import csv_text
 from driftledger.core.types import PromptUsage
-from driftledger.data.records import DatasetCard, SampleEntry
+from driftledger.data.records import SampleEntry
 from driftledger.notebook import chain_steps
 from driftledger.scoring.number import NumberName
 from driftledger.tracking.traces import pictures_of
 from driftledger_demo.encoders.tfidf import TfIdf
 from tests.support.by_hand import assert_holds, assert_score
 from tests.support.cases import each_case, lines
+from tests.support.chains import CARD as CHAIN_CARD
 from tests.support.fakes import EchoModel, LetterEncoder, SizeGenerator, TableEncoder
-from tests.support.ledgers import iteration, result
+from tests.support.ledgers import result
 
 CASES = lines("benchmarks/chains.jsonl")
 VECTORS = {
@@ -45,27 +51,6 @@ VECTORS = {
 }
 """Cosine with the original, which is (200, 0) → the red and the green of an image."""
 KEYS = {"dataset": "d", "model": "m", "generator": "g"}
-
-
-class Step(NamedTuple):
-    """An iteration: the cosine of what was drawn, or the outcome that ended the chain."""
-
-    sample: str
-    t: int
-    repeat: int
-    ended: float | str
-    text: str | None
-
-
-def steps(case):
-    texts = case.get("texts", {})
-    for repeat, chains in enumerate(case["chains"]):
-        for sample, chain in chains.items():
-            for t, ended in enumerate(chain, 1):
-                said = texts.get(sample, [])
-                yield Step(
-                    sample, t, repeat, ended, said[t - 1] if t <= len(said) else None
-                )
 
 
 def write_image(folder, cosine):
@@ -94,53 +79,51 @@ def write_dataset(folder, case):
             (folder / f"{sample}.txt").write_text(case["starts"][sample])
         entries.append(SampleEntry.model_validate(entry))
     write_jsonl(folder / "samples.jsonl", entries)
-    card = {
-        "name": "d",
-        "provider": "x",
-        "settings": {},
-        "source": {},
-        "samples": len(entries),
-    }
-    card |= {"categories": {}, "digest": "dd", "groups": case.get("groups", {})}
-    write_json(folder / "dataset.json", DatasetCard.model_validate(card))
+    changes = {"samples": len(entries), "groups": case.get("groups", {})}
+    write_json(folder / "dataset.json", CHAIN_CARD.model_copy(update=changes))
 
 
-def drawn_first(folder, step, case):
-    if step.ended == "filtered":
-        return [result("generator", step.ended)]
+def drawn_first(folder, ended, text):
+    """What the calls of an iteration gave that begins with a text."""
+    if ended == "filtered":
+        return [result("generator", ended)]
     drawn = result("generator", file=write_image(folder, 1), sha256="i", key="drawn")
-    outcome = step.ended if isinstance(step.ended, str) else "ok"
-    return [drawn, result("model", outcome, step.text)]
+    outcome = ended if isinstance(ended, str) else "ok"
+    return [drawn, result("model", outcome, text)]
+
+
+def described_first(folder, ended, text, **reading):
+    """What the calls of an iteration gave that begins with an image."""
+    if ended == "filtered":
+        return [result("model", text=text), result("generator", ended)]
+    if isinstance(ended, str):
+        return [result("model", ended, text)]
+    name = write_image(folder, ended)
+    drawn = result("generator", file=name, sha256=name, **reading)
+    return [result("model", text=text), drawn]
 
 
 def write_records(folder, spec, case):
     records = []
-    for step in steps(case):
-        drawn = None
-        if not isinstance(step.ended, str):
-            drawn = write_image(folder, step.ended)
-        by_generator = step.ended == "filtered"
-        outcome = "ok" if drawn or by_generator else str(step.ended)
-        of_drawing = {}
-        if "readings" in case:
-            of_drawing["reading"] = PromptUsage(*case["readings"][step.sample])
-        record = iteration(
-            step.sample,
-            step.t,
-            step.text,
-            drawn,
-            outcome,
-            step.repeat,
-            f"{drawn}",
-            **of_drawing,
-        )
-        if by_generator:
-            record.results.append(result("generator", step.ended))
-        if "starts" in case:
-            record = record.model_copy(
-                update={"results": drawn_first(folder, step, case)}
-            )
-        records.append(record)
+    for repeat, chains in enumerate(case["chains"]):
+        for sample, chain in chains.items():
+            texts = case.get("texts", {}).get(sample, [])
+            reading = {}
+            if "readings" in case:
+                reading["reading"] = PromptUsage(*case["readings"][sample])
+            for t, (ended, text) in enumerate(zip_longest(chain, texts), 1):
+                if "starts" in case:
+                    results = drawn_first(folder, ended, text)
+                else:
+                    results = described_first(folder, ended, text, **reading)
+                record = CollectedRecord(
+                    unit=sample,
+                    step=t,
+                    repeat=repeat,
+                    results=results,
+                    extra={"parent_sha256": "p", "seed": 1},
+                )
+                records.append(record)
     write_jsonl(folder / RECORDS, records)
     asked = ChainRequest(
         iterations=case.get("iterations", 3),

@@ -82,13 +82,11 @@ class Says(Model):
 
 
 class Grades(Model):
-    """A judge that gives every prediction that holds a word of the truth a 1, and shifts all by
-    ``shift`` tenths; to prompts that hold ``unsure`` it gives no grade, or one when it is asked
-    again."""
+    """A judge that grades a prediction by the share of the truth that it holds; a prompt that holds
+    ``unsure`` gets no grade, or one when the judge is asked again."""
 
     provider: ClassVar[str] = "grades"
     version: ClassVar[str] = "1"
-    shift: int = 0
     unsure: str | None = None
     hums: str = "Hm."
     """What it says where it is unsure."""
@@ -124,7 +122,7 @@ class Grades(Model):
         share = sum(part in prediction for part in wanted) / len(wanted)
         if "<OR>" in truth:
             share = float(any(part in prediction for part in wanted))
-        return f"{max(0.0, min(1.0, share + self.shift / 10)):.1f}"
+        return f"{share:.1f}"
 
 
 @dataclass(frozen=True)
@@ -136,11 +134,6 @@ class Exam:
     model: Model
     judge: Model | None
     section: Section
-
-    @property
-    def variants(self):
-        """How often each question is put."""
-        return int(getattr(self.section, "permutations", 1))
 
     def folder(self, stage):
         """Where a stage writes."""
