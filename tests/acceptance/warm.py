@@ -11,6 +11,7 @@ import json
 import os
 import runpy
 import select
+import shutil
 import socket
 import subprocess
 import sys
@@ -55,6 +56,7 @@ def programs() -> str:
     It ends with this process.
     """
     folder = Path(tempfile.mkdtemp(prefix="warm"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     address = str(folder / "socket")
     command = [sys.executable, "-P", __file__, address]
     server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
