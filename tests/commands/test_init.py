@@ -4,7 +4,6 @@ import json
 import os
 import shlex
 import shutil
-from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -22,6 +21,7 @@ from tests.conftest import REPOSITORY, draw
 from tests.sentence import run, tree, write_files
 from tests.support.cases import cases, each_case
 from tests.support.git import git
+from tests.support.selected import selected
 from tests.support.terminal import fitting, printed
 
 
@@ -64,23 +64,6 @@ def test_an_empty_folder_becomes_a_project(here):
     )
     # a clone of Windows has their hashes
     assert git(".", "check-attr", "text", "--", *exact).count("unset") == len(exact)
-
-
-def selected(settings, name):
-    """What settings say, under a case's name for it."""
-    match name.split():
-        case ["benchmarks"]:
-            return [spec.name for spec in settings.benchmarks]
-        case ["provider", "of", place]:
-            return settings.build(*place.split(".")).provider
-        case ["encoder", entry]:
-            return settings.encoders[entry].model_extra
-    value = attrgetter(name)(settings)
-    if isinstance(value, tuple):
-        return list(value)
-    if isinstance(value, dict):
-        return {entry: value[entry].model_extra for entry in value}
-    return value
 
 
 def besides(files, folder):

@@ -15,6 +15,7 @@ from driftledger_demo.models.regions import Regions
 from tests.sentence import edit
 from tests.support.cases import cases, each_case
 from tests.support.params import default_params, default_settings
+from tests.support.selected import selected
 
 # Cao et al., "GenCeption: Evaluate Vision LLMs with Unlabeled Unimodal Data", Table 1 and section
 # 2.1.
@@ -30,10 +31,13 @@ DESCRIBE = (
 GENERATE = "Generate an image that fully and precisely reflects this description: {description}"
 
 
-def load(values, drop=()):
-    """Read the repository's settings after an edit."""
+MISSPELT = {"provider": "image_folder", "pth": "typo"}
+
+
+def load(case):
+    """Read the repository's settings after the edit of a case."""
     params = default_params()
-    edit(params, {"set": values, "drop": drop})
+    edit(params, case)
     return parse_settings(params, "params.yaml")
 
 
@@ -53,50 +57,40 @@ def test_a_mistake_is_a_line_with_place_and_remedy(case, sentence):
 
 
 def test_a_section_that_is_missing_is_the_one_that_ships():
-    settings = load({}, ["mme"])
+    settings = load({"drop": ["mme"]})
     shipped = yaml.safe_load(section_text("mme"))["mme"]
     assert settings.section("mme").model_dump(mode="json") == shipped
 
 
-def test_questions_alone_need_no_dataset_generator_or_encoder():
-    run = default_params()["run"]
-    kept = {key: run[key] for key in ("models", "seed", "question_sets", "mme")}
-    settings = load({"run": kept})
-    assert [spec.name for spec in settings.benchmarks] == ["mme"]
-    run = settings.run
-    assert run.generators == run.encoders == settings.named("datasets") == ()
+@each_case(cases(__file__, "selected"))
+def test_settings_select_what_is_named(case):
+    """``is`` has values under the names of :func:`selected`."""
+    settings = load(case)
+    for name, value in case["is"].items():
+        assert selected(settings, name) == value, name
 
 
 def test_entries_that_are_not_selected_wait():
-    settings = load({"datasets.mine": {"provider": "image_folder", "pth": "typo"}})
+    settings = load({"set": {"datasets.mine": MISSPELT}})
     sentence = r"datasets\.mine: setting 'pth' is unknown; did you mean 'path'\?"
     with pytest.raises(ConfigError, match=sentence):
         settings.build("datasets", "mine")
 
 
-def test_an_entry_of_params_wins_over_the_catalogues():
-    entry = {"provider": "image_folder", "path": "elsewhere"}
-    shipped = load({}).build("datasets", "my_images")
-    own = load({"datasets.my_images": entry}).build("datasets", "my_images")
-    assert (shipped.path, own.path) == (Path("my_images"), Path("elsewhere"))
-
-
-def test_a_user_may_vouch_for_a_model():
-    readers = ("painter", "layout", "rubric")
-    entry = {"provider": "openai", "model": "x", "understood_by": readers}
-    settings = load({"run.models": ["mine"], "models.mine": entry})
-    model = settings.build("models", "mine")
-    assert model.understood_by == readers
+def test_who_vouches_for_a_model_is_no_part_of_its_identity():
+    entry = {"provider": "openai", "model": "x", "understood_by": ["painter"]}
+    model = load({"set": {"models.mine": entry}}).build("models", "mine")
     assert "understood_by" not in model.spec["settings"]
 
 
 def test_what_params_does_not_define_may_be_selected():
-    selected = {
+    chosen = {
         "run.datasets": ["photos", "digits"],
         "run.trac": ["digits"],
         "run.descriptions": ["features"],
     }
-    settings = load(selected, [*PROVIDED_SECTIONS, "descriptions"])
+    dropped = [*PROVIDED_SECTIONS, "descriptions"]
+    settings = load({"set": chosen, "drop": dropped})
     assert settings.build("datasets", "digits").provider == "digits"
     assert settings.build("models", "regions_fine") == Regions(
         detail="fine", knowledge=True, refuses=True
@@ -106,7 +100,7 @@ def test_what_params_does_not_define_may_be_selected():
 
 def test_a_benchmark_that_params_does_not_mention_goes_over_nothing():
     names = ("mm_sap", "mm_vet", "mme")
-    settings = load({}, [*names, *(f"run.{name}" for name in names)])
+    settings = load({"drop": [*names, *(f"run.{name}" for name in names)]})
     chosen = [spec.name for spec in settings.benchmarks]
     assert chosen == ["genception", "trac", "fidelity"]
     assert settings.keys_of(benchmark("mme")) == []
@@ -114,12 +108,6 @@ def test_a_benchmark_that_params_does_not_mention_goes_over_nothing():
     assert "rubric" not in settings.named("models")
 
 
-def test_what_takes_part_is_named_whoever_names_it():
-    settings = load({"run.text_encoders": ["tfidf", "clip"]})
-    assert settings.named("models") == (*settings.run.models, "rubric")
-    assert settings.named("encoders") == ("layout", "tfidf", "clip", "words")
-    assert settings.named("descriptions") == ("features_by_words", "elements")
-    alone = load({"run.fidelity": []})
-    assert alone.named("descriptions") == ("features_by_words",)
-    unread = load({"genception.text_encoder": None}).section("genception")
-    assert unread.model_dump()["text_encoder"] is None
+def test_a_text_encoder_may_be_null():
+    settings = load({"set": {"genception.text_encoder": None}})
+    assert settings.section("genception").text_encoder is None
