@@ -10,12 +10,11 @@ import subprocess
 import sys
 import threading
 import time
-from unittest.mock import Mock
+from unittest.mock import DEFAULT, Mock
 
 import pytest
 import yaml
 
-from driftledger.collect.progress import COUNTS
 from driftledger.commands import books, collect, stages
 from driftledger.commands import run as running
 from driftledger.commands.run import outcome, run
@@ -35,7 +34,8 @@ from tests.support.small import changed, contents, folders
 
 PATIENCE = 60.0
 MODEL = "regions_medium"
-RECORDS = "data/records/{}/genception/my_images/painter"
+RECORDS = f"data/records/{MODEL}/genception/my_images/painter"
+UNDERSTOOD = {"understood_by": ["painter", "layout", "rubric"]}
 MADE = ["data", f"collect@{MODEL}", f"score@{MODEL}", "report"]
 
 
@@ -44,10 +44,10 @@ def project(checkout, monkeypatch):
     """A project without the stage that fills MLflow; it is the current folder."""
     monkeypatch.chdir(checkout.root)
     pipeline = checkout.root / "dvc.yaml"
-    text = pipeline.read_text(encoding="utf-8")
+    text = pipeline.read_text()
     without = re.sub(r"  track:.*?\n\n", "", text, flags=re.DOTALL)
     assert len(without) < len(text)
-    pipeline.write_text(without, encoding="utf-8")
+    pipeline.write_text(without)
     return Project(checkout.root, own_code=True)
 
 
@@ -58,7 +58,7 @@ def fresh(project, **more):
 
 def made_last(project):
     """The stages that the last run says it made."""
-    log = (project.root / STATE / "run.log").read_text(encoding="utf-8")
+    log = (project.root / STATE / "run.log").read_text()
     return re.findall(r"^making (.+)$", log, re.MULTILINE)
 
 
@@ -68,8 +68,15 @@ def status(checkout):
     return {name for name in named if name != "resolve"}
 
 
+def goes_on(project, checkout):
+    """Finish what an earlier run has left; the stages that it makes."""
+    assert fresh(project) == 0
+    assert status(checkout) == set()
+    return made_last(project)
+
+
 def in_lock(project):
-    lock = yaml.safe_load((project.root / "dvc.lock").read_text(encoding="utf-8"))
+    lock = yaml.safe_load((project.root / "dvc.lock").read_text())
     return {*lock["stages"]}
 
 
@@ -109,9 +116,9 @@ def test_a_run_makes_all_says_so_and_the_next_one_makes_nothing(
     assert checkout.repro() == ["resolve"]
     page = project.root / "reports/leaderboard.md"
     text = page.read_bytes()
-    state = page.stat()
+    at = page.stat().st_mtime_ns
     page.write_bytes(text.replace(b"regions", b"Regions"))
-    os.utime(page, ns=(state.st_atime_ns, state.st_mtime_ns))  # as nobody can see
+    os.utime(page, ns=(at, at))  # as nobody can see
     assert fresh(project, force=True, plain=True) == 0
     assert page.read_bytes() == text
     out, err = capfd.readouterr()
@@ -121,10 +128,9 @@ def test_a_run_makes_all_says_so_and_the_next_one_makes_nothing(
     assert contents(project.root) == files
     assert (project.root / "dvc.lock").read_bytes() == lock
     when = folders(project.root)
-    assert {name for name, at in before.items() if when[name] != at} == {
-        RECORDS.format(MODEL),
-        f"reports/scores/{MODEL}/genception/my_images/painter/layout",
-    }
+    scores = f"reports/scores/{MODEL}/genception/my_images/painter/layout"
+    made = {name for name, at in before.items() if when[name] != at}
+    assert made == {RECORDS, scores}
 
 
 def test_dvc_repro_writes_the_same_bytes(project, checkout, tmp_path):
@@ -137,16 +143,13 @@ def test_dvc_repro_writes_the_same_bytes(project, checkout, tmp_path):
 def test_a_file_that_was_changed_is_made_again(project, checkout):
     assert run(project) == 0
     files = checkout.outputs()
-    records = project.root / RECORDS.format(MODEL) / "records.jsonl"
-    text = records.read_text(encoding="utf-8")
+    records = project.root / RECORDS / "records.jsonl"
+    text = records.read_text()
     records.unlink()  # its bytes are in DVC's cache, too
-    records.write_text(text + "\n", encoding="utf-8")
-    page = project.root / "reports/leaderboard.md"
-    page.write_text("# Mine\n", encoding="utf-8")
-    assert fresh(project) == 0
-    assert made_last(project) == [f"collect@{MODEL}", "report"]
+    records.write_text(text + "\n")
+    (project.root / "reports/leaderboard.md").write_text("# Mine\n")
+    assert goes_on(project, checkout) == [f"collect@{MODEL}", "report"]
     assert checkout.outputs() == files
-    assert status(checkout) == set()
 
 
 def test_a_lock_that_was_lost_is_written_and_nothing_else_is_made(project, checkout):
@@ -168,6 +171,7 @@ def test_what_others_have_pushed_is_pulled_before_anything_is_asked(
     files = contents(project.root)
     for name in ("data/records", "data/datasets", STATE, ".dvc/cache"):
         shutil.rmtree(project.root / name)
+    respond = Regions.respond
     monkeypatch.setattr(Regions, "respond", None)
     assert fresh(project) == 0
     assert made_last(project) == []
@@ -175,12 +179,11 @@ def test_what_others_have_pushed_is_pulled_before_anything_is_asked(
     # an older folder, as after 'git pull' without 'dvc pull'
     lock = (project.root / "dvc.lock").read_bytes()
     change = project.root / "params.yaml"
-    text = change.read_text(encoding="utf-8")
-    monkeypatch.undo()
-    monkeypatch.chdir(project.root)
+    text = change.read_text()
+    monkeypatch.setattr(Regions, "respond", respond)
     changed(project.root, lambda params: params["genception"].update(iterations=1))
     assert fresh(project) == 0
-    change.write_text(text, encoding="utf-8")
+    change.write_text(text)
     (project.root / "dvc.lock").write_bytes(lock)
     shutil.rmtree(project.root / STATE)
     monkeypatch.setattr(Regions, "respond", None)
@@ -192,14 +195,8 @@ def test_what_others_have_pushed_is_pulled_before_anything_is_asked(
 def test_a_mistake_of_all_calls_ends_the_run_before_the_scores(
     checkout, project, capfd
 ):
-    (checkout.root / "theirs.json").write_text(
-        '{"none of them": "Yes."}', encoding="utf-8"
-    )
-    theirs = {
-        "provider": "predictions",
-        "path": "theirs.json",
-        "understood_by": ["painter", "layout", "rubric"],
-    }
+    (checkout.root / "theirs.json").write_text('{"none of them": "Yes."}')
+    theirs = {"provider": "predictions", "path": "theirs.json", **UNDERSTOOD}
     checkout.params(lambda params: params["models"].update({MODEL: theirs}))
     assert run(project) == 2
     assert "its first id is 'none of them'" in capfd.readouterr().err.splitlines()[-1]
@@ -230,8 +227,7 @@ def test_a_fault_takes_no_other_score(case, two, checkout, capfd, monkeypatch):
         assert names == {*case["scores"]}
     assert in_lock(two) == {"resolve", "data", "report"}
     assert status(checkout) >= {*case["waits"]}
-    assert fresh(two) == 0
-    assert status(checkout) == set()
+    goes_on(two, checkout)
 
 
 def test_a_failed_call_keeps_its_model_out_of_the_lock_and_is_made_again(
@@ -250,20 +246,18 @@ def test_a_failed_call_keeps_its_model_out_of_the_lock_and_is_made_again(
         fresh(two)
     said = capfd.readouterr().err
     assert "records failed and are in no score; 'driftledger run' makes failed" in said
-    assert {f"score@{MODEL}", "report"} <= in_lock(two)
-    assert not {"collect@blind", "score@blind"} & in_lock(two)
+    assert in_lock(two) >= {f"score@{MODEL}", "report"}
+    assert not in_lock(two) & {"collect@blind", "score@blind"}
     assert "collect@blind" in status(checkout)
-    done = checkout.run("driftledger", "stage", "collect", MODEL)
-    assert done.returncode == 0
-    assert fresh(two) == 0
-    assert status(checkout) == set()
+    checkout.run("driftledger", "stage", "collect", MODEL)
+    goes_on(two, checkout)
 
 
 def test_failed_records_are_counted_as_a_score_counts_them(project, monkeypatch):
     """The score of a judged benchmark calls also those gradings failed in which the judge gave
     nothing."""
     assert run(project) == 0
-    mark = project.root / RECORDS.format(MODEL) / INPUTS
+    mark = project.root / RECORDS / INPUTS
     made = read_json(mark, Made)
     for ended, scored, counted in [(2, 0, 2), (2, 6, 6), (0, 4, 4), (0, 0, 0)]:
         write_json(mark, made.model_copy(update={"failed": ended}))
@@ -278,51 +272,34 @@ def test_settings_that_change_meanwhile_are_of_the_next_run(
     project, checkout, monkeypatch
 ):
     """A model that is selected while calls are made is not up to date afterwards."""
-    original = collect._make
+    more = {"models": [MODEL, "blind"]}
 
-    def make(task, *more):
-        changed(
-            project.root, lambda params: params["run"].update(models=[MODEL, "blind"])
-        )
-        return original(task, *more)
+    def meanwhile(*_):
+        changed(project.root, lambda params: params["run"].update(more))
+        return DEFAULT
 
+    make = Mock(wraps=collect._make, side_effect=meanwhile)
     with monkeypatch.context() as patched:
         patched.setattr(collect, "_make", make)
         assert run(project) == 0
-    assert in_lock(project) == {
-        "resolve",
-        "data",
-        f"collect@{MODEL}",
-        f"score@{MODEL}",
-        "report",
-    }
+    assert in_lock(project) == {"resolve", *MADE}
     assert "collect@blind" in status(checkout)
-    assert fresh(project) == 0
-    assert made_last(project) == ["collect@blind", "score@blind", "report"]
-    assert status(checkout) == set()
+    made = goes_on(project, checkout)
+    assert made == ["collect@blind", "score@blind", "report"]
 
 
 @pytest.mark.parametrize("at", [0, 1])
 def test_a_kill_before_the_lock_is_written_loses_nothing(
     at, project, checkout, monkeypatch
 ):
-    done = []
-
-    def killed(*given, **more):
-        done.append(1)
-        if len(done) > at:
-            raise KeyboardInterrupt
-        return books.commit(*given, **more)
-
+    commits = Mock(side_effect=[DEFAULT] * at + [KeyboardInterrupt], wraps=books.commit)
     with monkeypatch.context() as patched:
-        patched.setattr(running, "commit", killed)
+        patched.setattr(running, "commit", commits)
         with pytest.raises(KeyboardInterrupt):
             run(project)
     monkeypatch.setattr(Regions, "respond", None)
-    assert fresh(project) == 0
-    assert not [stage for stage in made_last(project) if "@" in stage]
-    assert status(checkout) == set()
-    assert {f"collect@{MODEL}", f"score@{MODEL}", "report"} <= in_lock(project)
+    assert "@" not in " ".join(goes_on(project, checkout))
+    assert in_lock(project) >= {*MADE}
 
 
 @pytest.fixture
@@ -357,28 +334,19 @@ def test_where_another_command_of_dvc_stays_the_scores_are_shown(
     out, err = capfd.readouterr()
     assert "dvc.lock: another command of DVC works here" in err
     assert "next: driftledger audit" in out
-    assert fresh(project) == 0
-    assert status(checkout) == set()
+    goes_on(project, checkout)
 
 
 @pytest.mark.parametrize("name", ["dvc.lock", "dvc.yaml", "params.yaml"])
-def test_a_conflict_of_a_merge_is_said_before_anything_starts(name, project):
+def test_a_conflict_of_a_merge_is_said_before_anything_starts(name, project, checkout):
     file = project.root / name
     if name == "dvc.lock":
-        file.write_text("schema: '2.0'\nstages: {}\n", encoding="utf-8")
-    first, *others = file.read_text(encoding="utf-8").splitlines()
-    file.write_text(
-        "\n".join([first, "<<<<<<< HEAD", *others, "=======", ">>>>>>> theirs", ""]),
-        encoding="utf-8",
-    )
+        file.write_text("schema: '2.0'\nstages: {}\n")
+    first, *others = file.read_text().splitlines()
+    marked = [first, "<<<<<<< HEAD", *others, "=======", ">>>>>>> theirs", ""]
+    file.write_text("\n".join(marked))
     before = file.read_bytes()
-    done = subprocess.run(
-        [sys.executable, "-m", "driftledger", "run"],
-        cwd=project.root,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = checkout.run("driftledger", "run", check=False)
     assert done.returncode == 2
     assert f"{name} is not " in done.stderr
     assert "line 2 begins a conflict of a merge; keep one of its sides" in done.stderr
@@ -391,11 +359,7 @@ def test_where_mlflow_alone_fails_the_scores_are_shown(
     checkout, project, capfd, monkeypatch
 ):
     shutil.copy(REPOSITORY / "dvc.yaml", project.root)
-    failed = ConfigError("MLflow is away")
-
-    def away(*_, again):
-        raise failed
-
+    away = Mock(side_effect=ConfigError("MLflow is away"))
     monkeypatch.setattr(running, "track", away)
     assert run(project) == 1
     out, err = capfd.readouterr()
@@ -405,32 +369,26 @@ def test_where_mlflow_alone_fails_the_scores_are_shown(
 
 
 def test_only_one_run_at_a_time_and_only_in_a_project_of_dvc(
-    project, tmp_path, capfd, monkeypatch
+    project, tmp_path, monkeypatch
 ):
-    counts = project.root / STATE / COUNTS
-    seen = []
-    original = stages.data
-
-    def data(*arguments, **more):
-        write_json(counts, {"calls/models.gpt": 1240, "usd/gpt": 1.204})
+    def meanwhile(*_, begins):
         with pytest.raises(ConfigError, match="'driftledger run'"):
             fresh(project)
-        seen.append(capfd.readouterr().err)
-        return original(*arguments, **more)
+        return DEFAULT
 
+    data = Mock(wraps=stages.data, side_effect=meanwhile)
     monkeypatch.setattr(running, "data", data)
     assert run(project) == 0
-    assert seen == ["calls/models.gpt: 1,240\nusd/gpt: 1.2\n"]
+    data.assert_called_once()
     (project.root / ".git").rename(tmp_path / "git")
     with pytest.raises(ConfigError, match="Git repository, which DVC needs; run 'git"):
         run(project)
-    (project.root / ".dvc" / "config").write_bytes(b"[[core\n\xff")
+    (project.root / ".dvc/config").write_bytes(b"[[core\n\xff")
     with pytest.raises(ConfigError, match=r"/\.dvc/config cannot be read: "):
         run(project)
     (project.root / ".dvc").rename(tmp_path / "dvc")
-    with pytest.raises(
-        ConfigError, match="is not a DVC project; 'driftledger init' makes it one"
-    ):
+    sentence = "is not a DVC project; 'driftledger init' makes it one"
+    with pytest.raises(ConfigError, match=sentence):
         run(project)
 
 
@@ -450,11 +408,8 @@ def says(prompt, images):
 @pytest.fixture
 def slow(project):
     """A project whose model takes its time, and notes each call."""
-    (project.root / "slowly.py").write_text(SLOW, encoding="utf-8")
-    says = {
-        "provider": "slowly:says",
-        "understood_by": ["painter", "layout", "rubric"],
-    }
+    (project.root / "slowly.py").write_text(SLOW)
+    says = {"provider": "slowly:says", **UNDERSTOOD}
     return changed(project.root, lambda params: params["models"].update({MODEL: says}))
 
 
@@ -494,7 +449,7 @@ def test_after_a_stop_the_next_run_goes_on(number, code, slow, checkout, tmp_pat
     if number != signal.SIGKILL:
         assert "stopped; 'driftledger run' goes on from here\n" in log.read_text()
     # which DVC empties before it writes them
-    rwlock = slow.root / ".dvc" / "tmp" / "rwlock"
+    rwlock = slow.root / ".dvc/tmp/rwlock"
     rwlock.parent.mkdir(exist_ok=True)
     lock = slow.root / "dvc.lock"
     rwlock.touch()
@@ -508,34 +463,16 @@ def test_after_a_stop_the_next_run_goes_on(number, code, slow, checkout, tmp_pat
 
 
 def test_a_closed_pipe_ends_nothing(slow, checkout):
-    command = f"{sys.executable} -m driftledger run 2>&1 | head -n 1"
-    done = subprocess.run(
-        command,
-        shell=True,
-        cwd=slow.root,
-        env=checkout.env,
-        timeout=PATIENCE,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = checkout.run("sh", "-c", "driftledger run 2>&1 | head -n 1")
     assert done.stdout == "making data\n"
     assert status(checkout) == set()
     checkout.run("driftledger", "run")
     assert made_last(slow) == []
 
 
-def test_a_run_works_from_a_folder_below(project, checkout, monkeypatch):
+def test_a_run_works_from_a_folder_below(project, checkout):
     below = project.root / "below"
     below.mkdir()
-    done = subprocess.run(
-        [sys.executable, "-m", "driftledger", "run"],
-        cwd=below,
-        env=checkout.env,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    checkout.run("sh", "-c", "cd below && driftledger run")
     assert status(checkout) == set()
     assert not [*below.iterdir()]
