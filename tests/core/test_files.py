@@ -4,10 +4,9 @@ import json
 import math
 import os
 import re
-from collections.abc import Callable
 from pathlib import Path
 from threading import get_ident
-from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from dvc.utils.serialize import YAMLFileCorruptedError, parse_yaml
@@ -30,7 +29,7 @@ from driftledger.scoring.score import Row
 from tests.support.cases import cases, each_case
 from tests.support.full_disk import no_file_longer_than
 
-PLAIN: dict[str, Any] = {
+PLAIN = {
     "schema": 2,
     "unit": "a",
     "group": "all",
@@ -68,16 +67,17 @@ def test_rows_are_read_or_a_sentence_says_why_not(case, tmp_path):
 
 def test_records_come_back_and_equal_values_are_equal_bytes(tmp_path):
     rows = [Row.model_validate(PLAIN | {"unit": f"{n}\u2028\r\x85"}) for n in range(3)]
-    write_jsonl(tmp_path / "new" / "a.jsonl", rows)
-    assert (tmp_path / "new" / "a.jsonl").read_bytes().count(b"\n") == 3
-    assert read_jsonl(tmp_path / "new" / "a.jsonl", Row) == rows
-    write_json(tmp_path / "a.json", rows[0])
-    assert read_json(tmp_path / "a.json", Row) == rows[0]
-    text = (tmp_path / "a.json").read_text(encoding="utf-8")
+    file, other = tmp_path / "new/a.jsonl", tmp_path / "a.json"
+    write_jsonl(file, rows)
+    assert file.read_bytes().count(b"\n") == 3
+    assert read_jsonl(file, Row) == rows
+    write_json(other, rows[0])
+    assert read_json(other, Row) == rows[0]
+    text = other.read_text(encoding="utf-8")
     assert list(json.loads(text)) == sorted(PLAIN)
     assert "größe" in text
-    write_json(tmp_path / "b.json", dict(reversed(rows[0].to_dict().items())))
-    assert (tmp_path / "b.json").read_bytes() == (tmp_path / "a.json").read_bytes()
+    write_json(other, dict(reversed(rows[0].to_dict().items())))
+    assert other.read_text(encoding="utf-8") == text
 
 
 def test_rows_are_read_one_at_a_time(tmp_path):
@@ -99,11 +99,9 @@ def test_numbers_that_are_not_finite_are_never_written(tmp_path, number):
 
 
 def test_a_missing_file_says_how_to_get_it(tmp_path):
+    advice = r"records\.jsonl is missing; run 'dvc pull' to fetch it, or 'dvc repro'"
     for read in (read_json, read_jsonl):
-        with pytest.raises(
-            StoreError,
-            match=r"records\.jsonl is missing; run 'dvc pull' to fetch it, or 'dvc repro'",
-        ):
+        with pytest.raises(StoreError, match=advice):
             read(tmp_path / "records.jsonl", Row)
     with pytest.raises(StoreError, match=r"cannot be read \(not a regular file\)"):
         read_json(Path("/dev/zero"), Row)
@@ -118,7 +116,6 @@ def write_shared(path, text):
 
 
 WAYS = pytest.mark.parametrize("write", [write_text, write_rows, write_shared])
-Write = Callable[[Path, str], None]
 
 
 @WAYS
@@ -131,7 +128,7 @@ def test_a_write_that_fails_leaves_the_old_bytes_and_names_the_file(write, tmp_p
     ):
         write(path, "new and longer\n")
     assert error.value.filename == str(path)
-    assert path.read_text(encoding="utf-8") == "old\n"
+    assert path.read_text() == "old\n"
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -159,29 +156,27 @@ def test_a_folder_appears_whole_or_not_at_all(tmp_path):
             (folder / name).touch()
     with pytest.raises(ZeroDivisionError), new_folder(target) as folder:
         (folder / "newer").write_text(str(1 / 0))
-    assert sorted(path.name for path in (tmp_path / "data").rglob("*")) == [
-        "new",
-        "out",
-    ]
+    names = sorted(path.name for path in (tmp_path / "data").rglob("*"))
+    assert names == ["new", "out"]
 
 
 def test_a_folder_is_made_again_only_when_inputs_or_files_changed(tmp_path):
-    folder, calls = tmp_path / "a" / "b", list[str]()
+    folder = tmp_path / "a/b"
+    folder.mkdir(parents=True)
 
-    def write():
-        calls.append("")
-        folder.mkdir(parents=True, exist_ok=True)
+    def write_x():
         (folder / "x").write_text("x")
 
+    write = Mock(side_effect=write_x)
     for inputs in ("one", "one", "two"):
         make(folder, inputs, write)
-    assert len(calls) == 2
+    assert write.call_count == 2
     (folder / "x").write_text("changed")
     make(folder, "two", write)
-    assert len(calls) == 3
+    assert write.call_count == 3
     (folder / INPUTS).unlink()
     make(folder, "two", write)
-    assert len(calls) == 4
+    assert write.call_count == 4
     (tmp_path / "a" / "other").mkdir()
     (tmp_path / "link").symlink_to(folder)
     keep_only(tmp_path, [folder])

@@ -64,7 +64,6 @@ def cells_of(text):
     assert sum(each.type == "list_item_open" for each in item) == 1, text
     shown = []
     for cell in [each for each in (*tokens, *item) if each.type == "inline"][2:]:
-        assert cell.children is not None
         assert {child.type for child in cell.children} <= {"text", "text_special"}, text
         content = "".join(child.content for child in cell.children)
         assert not SENT.search(content), text
@@ -149,21 +148,9 @@ def test_changes_enter_mappings_and_compare_lists_whole():
     assert shown_apart("red " * 100, None)[0].endswith("red… (402 characters)")
 
 
-@pytest.mark.parametrize(
-    ("name", "valid", "sentence"),
-    [
-        (
-            "batchsize",
-            ["seed", "batch_size"],
-            "did you mean 'batch_size'? valid: batch_size, seed",
-        ),
-        ("zzz", ["b", "a"], "it 'zzz' is unknown; valid: a, b"),
-        ("zzz", [], "it 'zzz' is unknown; valid: (none)"),
-        ("a\nb\x1b[31m", ["c"], r"it 'a\nb\x1b[31m' is unknown"),
-    ],
-)
-def test_an_unknown_name(name, valid, sentence):
-    assert sentence in unknown_name("it", name, valid)
+@each_case(cases(__file__, "unknown"))
+def test_an_unknown_name(case):
+    assert case["says"] in unknown_name("it", case["name"], case["valid"])
 
 
 # Cells that no spreadsheet takes for something else; components/models/test_human_sheet.py has
@@ -198,7 +185,7 @@ def test_control_characters_and_surrogates_are_no_part_of_a_text():
 
 def test_a_line_is_written_at_once(monkeypatch):
     """Else lines of two threads run into each other."""
-    written = list[str]()
+    written = []
     monkeypatch.setattr("sys.stderr", SimpleNamespace(write=written.append, flush=str))
     say("making collect@mine")
     assert [each for each in written if each] == ["making collect@mine\n"]
