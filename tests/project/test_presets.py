@@ -19,6 +19,7 @@ from driftledger.project.presets import (
 )
 from driftledger.project.project import Project
 from driftledger.project.settings import load_settings, parse_settings
+from tests.support.cases import cases, each_case
 
 NAMES = sorted(presets(Path("nowhere")))
 
@@ -37,15 +38,13 @@ def settings_of(text):
 def test_every_preset_can_be_begun_with(name, tmp_path):
     text = begun(name)
     content, wanted = load_yaml(text), read_preset(tmp_path, name)
-    assert {key: content["run"][key] for key in wanted["run"]} == wanted["run"]
+    assert content["run"] | wanted["run"] == content["run"]
     selected = [spec.name for spec in settings_of(text).benchmarks]
     assert selected == [each for each in benchmark_names() if each in wanted["run"]]
     assert content.keys() == {"run", "tracking", *selected}
     for each in selected:
-        assert {
-            key: content[each].get(key) for key in wanted.get(each, {})
-        } == wanted.get(each, {})
-    (tmp_path / "params.yaml").write_text(text, encoding="utf-8")
+        assert content[each] | wanted.get(each, {}) == content[each]
+    (tmp_path / "params.yaml").write_text(text)
     asks_only = not {"genception", "fidelity"} & {*selected}
     paths = {run.path.partition("/")[2] for run in Project(tmp_path).combinations}
     assert (paths == {""}) is asks_only, "a run is named after what its scores use"
@@ -53,7 +52,7 @@ def test_every_preset_can_be_begun_with(name, tmp_path):
 
 def test_any_preset_can_follow(tmp_path):
     params = tmp_path / "params.yaml"
-    params.write_text(begun("minimal"), encoding="utf-8")
+    params.write_text(begun("minimal"))
     for name in NAMES:
         _, expected = with_preset(tmp_path, name)
         changed, wanted = apply_preset(tmp_path, name), read_preset(tmp_path, name)
@@ -85,7 +84,7 @@ tracking: { uri: "sqlite:///mlflow.db", experiment: 'mine', traces: 6 }
 
 
 def test_comments_quotes_and_other_values_of_the_user_stay(tmp_path):
-    (tmp_path / "params.yaml").write_text(MINE, encoding="utf-8")
+    (tmp_path / "params.yaml").write_text(MINE)
     changed = apply_preset(tmp_path, "minimal")
     assert "genception: added" in changed
     text = (tmp_path / "params.yaml").read_text(encoding="utf-8")
@@ -107,31 +106,14 @@ def test_comments_quotes_and_other_values_of_the_user_stay(tmp_path):
     assert apply_preset(tmp_path, "genception_v1") == []
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "photos",
-        "a: b",
-        "${run.seed}",
-        "- x",
-        "'",
-        '"',
-        "#",
-        "ü/雪",
-        "../near",
-        "/abs/a b",
-        "null",
-        "2024",
-        "{a}",
-    ],
-)
-def test_a_folder_stands_in_the_settings_as_it_is_called(path, tmp_path):
+@each_case(cases(__file__, "folders"))
+def test_a_folder_stands_in_the_settings_as_it_is_called(case, tmp_path):
+    path = case["path"]
     name = name_of(Path(path).name)
     data = {"datasets": {name: {"provider": "image_folder", "path": path}}}
     settings = settings_of(first_params(tmp_path, "start", data))
-    assert (
-        settings.run.datasets == settings.run.names("genception", "dataset") == (name,)
-    )
+    over = settings.run.names("genception", "dataset")
+    assert settings.run.datasets == over == (name,)
     assert settings.datasets[name].model_extra == {"path": path}
 
 
@@ -148,17 +130,18 @@ def test_names_of_folders_become_names_of_datasets():
     assert len(name_of("a" * 300)) == 64
 
 
+OWN = {
+    "mine": "# Mine. More of it.\n# Needs: a key. X is retired: y.\n",
+    "silent": "",
+}
+
+
 def test_a_project_has_presets_of_its_own_which_say_what_they_are(tmp_path):
-    folder = tmp_path / "presets"
-    folder.mkdir()
-    (folder / "mine.yaml").write_text(
-        "# Mine. More of it.\n# Needs: a key. X is retired: y.\nrun: {}\n"
-    )
-    (folder / "silent.yaml").write_text("run: {}\n")
+    (tmp_path / "presets").mkdir()
+    for name, comment in OWN.items():
+        (tmp_path / "presets" / f"{name}.yaml").write_text(f"{comment}run: {{}}\n")
     described = presets_in_words(tmp_path)
-    assert described.keys() == {*NAMES, "mine", "silent"}
-    assert (described["mine"], described["silent"]) == (
-        "Mine. More of it. Needs: a key. X is retired: y.",
-        "",
-    )
-    assert [name for name in NAMES if "Needs: " not in described[name]] == []
+    assert described.keys() == {*NAMES, *OWN}
+    assert described["mine"] == "Mine. More of it. Needs: a key. X is retired: y."
+    assert described["silent"] == ""
+    assert all("Needs: " in described[name] for name in NAMES)

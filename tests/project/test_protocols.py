@@ -2,6 +2,7 @@
 as published."""
 
 import json
+from pathlib import Path
 
 import pytest
 import yaml
@@ -28,6 +29,7 @@ from tests.data.question_sets.sources import SAP, png
 from tests.sentence import run
 from tests.support.cases import cases
 from tests.support.params import default_params
+from tests.support.small import write_params
 
 datasets = pytest.importorskip("datasets")
 
@@ -37,7 +39,7 @@ PRESETS = [
     pytest.param(name, marks=[pytest.mark.slow] * (name in DRAWN))
     for name in sorted(presets(REPOSITORY))
 ]
-GROUPS: dict[str, list[str]] = catalogue("datasets")["mme"].model_dump()["groups"]
+GROUPS = catalogue("datasets")["mme"].model_dump()["groups"]
 PER_CATEGORY = 6
 """Images of each of MME's fourteen categories in the small copy."""
 MME = [
@@ -73,6 +75,10 @@ STAND_INS = {
 SAP_COUNTS = {"basic": 2, "know": 1, "beyond": 1}
 
 
+def entry_of(section, name):
+    return catalogue(section)[name].model_dump()
+
+
 def stored(folder, rows):
     """The settings that read the rows from a folder as the hub's copy, in any split."""
     folder.mkdir()
@@ -86,30 +92,21 @@ def stored(folder, rows):
 
 def published_sap(folder):
     """A JSON file and a folder of images for each subset, by the names of the catalogue's entry."""
-    entry = catalogue("question_sets")["mm_sap"].model_dump()
-    options = [
-        entry["refusal"] if "Sorry" in option else option for option in SAP["options"]
-    ]
-    row = {
-        "image": "1.png",
-        "question": SAP["question"],
-        "options": options,
-        "answer": "blue",
-    }
+    entry = entry_of("question_sets", "mm_sap")
+    refusal = entry["refusal"]
+    options = [refusal if "Sorry" in option else option for option in SAP["options"]]
+    paths = {"path": {}, "images": {}}
     for place, (subset, number) in enumerate(SAP_COUNTS.items()):
-        images, answer = (
-            folder / entry["images"][subset],
-            entry["refusal"] if subset == "beyond" else "blue",
-        )
+        for name in paths:
+            paths[name][subset] = str(folder / entry[name][subset])
+        answer = refusal if subset == "beyond" else "blue"
+        row = {"image": "1.png", "question": SAP["question"]}
+        row |= {"options": options, "answer": answer}
+        images = Path(paths["images"][subset])
         images.mkdir(parents=True)
         (images / "1.png").write_bytes(png(place))
-        (folder / entry["path"][subset]).write_text(
-            json.dumps([row | {"answer": answer}] * number), encoding="utf-8"
-        )
-    return {
-        name: {subset: str(folder / path) for subset, path in entry[name].items()}
-        for name in ("path", "images")
-    }
+        Path(paths["path"][subset]).write_text(json.dumps([row] * number))
+    return paths
 
 
 SCENES = 13
@@ -120,9 +117,8 @@ SCENES = 13
 def project(tmp_path_factory):
     """A project in which small copies and stand-ins have the names of what would be downloaded."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            datasets.config, "HF_DATASETS_CACHE", tmp_path_factory.mktemp("cache")
-        )
+        cache = tmp_path_factory.mktemp("cache")
+        patch.setattr(datasets.config, "HF_DATASETS_CACHE", cache)
         patch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
         patch.setitem(OURS["encoders"], "letters", "tests.support.fakes:LetterEncoder")
         for stands_in in (Painter, LayoutEncoder, Rubric):
@@ -137,45 +133,42 @@ def project(tmp_path_factory):
             "mme_questions": mme | {"expect": {"questions": len(MME)}},
         }
         for name, changes in copies.items():
-            params["question_sets"][name] = (
-                catalogue("question_sets")[name].model_dump() | changes
-            )
-        for name, entry in catalogue("datasets").items():
-            if issubclass(
-                provider_class("datasets", entry.model_dump()["provider"]), HubTable
-            ):
-                params["datasets"][name] = entry.model_dump() | (
-                    mme if name.startswith("mme") else labelled
-                )
+            params["question_sets"][name] = entry_of("question_sets", name) | changes
+        for name in catalogue("datasets"):
+            entry = entry_of("datasets", name)
+            if issubclass(provider_class("datasets", entry["provider"]), HubTable):
+                rows = mme if name.startswith("mme") else labelled
+                params["datasets"][name] = entry | rows
         for entry in params["question_sets"].values():
             if entry["provider"].startswith("scene"):
                 entry["count"] = SCENES
         for section, stand_in in STAND_INS.items():
-            for name, entry in catalogue(section).items():
-                kind = provider_class(section, entry.model_dump()["provider"])
+            for name in catalogue(section):
+                kind = provider_class(section, entry_of(section, name)["provider"])
                 if issubclass(kind, CheckpointComponent):
                     params[section][name] = stand_in
-        params["models"]["human_five"] = catalogue("models")[
-            "human_five"
-        ].model_dump() | {"path": str(root / "five")}
-        unshared = json.loads(json.dumps(params))
-        text = yaml.safe_dump(unshared, sort_keys=False, default_flow_style=None)
-        (root / "params.yaml").write_text(text, encoding="utf-8")
+        five = entry_of("models", "human_five") | {"path": str(root / "five")}
+        params["models"]["human_five"] = five
+        write_params(root, json.loads(json.dumps(params)))
         yield root
+
+
+def params_of(root):
+    return yaml.safe_load((root / "params.yaml").read_text())
 
 
 def build(root):
     """Build the selected data that is not built yet; nothing is resolved, as people have no sheet
     yet."""
-    made = Project(root)
-    for name in made.settings.run.datasets:
+    settings = Project(root).settings
+    for name in settings.run.datasets:
         folder = root / DATASET.at({"dataset": name})
         if not folder.exists():
-            build_dataset(name, made.settings.build("datasets", name), folder)
-    for name in made.settings.run.question_sets:
+            build_dataset(name, settings.build("datasets", name), folder)
+    for name in settings.run.question_sets:
         folder = root / QUESTION_SET.at({"question_set": name})
         if not folder.exists():
-            provider = made.settings.build("question_sets", name)
+            provider = settings.build("question_sets", name)
             build_questions(name, provider, question_rules(provider), folder)
 
 
@@ -196,39 +189,31 @@ def test_a_preset_can_be_planned(project, name, monkeypatch):
     found = {component: calls.to_make for component, calls in planned.items()}
     assert sum(found.values()) > 0
     if name == "today_api":
-        assert {
-            calls.most_cost is not None and 0.01 < calls.most_cost < 100
-            for calls in planned.values()
-        } == {True}
+        assert all(0.01 < calls.most_cost < 100 for calls in planned.values())
     for component, calls in CALLS.get(name, {}).items():
-        assert (
-            found[component] == (calls if calls is not None else found[component]) > 0
-        )
+        assert found[component] > 0
+        assert calls in (None, found[component])
 
 
 def test_another_number_of_questions_than_the_paper_has_fails_in_one_sentence(
     project, tmp_path
 ):
-    params = yaml.safe_load((project / "params.yaml").read_text(encoding="utf-8"))
     sentences = {
         "mm_sap": "400 basic (has 2), 350 know (has 1), 368 beyond (has 1)",
         "mm_vet": "218 questions (has 3), 200 images (has 2)",
         "mme_questions": f"2374 questions (has {len(MME)})",
     }
+    params = params_of(project)
     for name in sentences:
-        params["question_sets"][name]["expect"] = catalogue("question_sets")[
-            name
-        ].model_dump()["expect"]
-    (tmp_path / "params.yaml").write_text(
-        yaml.safe_dump(params, sort_keys=False), encoding="utf-8"
-    )
+        expect = entry_of("question_sets", name)["expect"]
+        params["question_sets"][name]["expect"] = expect
+    settings = write_params(tmp_path, params).settings
     for name, counts in sentences.items():
-        provider = Project(tmp_path).settings.build("question_sets", name)
+        provider = settings.build("question_sets", name)
         with pytest.raises(DataError) as caught:
             build_questions(name, provider, question_rules(provider), tmp_path / name)
-        assert str(caught.value).startswith(
-            f"question set '{name}' should have {counts}, as its expect says;"
-        )
+        sentence = f"question set '{name}' should have {counts}, as its expect says;"
+        assert str(caught.value).startswith(sentence)
         assert "\n" not in str(caught.value)
 
 
@@ -238,30 +223,24 @@ def test_a_beginning_is_given_to_no_model_that_cannot_take_it(
 ):
     apply_preset(project, "trac")
     build(project)
-    params = yaml.safe_load((project / "params.yaml").read_text(encoding="utf-8"))
-    params["run"] |= {
-        "models": ["gpt_4o"],
-        "trac": [],
-        "fidelity": [],
-        name: ["cub_200"],
-    }
+    params = params_of(project)
+    params["run"] |= {"models": ["gpt_4o"], "trac": [], "fidelity": []}
+    params["run"][name] = ["cub_200"]
     params["descriptions"]["begun"] = {"prompt": "What is it?", "prefix": "It has"}
     params["fidelity"]["description"] = "begun"
-    (tmp_path / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
+    begun = write_params(tmp_path, params)
     (tmp_path / "data").symlink_to(project / "data")
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(
-        ConfigError,
-        match=r"^models\.gpt_4o cannot be given the beginning of its reply, 'It has'; ",
-    ):
-        plan(Project(tmp_path))
+    refusal = r"^models\.gpt_4o cannot be given the beginning of its reply, 'It has'; "
+    with pytest.raises(ConfigError, match=refusal):
+        plan(begun)
 
 
 def test_the_trac_papers_models_follow_three_beams(project):
     apply_preset(project, "trac")
     settings = load_settings(project / "params.yaml")
     for name in settings.run.models:
-        spec = settings.build("models", name).spec["settings"]
-        assert (spec["beams"], spec["extra"]) == (3, {"length_penalty": 1.0})
-        assert settings.build("models", name).continues
+        model = settings.build("models", name)
+        assert (model.beams, model.extra) == (3, {"length_penalty": 1.0})
+        assert model.continues
     assert settings.description("features_it_has").prefix == "It has"

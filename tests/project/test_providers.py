@@ -20,6 +20,7 @@ from tests.conftest import REPOSITORY, draw, shapes_only
 from tests.support.cases import cases, each_case
 from tests.support.own_code import GENERATOR, MODEL, write_module
 from tests.support.params import default_params
+from tests.support.small import write_params
 
 
 @pytest.fixture(autouse=True)
@@ -40,11 +41,9 @@ def project(root, section, provider, *, own_code=True, **settings):
     shapes_only(params)
     if section == "models":
         settings.setdefault("understood_by", ["painter", "layout", "rubric"])
-    params[section] = params.get(section, {}) | {
-        "mine": {"provider": provider, **settings}
-    }
-    params["run"][section] = [*params["run"][section], "mine"]
-    (root / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
+    params.setdefault(section, {})["mine"] = {"provider": provider, **settings}
+    params["run"][section].append("mine")
+    write_params(root, params)
     return Project(root, own_code=own_code)
 
 
@@ -75,21 +74,17 @@ def test_a_function_is_an_encoder_by_the_name_that_it_has_in_its_module(tmp_path
         text += f"\n{name} = driftledger.encoder(images=sizes)\n"
     write_module(tmp_path, "own_functions", text)
     names = ("hues", "BySize", "Other")
-    found = [
-        project(tmp_path, "encoders", f"own_functions:{name}").settings.build(
-            "encoders", "mine"
-        )
-        for name in names
-    ]
-    assert [each.provider for each in found] == [
-        f"own_functions:{name}" for name in names
-    ]
-    assert len({each.fingerprint for each in found}) == 3
-    assert [(each.looks, each.reads) for each in found] == [(True, False)] * 3
+    fingerprints = set()
+    for name in names:
+        place = f"own_functions:{name}"
+        found = project(tmp_path, "encoders", place).settings.build("encoders", "mine")
+        assert (found.provider, found.looks, found.reads) == (place, True, False)
+        fingerprints.add(found.fingerprint)
+    assert len(fingerprints) == 3
 
 
 def test_what_the_page_shows_can_be_copied(tmp_path):
-    page = (REPOSITORY / "docs" / "components.md").read_text(encoding="utf-8")
+    page = (REPOSITORY / "docs/components.md").read_text()
     section = page.partition("\n## Your own\n")[2].partition("\n## ")[0]
     [code] = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
     [block] = re.findall(r"```yaml\n(.*?)```", section, re.DOTALL)
@@ -98,17 +93,13 @@ def test_what_the_page_shows_can_be_copied(tmp_path):
     shapes_only(params)
     for section, values in yaml.safe_load(block).items():
         params[section] = params.get(section, {}) | values
-    (tmp_path / "params.yaml").write_text(yaml.safe_dump(params), encoding="utf-8")
-    settings = Project(tmp_path, own_code=True).settings
+    settings = write_params(tmp_path, params).settings
     image = draw(tmp_path / "0.png", 0, (50, 40))
     asked = Conversation.ask("What is it?", Medium(image, sha256_file(image)))
-    assert (
-        settings.build("models", "shouting").respond([asked])[0].text
-        == "A DARK IMAGE, 50 PIXELS WIDE"
-    )
-    features = settings.build("encoders", "mine").encode_images(
-        [asked.last_medium.open()]
-    )
+    [answer] = settings.build("models", "shouting").respond([asked])
+    assert answer.text == "A DARK IMAGE, 50 PIXELS WIDE"
+    encoder = settings.build("encoders", "mine")
+    features = encoder.encode_images([asked.last_medium.open()])
     assert features.shape == (1, 8 * 8 * 3)
 
 
@@ -136,10 +127,8 @@ def test_settings_can_be_read_without_running_what_they_name(tmp_path):
     settings = project(
         tmp_path, "models", "own_evil:Evil", own_code=False, whatever=1
     ).settings
-    with pytest.raises(
-        UntrustedCodeError,
-        match=r"models\.mine: 'own_evil:Evil' is this checkout's own code",
-    ):
+    untrusted = r"models\.mine: 'own_evil:Evil' is this checkout's own code"
+    with pytest.raises(UntrustedCodeError, match=untrusted):
         settings.build("models", "mine")
     assert settings.build("models", "regions_medium").provider == "regions"
     assert not (tmp_path / "mark").exists()
@@ -180,12 +169,8 @@ def test_a_distribution_names_its_providers(tmp_path, monkeypatch):
 def test_two_distributions_of_one_name_are_told_apart_by_people(tmp_path, monkeypatch):
     for name in ("one", "two"):
         write_module(tmp_path / name, f"own_{name}", GENERATOR)
-        install(
-            tmp_path / name,
-            f"own-{name}",
-            "1",
-            {"driftledger.generators plain_colour": f"own_{name}:Plain"},
-        )
+        points = {"driftledger.generators plain_colour": f"own_{name}:Plain"}
+        install(tmp_path / name, f"own-{name}", "1", points)
         monkeypatch.syspath_prepend(tmp_path / name)
     sentence = said(tmp_path, "generators", "plain_colour")
     assert (

@@ -3,9 +3,11 @@ and nowhere else."""
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 
 import pytest
@@ -19,9 +21,15 @@ from driftledger.scoring.metric import MetricTable
 from tests.conftest import REPOSITORY, draw
 from tests.sentence import edit
 from tests.support.cases import cases, each_case
-from tests.support.small import Params, changed, make_small
+from tests.support.small import changed, make_small
 
-Resolved = Callable[[Callable[[Params], object]], Params]
+
+def digests_and_settings():
+    """What is noted in the current folder: the digest of each stage's settings, and those."""
+    return [
+        json.loads(Path(f"data/{name}.json").read_bytes())
+        for name in ("resolved", "settings")
+    ]
 
 
 @pytest.fixture
@@ -32,8 +40,7 @@ def resolved(tmp_path, monkeypatch):
 
     def note(change):
         resolve(changed(tmp_path, change))
-        noted: Params = json.loads((tmp_path / "data" / "resolved.json").read_bytes())
-        behind = json.loads((tmp_path / "data" / "settings.json").read_bytes())
+        noted, behind = digests_and_settings()
         for kind in ("collect", "score"):
             for model, digest in noted[kind].items():
                 noted[kind][model] = behind.pop(digest)
@@ -53,9 +60,8 @@ def differing(before, after, place=""):
     """The places where two notes are different."""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         for key in sorted({*before, *after}):
-            yield from differing(
-                before.get(key), after.get(key), f"{place}.{key}".lstrip(".")
-            )
+            below = f"{place}.{key}".lstrip(".")
+            yield from differing(before.get(key), after.get(key), below)
     elif before != after:
         yield place
 
@@ -64,17 +70,14 @@ def differing(before, after, place=""):
 def test_settings_that_somebody_damaged_are_as_if_they_were_lost(tmp_path, behind):
     project = make_small(tmp_path)
     (tmp_path / "data").mkdir(exist_ok=True)
-    (tmp_path / "data" / "settings.json").write_text(behind, encoding="utf-8")
+    (tmp_path / "data/settings.json").write_text(behind)
     assert project.noted_settings("a") == {}
 
 
-def test_every_stage_depends_on_one_digest(tmp_path, resolved):
+def test_every_stage_depends_on_one_digest(resolved):
     noted = resolved(nothing)
-    digests = json.loads((tmp_path / "data" / "resolved.json").read_bytes())
-    behind = json.loads((tmp_path / "data" / "settings.json").read_bytes())
-    stages = yaml.safe_load((REPOSITORY / "dvc.yaml").read_text(encoding="utf-8"))[
-        "stages"
-    ]
+    digests, behind = digests_and_settings()
+    stages = yaml.safe_load((REPOSITORY / "dvc.yaml").read_text())["stages"]
     named = []
     for stage in stages.values():
         for each in stage.get("params", []):
@@ -84,11 +87,7 @@ def test_every_stage_depends_on_one_digest(tmp_path, resolved):
                 named += [key.replace("${item.model}", model) for key in keys]
     assert len({*named}) == 1 + 2 + 2 + 1 + 1
     for key in named:
-        found = noted
-        digest = digests
-        for part in key.split("."):
-            found = found[part]
-            digest = digest[part]
+        found, digest = [reduce(getitem, key.split("."), of) for of in (noted, digests)]
         assert behind[digest] == found
         assert sha256_of(found) == digest
     assert len(noted["collect"]["blind"]) == 6
@@ -122,7 +121,6 @@ def test_a_further_metric_is_computed_everywhere_and_nothing_else_is(
     further = replace(spec.metrics.first, name="further")
     monkeypatch.setattr(spec, "metrics", MetricTable(*spec.metrics, further))
     found = [*differing(before, resolved(nothing))]
-    assert found
     assert {place.partition(".")[0] for place in found} == {"score"}
     assert all(".genception/" in place for place in found)
 
@@ -132,23 +130,17 @@ def test_a_benchmark_that_goes_over_nothing_is_left_out(resolved):
     assert noted["judge"] == "none"
     assert "rubric" not in noted["models"]
     assert noted["beside"] == {}
-    assert {name.partition("/")[0] for name in noted["score"]["blind"]} == {
-        "genception",
-        "trac",
-        "mm_sap",
-        "mme",
-    }
+    scored = {name.partition("/")[0] for name in noted["score"]["blind"]}
+    assert scored == {"genception", "trac", "mm_sap", "mme"}
 
 
 def test_peoples_ratings_are_noted(tmp_path, resolved):
-    with pytest.raises(
-        ConfigError,
-        match=r"fidelity\.ratings in params\.yaml is ratings\.csv, which is missing",
-    ):
+    missing = r"fidelity\.ratings in params\.yaml is ratings\.csv, which is missing"
+    with pytest.raises(ConfigError, match=missing):
         resolved(lambda params: params["fidelity"].update(ratings="ratings.csv"))
-    (tmp_path / "ratings.csv").write_text("rating\n", encoding="utf-8")
+    (tmp_path / "ratings.csv").write_text("rating\n")
     before = resolved(nothing)
-    (tmp_path / "ratings.csv").write_text("rating\n5\n", encoding="utf-8")
+    (tmp_path / "ratings.csv").write_text("rating\n5\n")
     places = {
         re.sub(r"\.(blind|regions_medium)\.", ".*.", place)
         for place in differing(before, resolved(nothing))
