@@ -14,7 +14,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from driftledger import cli
 from driftledger.benchmarks.base.records import results_of, stream_records
 from driftledger.benchmarks.mm_vet.spec import CALIBRATION
 from driftledger.benchmarks.registry import benchmark_names
@@ -29,17 +28,18 @@ from driftledger.core.errors import ConfigError, ServiceError, StoreError
 from driftledger.core.files import read_json
 from driftledger.core.made import INPUTS, Made
 from driftledger.core.paths import STATE
-from driftledger.core.types import Conversation, Outcome, Result
+from driftledger.core.types import Outcome, Result
 from driftledger.project.project import Project
 from driftledger_demo.generators.painter import Painter
-from driftledger_demo.models.controls import Blind, WordCounter
+from driftledger_demo.models.controls import Blind
 from driftledger_demo.models.regions.model import Regions
 from driftledger_demo.models.rubric import Rubric
+from tests.sentence import run
 from tests.support.cases import cases, each_case
 from tests.support.evaluation import build
+from tests.support.git import git
 from tests.support.small import (
     IMAGES,
-    Params,
     changed,
     contents,
     folders,
@@ -47,6 +47,23 @@ from tests.support.small import (
     matching,
 )
 from tests.support.stores import comparable, found, stored_rows
+
+NOTHING = {name: [] for name in ("question_sets", *benchmark_names())}
+"""Under ``run``, in which a test selects what it needs."""
+CALLED = [
+    (Painter, "generate"),
+    (Blind, "respond"),
+    (Regions, "respond"),
+    (Rubric, "respond"),
+]
+"""All that a project asks, and by which method."""
+
+
+MODELS = ["regions_medium", "blind"]
+
+
+def asks_nobody(*_):
+    raise AssertionError("asked once more")
 
 
 @pytest.fixture
@@ -59,27 +76,26 @@ def project(tmp_path, monkeypatch):
 
 
 def to_make(project):
-    return {
-        name: calls.to_make for name, calls in plan(Project(project.root)).calls.items()
-    }
+    calls = plan(Project(project.root)).calls
+    return {name: calls[name].to_make for name in calls}
+
+
+def select(project, **names):
+    """Select other names under ``run``."""
+    return changed(project.root, lambda params: params["run"].update(names))
 
 
 def test_what_is_planned_is_made_and_then_nothing_is_left(project):
     before = to_make(project)
     calibration = "judge rubric, calibration"
-    assert before.keys() == {
-        "models.regions_medium",
-        "models.blind",
-        "generators.painter",
-        "judge rubric",
-        calibration,
-    }
+    components = {"models.regions_medium", "models.blind", "generators.painter"}
+    assert before.keys() == {*components, "judge rubric", calibration}
     assert before[calibration] == 2 * len(CALIBRATION)
     assert min(before.values()) > 0
     collect(project, ["blind"])
     assert to_make(project)["models.blind"] == 0
     assert to_make(project)["models.regions_medium"] == before["models.regions_medium"]
-    collect(project, ["regions_medium", "blind"])
+    collect(project, MODELS)
     assert set(to_make(project).values()) == {0}
     counts = read_counts(project.root / STATE / COUNTS)
     assert counts["calls/models.blind"] == before["models.blind"]
@@ -87,7 +103,7 @@ def test_what_is_planned_is_made_and_then_nothing_is_left(project):
 
 def test_the_tasks_of_a_model_begin_one_after_the_other(project):
     """They are side by side, and the stage is named once."""
-    meeting, met = Barrier(2), list[str]()
+    meeting, met = Barrier(2), []
 
     def begins(stage):
         with suppress(BrokenBarrierError):
@@ -104,12 +120,8 @@ def drawings(project, monkeypatch):
     """GenCeption alone, by a model that opens each picture once."""
 
     def alone(params):
-        nothing: Params = {name: [] for name in ("question_sets", *benchmark_names())}
-        params["run"] |= nothing | {
-            "datasets": ["my_images"],
-            "genception": ["my_images"],
-            "models": ["blind"],
-        }
+        over = {"datasets": ["my_images"], "genception": ["my_images"]}
+        params["run"] |= NOTHING | over | {"models": ["blind"]}
         params["genception"]["iterations"] = 5
 
     def respond(self, conversations):
@@ -117,7 +129,7 @@ def drawings(project, monkeypatch):
         described.extend(medium.sha256 for medium in media)
         return [Result(f"{medium.sha256} {medium.open().size}") for medium in media]
 
-    described = list[str]()
+    described = []
     monkeypatch.setattr(Blind, "respond", respond)
     project = changed(project.root, alone)
     build(project)
@@ -126,7 +138,7 @@ def drawings(project, monkeypatch):
 
 def test_a_drawing_is_hashed_once_and_only_the_model_reads_it(drawings, monkeypatch):
     project, described = drawings
-    hashed, read = Counter[str](), Counter[int]()
+    hashed, read = Counter(), Counter()
     sha256, open_file = hashlib.sha256, Path.open
 
     def noting_hash(data=b"", **options):
@@ -188,8 +200,7 @@ def test_a_full_disk_pays_for_no_recorded_call_again(drawings, monkeypatch):
 
 
 def test_a_judge_that_is_evaluated_is_planned_in_one_line(project):
-    put = {"judge": "blind"}
-    project = changed(project.root, lambda params: params["run"].update(put))
+    project = select(project, judge="blind")
     names = [name for name in to_make(project) if "blind" in name]
     assert names == ["models.blind", "judge blind, calibration"]
 
@@ -197,16 +208,12 @@ def test_a_judge_that_is_evaluated_is_planned_in_one_line(project):
 def test_failed_calls_are_planned_and_made_by_the_next_run(
     project, monkeypatch, capsys
 ):
-    respond, away, asked = Blind.respond, True, list[Conversation]()
+    respond, away, asked = Blind.respond, True, []
 
     def answer(self, conversations):
         """Answer but three questions of MM-SAP, while the service is away."""
-        questions = list(
-            dict.fromkeys(
-                each.subject for each in [*asked, *conversations] if each.options
-            )
-        )
         asked.extend(conversations)
+        questions = [*dict.fromkeys(each.subject for each in asked if each.options)]
         lost = Result("", Outcome.FAILED, error="503")
         replies = zip(conversations, respond(self, conversations), strict=True)
         return [
@@ -239,16 +246,13 @@ def test_a_model_that_cannot_be_asked_takes_no_other_with_it(
     def away(*_):
         raise ServiceError("the service is away")
 
-    models = {"regions_medium", "blind"}
     with monkeypatch.context() as patched:
         patched.setattr(component, method, away)
         with pytest.raises(ServiceError, match=f"^{sentence}$"):
             collect(project)
-    assert {
-        model
-        for model in models
-        if all(task.made() for task in tasks_of(project, [model]))
-    } == complete
+    for model in MODELS:
+        is_made = all(task.made() for task in tasks_of(project, [model]))
+        assert is_made == (model in complete)
     collect(project)
     assert all(task.is_made() for task in tasks_of(project))
 
@@ -259,16 +263,10 @@ def test_a_plan_counts_what_examples_depend_on_at_most(project):
 
     def shown(params):
         examples = {"choose": "random", "shots": [1, 2], "by": "blind"}
-        params["descriptions"]["shown"] = {
-            "prompt": "What is it?",
-            "demonstrations": examples,
-        }
-        nothing: Params = {name: [] for name in ("question_sets", *benchmark_names())}
-        params["run"] |= nothing | {
-            "datasets": ["digits"],
-            "trac": ["digits"],
-            "descriptions": ["shown"],
-        }
+        way = {"prompt": "What is it?", "demonstrations": examples}
+        params["descriptions"]["shown"] = way
+        over = {"datasets": ["digits"], "trac": ["digits"]}
+        params["run"] |= NOTHING | over | {"descriptions": ["shown"]}
 
     project = changed(project.root, shown)
     build(project)
@@ -281,9 +279,8 @@ def test_a_plan_counts_what_examples_depend_on_at_most(project):
 
 def test_records_of_one_model_leave_the_others_alone(project):
     collect(project, ["blind"])
-    assert {
-        name.split("/")[2] for name in folders(project.root) if "records/" in name
-    } == {"blind"}
+    records = [name for name in folders(project.root) if "records/" in name]
+    assert {name.split("/")[2] for name in records} == {"blind"}
     collect(project, ["regions_medium"])
     assert len(matching(folders(project.root), ["data/records/blind/*"])) == 6
 
@@ -293,13 +290,8 @@ def test_each_component_is_loaded_once_and_let_go_of_when_no_later_folder_needs_
 ):
     """For all six benchmarks of two models, with a generator and a judge: loading is what follows a
     release."""
-    seen, loaded = list[str](), set[str]()
-    for component, method in (
-        (Painter, "generate"),
-        (Blind, "respond"),
-        (Regions, "respond"),
-        (Rubric, "respond"),
-    ):
+    seen, loaded = [], set()
+    for component, method in CALLED:
         original = getattr(component, method)
 
         def work(self, *given, ask=original):
@@ -315,39 +307,28 @@ def test_each_component_is_loaded_once_and_let_go_of_when_no_later_folder_needs_
 
         monkeypatch.setattr(component, method, work)
         monkeypatch.setattr(component, "release", release, raising=False)
-    collect(project, ["regions_medium", "blind"])
-    names = ("painter", "blind", "regions", "rubric")
-    assert sorted(seen) == sorted(
-        f"{name} {what}" for name in names for what in ("loaded", "released")
-    )
-    assert seen.index("regions released") < seen.index("blind loaded")
-    assert seen.index("blind loaded") < min(
-        seen.index("painter released"), seen.index("rubric released")
-    )
+    collect(project, MODELS)
+    names = {component.provider for component, _ in CALLED}
+    assert len(seen) == 2 * len(names)
+    at = {each: seen.index(each) for each in seen}
+    assert all(at[f"{name} loaded"] < at[f"{name} released"] for name in names)
+    assert at["regions released"] < at["blind loaded"]
+    assert at["blind loaded"] < min(at["painter released"], at["rubric released"])
 
 
 def test_what_records_hold_is_not_asked_again(project, monkeypatch):
     """The store is gone, and so is what says what the records were made from."""
     collect(project)
-    written = {
-        file: file.read_text()
-        for file in (project.root / "data/records").rglob("records.jsonl")
-    }
+    files = [*(project.root / "data/records").rglob("records.jsonl")]
+    written = [file.read_text() for file in files]
     assert written
-    for file in written:
+    for file in files:
         (file.parent / INPUTS).unlink()
-    shutil.rmtree(project.root / ".driftledger")
-    for component, method in (
-        (Painter, "generate"),
-        (Regions, "respond"),
-        (Blind, "respond"),
-        (Rubric, "respond"),
-    ):
-        monkeypatch.setattr(
-            component, method, lambda *_: pytest.fail("a stored call was made again")
-        )
+    shutil.rmtree(project.state)
+    for component, method in CALLED:
+        monkeypatch.setattr(component, method, asks_nobody)
     collect(Project(project.root))
-    assert {file: file.read_text() for file in written} == written
+    assert [file.read_text() for file in files] == written
 
 
 @each_case(cases(__file__, "collect"))
@@ -357,27 +338,19 @@ def test_a_mistake_is_a_sentence(case, project, sentence):
 
 def test_a_fresh_clone_builds_what_calls_need(project, monkeypatch):
     shutil.rmtree(project.root / "data")
-    monkeypatch.setattr(sys, "argv", ["driftledger", "collect", "--model", "blind"])
-    with pytest.raises(SystemExit) as ended:
-        cli.main()
-    assert not ended.value.code
-    assert {path.name for path in (project.root / "data").iterdir()} == {
-        "datasets",
-        "questions",
-        "records",
-    }
+    assert run(monkeypatch, "collect", "--model", "blind") == 0
+    names = {path.name for path in (project.root / "data").iterdir()}
+    assert names == {"datasets", "questions", "records"}
 
 
 def test_what_must_come_first_is_named(project):
-    (project.root / "data/resolved.json").rename(project.root / "kept.json")
+    resolved = (project.root / "data/resolved.json").rename("kept.json")
     with pytest.raises(StoreError, match="run 'dvc repro resolve'"):
         collect(project, ["blind"])
-    (project.root / "kept.json").rename(project.root / "data/resolved.json")
+    resolved.rename("data/resolved.json")
     shutil.rmtree(project.root / "data/questions/scenes_mme")
-    with pytest.raises(
-        StoreError,
-        match="data/questions/scenes_mme is missing; run 'dvc repro data' or 'dvc pull'",
-    ):
+    missing = "data/questions/scenes_mme is missing; run 'dvc repro data' or 'dvc pull'"
+    with pytest.raises(StoreError, match=missing):
         collect(project, ["blind"])
 
 
@@ -433,37 +406,23 @@ def test_what_nothing_uses_is_shown_and_then_removed(project, monkeypatch):
     collect(project, ["blind"])
     own = kept()
     collect(project, ["regions_medium"])
+    features = FeatureStore(project.state / "features")
     for encoder in (project.component("encoders", "layout").fingerprint, "f" * 64):
-        FeatureStore(project.state / "features").get(
-            encoder, "texts", ["a"], lambda: np.zeros((1, 1), np.float32)
-        )
-    assert remove_unused(project).startswith(
-        "0 calls and 1 images and files of features, 0.0 MB, are not used; "
-    )
-    project = changed(
-        project.root, lambda params: params["run"].update(models=["blind"])
-    )
-    named = SimpleNamespace(
-        components=[
-            {"fingerprint": project.component("generators", "painter").fingerprint}
-        ]
-    )
+        features.get(encoder, "texts", ["a"], lambda: np.zeros((1, 1), np.float32))
+    unused = "0 calls and 1 images and files of features, 0.0 MB, are not used; "
+    assert remove_unused(project).startswith(unused)
+    project = select(project, models=["blind"])
+    fingerprint = project.component("generators", "painter").fingerprint
+    score = SimpleNamespace(components=[{"fingerprint": fingerprint}])
+    runs = [SimpleNamespace(scores=[score])]
     with monkeypatch.context() as patch:
-        patch.setattr(
-            "driftledger.ledger.published.read_published",
-            lambda _: [SimpleNamespace(scores=[named])],
-        )
-        beside_published = remove_unused(project)
-    described, unpublished = (
-        int(each.split(" calls")[0])
-        for each in (beside_published, remove_unused(project))
-    )
-    assert unpublished > described > 0
+        read = "driftledger.ledger.published.read_published"
+        patch.setattr(read, lambda _: runs)
+        described = int(remove_unused(project).split(" calls")[0])
+    assert int(remove_unused(project).split(" calls")[0]) > described > 0
     before = kept()
-    with subprocess.Popen(
-        [sys.executable, "-c", HOLDS, project.state], stdin=-1, stdout=-1
-    ) as other:
-        assert other.stdout is not None
+    command = [sys.executable, "-c", HOLDS, project.state]
+    with subprocess.Popen(command, stdin=-1, stdout=-1) as other:
         other.stdout.readline()
         with pytest.raises(StoreError, match="is in use by process"):
             remove_unused(replace(project, waits=False), yes=True)
@@ -474,52 +433,34 @@ def test_what_nothing_uses_is_shown_and_then_removed(project, monkeypatch):
             remove_unused(project, yes=True)
     assert kept() == before
     assert remove_unused(project, yes=True).startswith("0 calls and ")
-    assert (
-        remove_unused(project)
-        == f"every call, image and file of features in {project.state} is used"
-    )
-    assert [name for name in kept() if not name.endswith(".npy")] == own
-    assert len([name for name in kept() if name.endswith(".npy")]) == 1
+    used = f"every call, image and file of features in {project.state} is used"
+    assert remove_unused(project) == used
+    [features] = {*kept()} - {*own}
+    assert features.endswith(".npy")
+    assert {*own} < {*kept()}
     assert set(to_make(project).values()) == {0}
 
 
 def test_what_another_checkout_selects_stays(project):
-    collect(project, ["blind", "regions_medium"])
-    author = ("-c", "user.name=a", "-c", "user.email=a@localhost")
-    for command in (
-        ("init", "-q"),
-        ("add", "params.yaml"),
-        ("commit", "-qm", "a"),
-        ("worktree", "add", "-q", "other"),
-    ):
-        subprocess.run(["git", *author, *command], cwd=project.root, check=True)
-    project = changed(
-        project.root, lambda params: params["run"].update(models=["blind"])
-    )
+    collect(project, MODELS)
+    for command in ("init", "add params.yaml", "commit -m a", "worktree add other"):
+        git(project.root, *command.split())
+    project = select(project, models=["blind"])
     with pytest.raises(StoreError, match=r"/other: .*; nothing was removed"):
         remove_unused(project, yes=True)
     shutil.copytree(project.root / "data", project.root / "other/data")
-    assert remove_unused(project, yes=True).startswith(
-        "every call, image and file of features"
-    )
+    used = "every call, image and file of features"
+    assert remove_unused(project, yes=True).startswith(used)
 
 
 # Several processes with a store each: what they make is what one process makes, and nothing is
 # asked twice.
 
 
-MODELS = ["regions_medium", "blind"]
-
-
-def asks_nobody(*_):
-    raise AssertionError("asked once more")
-
-
-def stored(store):
-    return {
-        key: comparable(result)
-        for key, result in found(store, stored_rows(store.folder)).items()
-    }
+def stored(project):
+    with project.store() as store:
+        results = found(store, stored_rows(store.folder))
+    return {key: comparable(results[key]) for key in results}
 
 
 def run_round(project, of, into, **chosen):
@@ -532,16 +473,13 @@ def run_round(project, of, into, **chosen):
 def test_shards_make_what_one_process_makes(project, tmp_path, monkeypatch):
     collect(project, MODELS)
     reference = contents(project.root)
-    with project.store() as store:
-        calls = stored(store)
+    calls = stored(project)
     shutil.rmtree(project.state)
     shutil.rmtree(project.root / "data/records")
     into = tmp_path / "shards"
+    others = "stages need what other shards make; when all shards have ended, "
     for said in run_round(project, 3, into)[:2]:
-        assert (
-            "stages need what other shards make; when all shards have ended, 'driftledger merge"
-            in said
-        )
+        assert f"{others}'driftledger merge" in said
     assert not (project.state / "calls.db").exists()
     first = merge(project, [into])
     last = run_round(project, 2, into)  # another number
@@ -549,10 +487,9 @@ def test_shards_make_what_one_process_makes(project, tmp_path, monkeypatch):
     assert merge(project, [into]).startswith("5 stores merged: ")
     assert first.startswith("3 stores merged: ")
     assert set(to_make(project).values()) == {0}
-    with project.store() as store:
-        assert stored(store) == calls
-    for component in (WordCounter, Regions, Rubric):
-        monkeypatch.setattr(component, "respond", asks_nobody)
+    assert stored(project) == calls
+    for component, method in CALLED:
+        monkeypatch.setattr(component, method, asks_nobody)
     said = collect_shard(Project(project.root), "1/5", into)
     assert "there was nothing to make; when" in said
     collect(Project(project.root), MODELS)

@@ -1,10 +1,13 @@
 """Folders that a ``.dvc`` file names: an old one is refused, and new files are noted."""
 
+import json
 import os
+import re
 import shutil
 import stat
 import subprocess
 import sys
+from functools import partial
 
 import pytest
 
@@ -14,15 +17,13 @@ from driftledger.core.canonical import md5_bytes
 from driftledger.core.errors import ConfigError
 from driftledger.ledger.objects.files import listing_bytes, listing_md5
 from tests.conftest import draw
-from tests.sentence import run
+from tests.sentence import edit, run
 from tests.support.cases import cases, each_case
+from tests.support.git import git as git_in
 from tests.support.server import Server
 from tests.support.small import changed, small_params, write_params
 
-
-def git(*arguments):
-    command = ["git", "-c", "user.name=t", "-c", "user.email=t@localhost", *arguments]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+git = partial(git_in, ".")
 
 
 def files_of(text):
@@ -118,8 +119,8 @@ def project_of(root, *paths):
     params = small_params()
     params["datasets"].pop("my_images")
     for path in paths:
-        entry = {"provider": "image_folder", "path": path}
-        params["datasets"][path.replace(" ", "_").replace("/", "_")] = entry
+        name = re.sub("[ /]", "_", path)
+        params["datasets"][name] = {"provider": "image_folder", "path": path}
     names = [*params["datasets"]]
     params["run"] |= {"datasets": names, "genception": names[1:], "fidelity": []}
     return write_params(root, params)
@@ -171,17 +172,15 @@ def test_every_folder_is_looked_at_also_one_above_and_below_the_top(
     above.holds("more/a=1 more/b=2")
     first.holds("a=1 b=2")
     (sub / "own").mkdir()
-    (sub / "own" / "a").touch()
+    (sub / "own/a").touch()
     paths = ("a photos", "data/more", "own")
     assert new_files(project_of(sub, *paths)) == {"a photos": ["b"]}
     first.commit("a=1 c=4 b=2")
     above.holds("more/a=1")
-    sentences = said(sub, *paths)
-    assert [sentence.split(": ")[0] for sentence in sentences] == [
-        "a photos lacks files that a photos.dvc names (c)",
-        "data lacks files that data.dvc names (more/b)",
-    ]
-    assert "'dvc pull 'a photos.dvc''" in sentences[0]
+    first, other = said(sub, *paths)
+    assert first.startswith("a photos lacks files that a photos.dvc names (c): ")
+    assert other.startswith("data lacks files that data.dvc names (more/b): ")
+    assert "'dvc pull 'a photos.dvc''" in first
 
 
 def test_files_that_have_not_changed_are_not_read_again(root, photos, monkeypatch):
@@ -206,14 +205,14 @@ def test_files_that_have_not_changed_are_not_read_again(root, photos, monkeypatc
     assert len(read) == 4
 
 
+[SERVED] = cases(__file__, "served")
+
+
 @pytest.fixture
 def served(root, monkeypatch):
     """A project with a service, whose images ``init`` gave to DVC, and that stages what it
     changes."""
     git("init", "--quiet")
-    for name, value in {"NAME": "t", "EMAIL": "t@localhost"}.items():
-        monkeypatch.setenv(f"GIT_AUTHOR_{name}", value)
-        monkeypatch.setenv(f"GIT_COMMITTER_{name}", value)
     for number in range(2):
         draw(root / f"-photos $(x)/{number}.png", number, (24, 18))
     init(root, images=root / "-photos $(x)")
@@ -225,20 +224,17 @@ def served(root, monkeypatch):
     (binaries / "dvc").chmod(0o755)
     monkeypatch.setenv("PATH", f"{binaries}:{os.environ['PATH']}")
     with Server() as server:
-        service = {"base_url": server.base_url, "api_key_env": None}
-        tells = {"provider": "openai", "model": "tells", **service}
-        tells["understood_by"] = ["layout"]
-        draws = {"provider": "openai_images", "model": "draws", **service}
-
-        def select(params):
-            params["run"] |= {"models": ["tells"], "generators": ["draws"]}
-            params["models"] = {"tells": tells}
-            params["generators"] = {"draws": draws}
-
-        changed(root, select)
+        case = json.dumps(SERVED).replace("SERVER", server.base_url)
+        changed(root, lambda params: edit(params, json.loads(case)))
         git("add", "--all")
         git("commit", "--quiet", "-m", "first")
         yield server
+
+
+def is_theirs(file):
+    """Whether a file may be written and is linked from nowhere else."""
+    facts = file.stat()
+    return facts.st_mode & stat.S_IWUSR and facts.st_nlink == 1
 
 
 def test_plan_and_run_ask_nothing_for_an_old_folder_and_note_new_files(
@@ -246,8 +242,7 @@ def test_plan_and_run_ask_nothing_for_an_old_folder_and_note_new_files(
 ):
     """The folder's name is hostile."""
     photos, file = root / "-photos $(x)", root / "-photos $(x).dvc"
-    facts = (photos / "0.png").stat()
-    assert (facts.st_mode & stat.S_IWUSR, facts.st_nlink) == (stat.S_IWUSR, 1)
+    assert is_theirs(photos / "0.png")
     old = (photos / "0.png").rename(root / "old.png")
     capfd.readouterr()
     for command in ("plan", "run"):
@@ -272,8 +267,7 @@ def test_plan_and_run_ask_nothing_for_an_old_folder_and_note_new_files(
     assert served.requests
     assert git("diff", "--name-only") == "-photos $(x).dvc\n"
     assert git("diff", "--cached", "--name-only") == ""
-    facts = (photos / "new.png").stat()
-    assert (facts.st_mode & stat.S_IWUSR, facts.st_nlink) == (stat.S_IWUSR, 1)
+    assert is_theirs(photos / "new.png")
     asked = len(served.requests)
     assert run(monkeypatch, "run") == 0
     assert "names what is new" not in capfd.readouterr().err
