@@ -22,6 +22,7 @@ from tests.sentence import run, tree, write_files
 from tests.support.cases import cases, each_case
 from tests.support.git import git
 from tests.support.selected import selected
+from tests.support.small import write_params
 from tests.support.terminal import fitting, printed
 
 
@@ -46,31 +47,22 @@ def test_an_empty_folder_becomes_a_project(here):
     assert (here / ".git").is_dir()
     assert not (here / "ledger").exists()  # a folder that publishing makes
     assert upgrade(Project(here), check=True) == []
-    assert [spec.name for spec in Project(here).settings.benchmarks] == [
-        "genception",
-        "fidelity",
-    ]
-    (here / ".driftledger").mkdir()
-    (here / ".driftledger" / "calls").touch()
-    (here / "shards").mkdir()
-    (here / "shards" / "calls").touch()
+    chosen = selected(Project(here).settings, "benchmarks")
+    assert chosen == ["genception", "fidelity"]
+    for name in (".driftledger", "shards"):
+        (here / name).mkdir()
+        (here / name / "calls").touch()
     assert "/calls" not in git(".", "status", "--porcelain", "--untracked-files=all")
-    exact = (
-        "dvc.lock",
-        "data/resolved.json",
-        "data/settings.json",
-        "reports/scores/m/score.json",
-        "ledger/1.json",
-    )
+    exact = ["dvc.lock", "data/resolved.json", "data/settings.json"]
+    exact += ["reports/scores/m/score.json", "ledger/1.json"]
     # a clone of Windows has their hashes
     assert git(".", "check-attr", "text", "--", *exact).count("unset") == len(exact)
 
 
 def besides(files, folder):
     """All files but those of a folder."""
-    return {
-        name: files[name] for name in files if folder and name.split("/")[0] != folder
-    }
+    names = [name for name in files if folder and name.split("/")[0] != folder]
+    return {name: files[name] for name in names}
 
 
 @each_case(cases(__file__, "init"))
@@ -95,13 +87,13 @@ def test_a_project_is_begun_and_changed_or_a_sentence_says_why_not(
     root = here / folder
     assert besides(tree(here), folder) == besides(before, folder)
     assert upgrade(Project(root), check=True) == []
-    text = (root / "params.yaml").read_text(encoding="utf-8")
+    text = (root / "params.yaml").read_text()
     assert parse_yaml(text, "x") == load_yaml(text)
     settings = Project(root).settings
     for name, value in case.get("settings", {}).items():
         assert selected(settings, name) == value
     for name, fragment in case.get("holds", {}).items():
-        assert fragment in (root / name).read_text(encoding="utf-8")
+        assert fragment in (root / name).read_text()
     assert not any((here / name).exists() for name in case.get("absent", []))
     if "ignored" in case:
         untracked = git(".", "status", "--porcelain", "--untracked-files=all")
@@ -118,28 +110,19 @@ def test_rules_of_theirs_stay_whatever_bytes_they_have(here):
 
 
 def test_the_block_of_questions_in_the_docs_works_after_init(here):
-    draw(here / "photos" / "0.png", 0)
+    draw(here / "photos/0.png", 0)
     init(Path(), images=Path("photos"))
-    text = (
-        (REPOSITORY / "docs" / "data.md")
-        .read_text(encoding="utf-8")
-        .partition("\n## Questions\n")[2]
-    )
-    block = load_yaml(text.partition("```yaml\n")[2].partition("```")[0])
-    params = load_yaml((here / "params.yaml").read_text(encoding="utf-8"))
+    page = (REPOSITORY / "docs/data.md").read_text()
+    section = page.partition("\n## Questions\n")[2]
+    block = load_yaml(section.partition("```yaml\n")[2].partition("```")[0])
+    params = load_yaml((here / "params.yaml").read_text())
     assert "mm_sap" not in params
     params["run"] |= block.pop("run")
-    (here / "params.yaml").write_text(json.dumps(params | block), encoding="utf-8")
-    settings = Project(here).settings
-    assert [spec.name for spec in settings.benchmarks] == [
-        "genception",
-        "fidelity",
-        "mm_sap",
-    ]
-    assert (
-        settings.section("mm_sap").model_dump(mode="json")
-        == load_yaml(section_text("mm_sap"))["mm_sap"]
-    )
+    settings = write_params(here, params | block).settings
+    chosen = selected(settings, "benchmarks")
+    assert chosen == ["genception", "fidelity", "mm_sap"]
+    shipped = load_yaml(section_text("mm_sap"))["mm_sap"]
+    assert settings.section("mm_sap").model_dump(mode="json") == shipped
 
 
 def killed_after(writes, root):
@@ -154,7 +137,7 @@ def killed_after(writes, root):
                 os._exit(9)
             write_bytes(path, data)
 
-        beginning.write_bytes = write  # type: ignore[attr-defined]
+        beginning.write_bytes = write
         init(root)
         os._exit(0)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
@@ -188,9 +171,8 @@ def test_an_upgrade_writes_committed_files_again_and_refuses_others(here):
         f"{name} differs from what driftledger writes"
         for name in ("dvc.yaml", ".gitignore")
     ]
-    with pytest.raises(
-        ConfigError, match=r"dvc\.yaml has changes that are not committed; commit them"
-    ):
+    refusal = r"dvc\.yaml has changes that are not committed; commit them"
+    with pytest.raises(ConfigError, match=refusal):
         upgrade(project)
     assert rules.read_text() == "*.log\n"
     git(".", "commit", "--quiet", "--all", "--message", "mine")
@@ -207,28 +189,24 @@ def test_an_upgrade_writes_committed_files_again_and_refuses_others(here):
 
 def test_generated_files_are_known_by_their_first_line_also_those_of_other_versions():
     texts = generated()
-    assert {name for name, text in texts.items() if is_ours(text)} == {
-        "dvc.yaml",
-        "MLproject",
-    }
+    ours = {name for name in texts if is_ours(texts[name])}
+    assert ours == {"dvc.yaml", "MLproject"}
     assert not is_ours("stages: {}\n")
-    assert [
-        name
-        for name, text in texts.items()
-        if (REPOSITORY / name).read_text(encoding="utf-8") != text
-    ] == []
+    for name in texts:
+        assert (REPOSITORY / name).read_text() == texts[name]
 
 
 def test_git_ignores_what_every_stage_collects(here):
     init(Path())
-    ignored = (here / ".gitignore").read_text(encoding="utf-8").splitlines()
-    for stage in (stage for spec in benchmarks() for stage in spec.stages[:-1]):
-        assert any(f"/{stage.path}".startswith(line) for line in ignored), stage.path
+    ignored = (here / ".gitignore").read_text().splitlines()
+    for spec in benchmarks():
+        for stage in spec.stages[:-1]:
+            place = f"/{stage.path}"
+            assert any(place.startswith(line) for line in ignored), place
     # keys, which an accidental 'git add --all' would publish
     assert {".env*", "*.pem", "*.key"} <= {*ignored}
-    assert {*ignored} <= {
-        *(REPOSITORY / ".gitignore").read_text(encoding="utf-8").splitlines()
-    }
+    ours = (REPOSITORY / ".gitignore").read_text().splitlines()
+    assert {*ignored} <= {*ours}
 
 
 def test_the_catalogue_is_listed(monkeypatch, tmp_path):
@@ -253,13 +231,8 @@ def test_the_catalogue_is_listed(monkeypatch, tmp_path):
 def test_what_is_retired_is_listed_last_with_its_date():
     rows = catalogue_rows("models")
     retired = [row["name"] for row in rows if row["retired"]]
-    assert retired == [
-        "gemini_1_5_pro",
-        "claude_3_opus",
-        "gpt_4o",
-        "gpt_4v",
-        "gpt_4_judge",
-    ]
+    names = "gemini_1_5_pro claude_3_opus gpt_4o gpt_4v gpt_4_judge"
+    assert " ".join(retired) == names
     assert [row["name"] for row in rows[-5:]] == retired
     assert printed(catalogue_table(catalogue_rows("dall_e_3"))).endswith(" 2026-05-12")
     _, entry = selectable("models", "gpt_4v", "http://127.0.0.1:9/v1")
