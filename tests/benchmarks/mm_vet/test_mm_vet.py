@@ -16,10 +16,9 @@ from driftledger.benchmarks.mm_vet.spec import (
 from driftledger.collect.call import NotStoredError
 from driftledger.collect.plan import Plan
 from driftledger.collect.store import CallStore
-from driftledger.components.base import Model
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import CoverageError
-from driftledger.core.types import Conversation, Outcome, Result
+from driftledger.core.types import Conversation, Outcome
 from driftledger.data.records import read_questions
 from driftledger.metrics.intervals import share_interval
 from tests.benchmarks.base.questions.asking import (
@@ -185,56 +184,6 @@ def test_the_grade_is_the_first_that_the_replies_hold(case):
         unit="q", step=1, repeat=1, results=[result("model", text="seven"), *judge]
     )
     assert graded(answer, strict=False)[:3] == tuple(case["graded"])
-
-
-SAID = cases(__file__, "said")
-"""Answers, what a judge says of them, and the grade by our reader and by MM-Vet's evaluator."""
-
-
-class Quotes(Model):
-    """A judge that says of an answer what is noted for it, also when it is asked again."""
-
-    provider = "quotes"
-    version = "1"
-    known: dict[str, str]
-
-    def respond(self, conversations):
-        prompts = [str(each.turns[-1].parts[0]) for each in conversations]
-        answers = [prompt.partition("\n\n")[2].split(" | ")[2] for prompt in prompts]
-        return [Result(self.known.get(answer, "0.0")) for answer in answers]
-
-
-@pytest.mark.parametrize(
-    ("grades", "total", "read", "calls", "parser"),
-    [
-        # (0.5 + 0.8 + 0.5 + 1 + 0.4 + 0 + 1 + 0.3) / 8; only "1.5" is followed by a second asking
-        ("tolerant", 100 * 4.5 / 8, 7, 9, "4"),
-        # (0.5 + 0 + 0 + 1 + 0 + 0 + 1 + 0) / 8; five of eight are followed by one
-        ("strict", 100 * 2.5 / 8, 3, 13, "strict-1"),
-    ],
-)
-def test_a_strict_reader_takes_what_the_published_evaluator_takes(
-    tmp_path, grades, total, read, calls, parser
-):
-    judge = Quotes(known={case["answer"]: case["reply"] for case in SAID})
-    questions = [{"answer": "x", "capabilities": ["rec"]} for _ in SAID]
-    asked = exam(
-        tmp_path,
-        "mm_vet",
-        questions,
-        Says(texts=tuple(case["answer"] for case in SAID)),
-        judge,
-        grades=grades,
-        gradings=1,
-        min_coverage=0.1,
-    ).collect()
-    made = asked.score()
-    assert made.score.find("total").value == pytest.approx(total)
-    assert (made.score.scored, made.score.counted, made.score.total) == (read, 8, 8)
-    assert sum(len(said(record)) for record in asked.records()) == calls
-    assert made.score.inputs.protocol["parser"] == parser
-    worth = [row.extra["read"][0] for row in made.rows]
-    assert worth == [case[grades] for case in SAID]
 
 
 # --- Scores ---

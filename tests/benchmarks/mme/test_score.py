@@ -14,8 +14,8 @@ from driftledger.core.files import read_json, write_json
 from driftledger.data.records import QuestionSetCard
 from driftledger.scoring.means import numbers
 from driftledger.scoring.number import Value
-from tests.benchmarks.base.questions.asking import MME, Says, exam
-from tests.support.cases import CASES, cases, each_case
+from tests.benchmarks.base.questions.asking import Says, exam
+from tests.support.cases import CASES, each_case
 
 
 def value(score, metric, kind=None, group=None):
@@ -134,38 +134,6 @@ def test_perception_of_a_published_model_is_the_sum_of_its_subtasks():
         values.append(Value("score_sum", None, name, **image))
     [total] = numbers(values, benchmark("mme").metrics, {}, 0.95)
     assert total.value == pytest.approx(1528.4488795518207, abs=1e-9)
-
-
-LITERAL = cases(__file__, "literal")
-"""Replies about three images, with the answers yes and no; and how ours and MME's script read
-them."""
-
-
-@pytest.mark.parametrize(
-    ("read", "accuracy", "plus", "parser"),
-    [
-        # right are 1, 3, 4 and 6 of six, and both of the second and of no other image
-        ("tolerant", 400 / 6, 100 / 3, "7"),
-        # right are 1, 2, 4 and 5 of six, and both of the first image; 3 and 6 are neither yes nor
-        # no, and so wrong
-        ("literal", 400 / 6, 100 / 3, "literal-1"),
-    ],
-)
-def test_a_literal_reader_reads_as_the_published_script(
-    tmp_path, read, accuracy, plus, parser
-):
-    model = Says(texts=tuple(case["reply"] for case in LITERAL))
-    taken = exam(tmp_path, "mme", MME, model, read=read).collect()
-    made = taken.score()
-    shares = {"accuracy": accuracy, "accuracy_plus": plus, "score": accuracy + plus}
-    assert {name: value(made.score, name) for name in shares} == pytest.approx(shares)
-    assert [each for row in made.rows for each in row.extra["read"]] == [
-        case[read] for case in LITERAL
-    ]
-    assert [row.values["score"][0] for row in made.rows] == (
-        [200, 50, 50] if read == "literal" else [50, 200, 50]
-    )
-    assert made.score.inputs.protocol["parser"] == parser
 
 
 def test_the_literal_reader_takes_every_reply_as_the_published_script_takes_it():

@@ -49,10 +49,11 @@ def readings(case):
 @each_case(CASES)
 def test_a_score_by_hand(tmp_path, case):
     model = Says.model_validate({"text": "A"} | case.get("says", {}))
+    judge = Grades.model_validate(case.get("judge", {}))
     settings = {"min_coverage": 0.1} | case.get("settings", {})
     questions = questions_of(case)
     taken = exam(
-        tmp_path, case["benchmark"], questions, model, Grades(), **settings
+        tmp_path, case["benchmark"], questions, model, judge, **settings
     ).collect()
     given = [
         each for record in stream_records(taken.answers) for each in record.results
@@ -61,6 +62,10 @@ def test_a_score_by_hand(tmp_path, case):
         assert store.database.count() == len(
             {each.key for each in given if each.outcome != "failed"}
         )
+    if "gradings" in case:
+        results = [each for record in taken.records() for each in record.results]
+        roles = [each.role for each in results]
+        assert roles.count("judge") == case["gradings"]
     if "read" in case:
         taken.read_as(readings(case))
     if "error" in case:
