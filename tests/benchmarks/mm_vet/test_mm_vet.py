@@ -2,7 +2,6 @@
 
 from contextlib import suppress
 
-import numpy as np
 import pytest
 
 from driftledger.benchmarks.base.records import CollectedRecord
@@ -17,10 +16,8 @@ from driftledger.collect.call import NotStoredError
 from driftledger.collect.plan import Plan
 from driftledger.collect.store import CallStore
 from driftledger.core.canonical import sha256_bytes
-from driftledger.core.errors import CoverageError
-from driftledger.core.types import Conversation, Outcome
+from driftledger.core.types import Conversation
 from driftledger.data.records import read_questions
-from driftledger.metrics.intervals import share_interval
 from tests.benchmarks.base.questions.asking import (
     SECTIONS,
     VET,
@@ -187,36 +184,6 @@ def test_the_grade_is_the_first_that_the_replies_hold(case):
 
 
 # --- Scores ---
-
-
-def test_grades_between_two_tenths_are_scored_as_what_they_are_in_any_order(tmp_path):
-    exam = taken(tmp_path, Grades()).collect()
-    exam.read_as([(Outcome.OK, grade) for grade in (0.75, 0.5, 0.333, 0.25)])
-    exam.rewrite(exam.records()[::-1])
-    score, rows = exam.score()
-    total = score.find("total")
-    # of gradings of 54.15 and 37.5
-    assert (total.value, total.std) == pytest.approx((45.825, 8.325), rel=1e-12)
-    expected = share_interval(
-        np.array([1250, 583]),
-        np.array([2000, 2000]),
-        ["one", "other"],
-        score.confidence,
-    )
-    assert expected.interval is not None
-    assert total.interval == pytest.approx([100 * end for end in expected.interval])
-    assert [row.values["total"] for row in rows] == [[0.75, 0.5], [0.333, 0.25]]
-
-
-def test_an_answer_that_is_not_there_is_not_graded(tmp_path):
-    failing = exam(
-        tmp_path, "mm_vet", VET, Says(outcome=Outcome.FAILED), Grades()
-    ).collect()
-    with pytest.raises(CoverageError, match="q0: failed, no answer"):
-        failing.score()
-    assert [(each.outcome, each.how, said(each.record)) for each in read(failing)] == [
-        ("failed", "no answer", [])
-    ] * 4
 
 
 @each_case(cases(__file__, "calibrations"))

@@ -68,6 +68,8 @@ def test_a_score_by_hand(tmp_path, case):
         assert roles.count("judge") == case["gradings"]
     if "read" in case:
         taken.read_as(readings(case))
+    if "is_reversed" in case:
+        taken.rewrite(taken.records()[::-1])
     if "error" in case:
         with pytest.raises(CoverageError, match=case["error"]):
             taken.score()

@@ -157,21 +157,6 @@ def test_an_answer_that_was_changed_does_not_fit_the_calls_that_came_of_it(tmp_p
         judged.follow()
 
 
-def test_an_answer_that_was_cut_is_read_only_if_it_is_finished(tmp_path):
-    cut = exam(
-        tmp_path / "mme",
-        "mme",
-        MME,
-        Says(text="Yes, at first", outcome=Outcome.TRUNCATED),
-        min_coverage=0.0,
-    )
-    assert cut.collect().score().score.outcomes == {"unparsed": 6}
-    final = Says(text="The answer is B. The", outcome=Outcome.TRUNCATED)
-    assert exam(
-        tmp_path / "sap", "mm_sap", SAP, final
-    ).collect().score().score.outcomes == {"ok": 30}
-
-
 def test_a_protocol_that_no_settings_may_have_is_not_followed(tmp_path):
     judged = EXAMS["mm_vet"](tmp_path).collect()
     card = read_json(judged.answers / CARD, CollectedCard)
