@@ -1,17 +1,17 @@
 """Chains over a few images, collected as a stage does it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from driftledger.benchmarks.base.benchmark import Collecting
+from driftledger.benchmarks.base.benchmark import Benchmark, Collecting, Scoring
 from driftledger.benchmarks.base.chains.records import ChainRequest
 from driftledger.benchmarks.base.records import CollectedRecord
 from driftledger.benchmarks.registry import benchmark
 from driftledger.collect.run import Collector
 from driftledger.collect.store import CallStore
 from driftledger.commands.collect import ask
-from driftledger.components.base import Component, Generator, Model
+from driftledger.components.base import Component, Encoder, Generator, Model
 from driftledger.core.files import write_json, write_jsonl
 from driftledger.core.types import Sample
 from driftledger.data.records import DatasetCard, SampleEntry
@@ -79,3 +79,31 @@ def collected(collecting: Collecting, store: Path) -> list[CollectedRecord]:
     """What came of a stage, asked through the call store in a folder."""
     with CallStore(store) as calls, Collector(calls) as collector:
         return ask(collecting, collector)
+
+
+def scoring(
+    spec: Benchmark,
+    folder: Path,
+    encoders: Mapping[str, Encoder],
+    settings: Mapping[str, Any],
+    **beside: Path,
+) -> Scoring:
+    """What scores the chains in ``folder/c`` of the dataset in ``folder/d``."""
+    plain = {
+        "confidence": 0.95,
+        "min_coverage": 0.0,
+        "unread": "worst",
+        "ssim_side": 64,
+        "iterations": 3,
+        "iterations_by_group": None,
+        "text_encoder": None,
+    }
+    return Scoring(
+        spec=spec,
+        keys={"dataset": "d", "model": "m", "generator": "g", "encoder": "e"},
+        folders={"dataset": folder / "d", spec.collects.name: folder / "c"},
+        section=spec.settings.model_construct(**plain | settings),
+        seed=1,
+        encoders=encoders,
+        beside=beside,
+    )

@@ -12,7 +12,6 @@ from types import SimpleNamespace
 import pytest
 from PIL import Image
 
-from driftledger.benchmarks.base.benchmark import Scoring
 from driftledger.benchmarks.base.chains.records import ChainRequest
 from driftledger.benchmarks.base.records import (
     CARD,
@@ -37,6 +36,7 @@ from driftledger_demo.encoders.tfidf import TfIdf
 from tests.support.by_hand import assert_holds, assert_score
 from tests.support.cases import each_case, lines
 from tests.support.chains import CARD as CHAIN_CARD
+from tests.support.chains import scoring
 from tests.support.fakes import EchoModel, LetterEncoder, SizeGenerator, TableEncoder
 from tests.support.ledgers import result
 
@@ -150,35 +150,21 @@ def write_records(folder, spec, case):
 def to_score(folder, spec, case):
     write_dataset(folder / "d", case)
     write_records(folder / "c", spec, case)
-    settings = {
-        "iterations": 3,
-        "iterations_by_group": None,
-        "ssim_side": 64,
-        "unread": "left_out",
-    }
-    settings |= {"confidence": 0.95, "min_coverage": 0.0, "text_encoder": None}
-    settings |= case.get("settings", {})
-    section = spec.settings.model_construct(**settings)
-    encoders = {
-        "encoder": LetterEncoder(wide=case.get("wide", 2))
-        if case.get("letters")
-        else TableEncoder()
-    }
+    settings = {"unread": "left_out"} | case.get("settings", {})
+    encoder = TableEncoder()
+    if case.get("letters"):
+        encoder = LetterEncoder(wide=case.get("wide", 2))
     if case.get("fitted"):
-        encoders["encoder"] = TfIdf()
-    if settings["text_encoder"]:
-        readers = {"letters": LetterEncoder, "tfidf": TfIdf}
-        encoders["text_encoder"] = readers[settings["text_encoder"]]()
-    folders = {"dataset": folder / "d", spec.collects.name: folder / "c"}
+        encoder = TfIdf()
+    encoders = {"encoder": encoder}
+    if reader := settings.get("text_encoder"):
+        encoders["text_encoder"] = {"letters": LetterEncoder, "tfidf": TfIdf}[reader]()
     beside = {}
     if "ratings" in case:
         beside["ratings"] = folder / "ratings.csv"
-        beside["ratings"].write_text(
-            csv_text(COLUMNS, case["ratings"]), encoding="utf-8"
-        )
-    return Scoring(
-        spec, KEYS | {"encoder": "e"}, folders, section, 1, encoders, beside=beside
-    )
+        text = csv_text(COLUMNS, case["ratings"])
+        beside["ratings"].write_text(text, encoding="utf-8")
+    return scoring(spec, folder, encoders, settings, **beside)
 
 
 @each_case(CASES)

@@ -14,7 +14,6 @@ from typing import ClassVar
 import pytest
 from PIL import Image
 
-from driftledger.benchmarks.base.benchmark import Scoring
 from driftledger.benchmarks.base.collecting import write_collected
 from driftledger.benchmarks.registry import benchmark
 from driftledger.components.base import Generator, Model
@@ -23,7 +22,7 @@ from driftledger.core.errors import StoreError
 from driftledger.core.types import Medium, Outcome, Result, Sample
 from tests.support.by_hand import assert_score
 from tests.support.cases import each_case, lines
-from tests.support.chains import chains, collected
+from tests.support.chains import chains, collected, scoring
 from tests.support.fakes import LetterEncoder
 from tests.support.records import without
 
@@ -87,23 +86,12 @@ def scored(folder, case):
     write_collected(folder / "c", collecting, collected(collecting, folder / "store"))
     if "lost" in case:
         without(folder / "c", case["lost"])
-    settings = {
-        "confidence": 0.95,
-        "min_coverage": 0.0,
-        "unread": "worst",
-        "ssim_side": 64,
-        "iterations": iterations,
-        "iterations_by_group": None,
-        "text_encoder": "letters",
-    }
-    settings |= case.get("settings", {})
+    settings = {"iterations": iterations} | case.get("settings", {})
     encoders = {"encoder": LetterEncoder(wide=2)}
     if spec.name == "genception":
+        settings["text_encoder"] = "letters"
         encoders["text_encoder"] = LetterEncoder(wide=2)
-    folders = {"dataset": data, spec.collects.name: folder / "c"}
-    keys = {"dataset": "d", "model": "m", "generator": "g", "encoder": "e"}
-    section = spec.settings.model_construct(**settings)
-    return spec.score(Scoring(spec, keys, folders, section, 1, encoders))
+    return spec.score(scoring(spec, folder, encoders, settings))
 
 
 @each_case(lines("benchmarks/unread.jsonl"))
