@@ -12,14 +12,14 @@ from driftledger.benchmarks.base.collecting import write_collected
 from driftledger.benchmarks.base.records import stream_records
 from driftledger.benchmarks.genception.human import write_human_sheet
 from driftledger.benchmarks.genception.spec import GenCeption, GenCeptionSettings
-from driftledger.collect.run import Collector
 from driftledger.collect.store import CallStore
-from driftledger.commands.collect import ask, refuse_failures
+from driftledger.commands.collect import refuse_failures
 from driftledger.components.human import Human
 from driftledger.core.errors import CoverageError
 from driftledger.data.build import build
 from driftledger.data.datasets.image_folder import ImageFolder
 from tests.conftest import draw
+from tests.support.chains import collected
 from tests.support.fakes import SizeGenerator
 from tests.support.params import default_params
 
@@ -67,11 +67,12 @@ def rows(folder):
     ]
 
 
-def fill_in(folder, texts):
-    filled = [
-        row | {"text": texts.get((row["sample"], row["t"]), row["text"])}
-        for row in rows(folder)
-    ]
+def fill_in(folder, t, texts):
+    """Describe each image at t, and save as a spreadsheet does."""
+    filled = rows(folder)
+    for row in filled:
+        if row["t"] == t:
+            row["text"] = texts[int(row["sample"])]
     out = io.StringIO()
     writer = csv.DictWriter(out, list(filled[0]))
     writer.writeheader()
@@ -81,28 +82,23 @@ def fill_in(folder, texts):
 
 def collect(folder):
     collecting = given(folder)
-    with CallStore(folder / "store") as store, Collector(store) as collector:
-        collected = ask(collecting, collector)
-    refuse_failures(GenCeption().failures(collected), "genception", 0.9)
-    write_collected(folder / "chain", collecting, collected)
+    records = collected(collecting, folder / "store")
+    refuse_failures(GenCeption().failures(records), "genception", 0.9)
+    write_collected(folder / "chain", collecting, records)
     return [*stream_records(folder / "chain")]
 
 
 def test_people_describe_what_was_drawn_from_what_they_wrote(folder):
     build("d", ImageFolder(path=folder / "images"), folder / "d")
     assert "3 images to describe, 0 described" in sheet(folder)
-    fill_in(
-        folder, {(str(number), "1"): f"{20 + 10 * number}x30" for number in range(3)}
-    )
+    fill_in(folder, "1", ["20x30", "30x30", "40x30"])
     assert sheet(folder).endswith(
         "0 images to describe, 3 described; 3 described ones wait to be drawn: run 'dvc repro'"
     )
     with pytest.raises(CoverageError, match=r"nothing is written about 'images/0-2-"):
         collect(folder)
     assert "3 images to describe, 3 described" in sheet(folder)
-    fill_in(
-        folder, {(str(number), "2"): f"{21 + 10 * number}x30" for number in range(3)}
-    )
+    fill_in(folder, "2", ["21x30", "31x30", "41x30"])
     records = collect(folder)
     assert [(each.unit, each.step, each.text) for each in records[:2]] == [
         ("0", 1, "20x30"),
@@ -121,23 +117,19 @@ def test_each_category_is_shared_among_the_annotators(folder):
     build("d", ImageFolder(path=folder / "many"), folder / "d")
     people = ["Ada", "Ben", "Cleo", "Dan"]
     sheet(folder, given(folder, Human(path=folder / "human", annotators=people)))
-    asked = {row["sample"]: row["annotator"] for row in rows(folder)}
+    asked = rows(folder)
     for category in ("cats", "dogs"):
-        assert (
-            sorted(
-                name for sample, name in asked.items() if sample.startswith(category)
-            )
-            == people
-        )
+        own = [row for row in asked if row["sample"].startswith(category)]
+        assert sorted(row["annotator"] for row in own) == people
 
 
 def test_people_describe_each_drawing_of_an_image_that_is_there_twice(folder):
     shutil.copy(folder / "images/0.png", folder / "images/1.png")
     build("d", ImageFolder(path=folder / "images"), folder / "d")
     sheet(folder)
-    fill_in(folder, {(str(number), "1"): "20x30" for number in range(3)})
+    fill_in(folder, "1", ["20x30"] * 3)
     with pytest.raises(CoverageError):
         collect(folder)
     sheet(folder)
-    fill_in(folder, {(str(number), "2"): "20x30" for number in range(3)})
+    fill_in(folder, "2", ["20x30"] * 3)
     assert len(collect(folder)) == 6
