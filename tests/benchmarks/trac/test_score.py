@@ -9,7 +9,6 @@ from driftledger.benchmarks.trac.spec import Trac, TracSettings
 from driftledger.components.base import ComponentCard
 from driftledger.core.errors import CoverageError, StoreError
 from driftledger.core.files import write_json, write_jsonl
-from driftledger.core.types import Split
 from driftledger_demo.encoders.tfidf import TfIdf
 from tests.support.by_hand import assert_holds, assert_score
 from tests.support.cases import each_case, lines
@@ -21,25 +20,19 @@ from tests.support.records import without
 CASES = lines("benchmarks/trac.jsonl")
 PLAIN = CASES[0]
 """The case whose support and test set the others have where they say nothing else."""
-Said = tuple[str, str, Split, str | None, str]
-"""A sample, its label, its split, its description, and how the call ended."""
 
 
 def samples_of(case):
     """Return all samples of a case; a name that ends in ``*3`` stands for three samples."""
     support = case.get("support", PLAIN["support"])
-    found: list[Said] = []
-    for key, given in (
-        support | case.get("test", PLAIN["test"]) | case.get("also", {})
-    ).items():
-        label, text, *outcome = given
+    test = case.get("test", PLAIN["test"]) | case.get("also", {})
+    found = []
+    for key, (label, text, *outcome) in (support | test).items():
+        split = "support" if key in support else "test"
         ended = outcome[0] if outcome else "ok" if text else "refused"
         name, _, times = key.partition("*")
-        for number in range(int(times or 1)):
-            sample = f"{name}{number}" if times else name
-            found.append(
-                (sample, label, "support" if key in support else "test", text, ended)
-            )
+        names = [f"{name}{n}" for n in range(int(times))] if times else [name]
+        found += [(each, label, split, text, ended) for each in names]
     return found
 
 
