@@ -27,6 +27,7 @@ from driftledger.core.files import read_json, write_jsonl
 from driftledger.core.types import Medium, Outcome, PromptUsage, Result, Sample
 from driftledger.ledger.rescoring import play
 from tests.conftest import draw
+from tests.support.cases import cases, each_case
 from tests.support.chains import CARD as CHAIN_CARD
 from tests.support.chains import chains, collected
 from tests.support.fakes import SEEN, EchoModel, SizeGenerator
@@ -181,42 +182,20 @@ def test_what_a_service_draws_is_kept_in_its_own_bytes(samples, tmp_path):
         assert store.database.count() == 18
 
 
-@pytest.mark.parametrize(
-    ("model", "outcome", "text"),
-    [
-        (EchoModel(refuses=31), Outcome.REFUSED, "I cannot help with that."),
-        (EchoModel(stares=31), Outcome.TRUNCATED, ""),
-    ],
-)
-def test_what_leaves_no_description_ends_its_chain_and_no_other_and_stays(
-    samples, tmp_path, model, outcome, text
-):
-    records = run(samples, tmp_path, model)
-    ends = [record for record in records if record.unit == "s1"]
-    assert [
-        (record.step, record.outcome, record.drawing is None) for record in ends
-    ] == [
-        (1, Outcome.OK, False),
-        (2, outcome, True),
-    ]
-    assert ends[1].text == text
-    assert len(records) == 3 + 2 + 3
+@each_case(cases(__file__, "ends"))
+def test_what_ends_a_chain_ends_no_other_and_stays(samples, tmp_path, case):
+    model = EchoModel(**case.get("model", {}))
+    generator = SizeGenerator(**case.get("generator", {}))
+    records = run(samples, tmp_path, model, generator)
+    assert Counter(record.unit for record in records) == case["steps"]
+    [end] = [record for record in records if record.outcome is not Outcome.OK]
+    found = [end.unit, end.step, end.outcome, end.error, end.text]
+    assert found == case["end"]
+    assert end.drawing is None
     assert GenCeption().failures(records).failed == []
     SEEN.clear()
-    assert run(samples, tmp_path, model) == records
+    assert run(samples, tmp_path, model, generator) == records
     assert SEEN == []
-
-
-def test_a_filtered_image_ends_its_chain_with_the_description_kept(samples, tmp_path):
-    records = run(samples, tmp_path, generator=SizeGenerator(filters="40x30"))
-    [end] = [record for record in records if record.outcome is not Outcome.OK]
-    assert (end.unit, end.step, end.outcome, end.error) == (
-        "s2",
-        1,
-        Outcome.FILTERED,
-        "content policy",
-    )
-    assert (end.text or "").startswith("40x30")
 
 
 def test_failed_calls_are_told_with_their_reasons_and_tried_again(samples, tmp_path):
