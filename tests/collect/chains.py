@@ -1,5 +1,7 @@
 """Chains of describing and drawing over images of eight sizes, and what comes of them."""
 
+from pathlib import Path
+
 from driftledger.collect.call import Ask, Draw
 from driftledger.collect.progress import Progress
 from driftledger.collect.run import Collector
@@ -9,6 +11,8 @@ from driftledger.core.types import Conversation, Medium, Subject
 from tests.conftest import draw
 from tests.support.fakes.services import FarGenerator
 
+STORE = Path("store")
+"""In the current folder."""
 EXPECTED = [[f"{20 + 10 * number + t}x30" for t in range(3)] for number in range(8)]
 
 
@@ -43,8 +47,8 @@ def run_protocols(protocols, store):
         return collector.run(protocols, progress)
 
 
-def run(model, generator, images, folder, steps=chain):
-    """Run a chain over each image, with a store in a folder."""
+def run(model, generator, images, folder=STORE, steps=chain):
+    """Run a chain over each image, with a store."""
     protocols = [steps(model, generator, image, n) for n, image in enumerate(images)]
     with CallStore(folder) as store:
         return run_protocols(protocols, store)

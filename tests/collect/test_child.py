@@ -30,6 +30,7 @@ from driftledger.core.errors import ComponentError, OutOfMemoryError
 from driftledger.core.types import Conversation, PromptUsage, Subject, Turn
 from tests.collect.chains import EXPECTED, chain, eight_images
 from tests.conftest import REPOSITORY
+from tests.support.cases import cases, each_case
 from tests.support.fakes import EchoModel
 from tests.support.fakes.services import FarModel
 from tests.support.fakes.weights import (
@@ -85,6 +86,12 @@ def wait_until(happened):
         time.sleep(0.01)
 
 
+def process_in(pid):
+    """Wait for a process that is at work, and return it."""
+    wait_until(lambda: pid.is_file() and pid.read_text())
+    return int(pid.read_text())
+
+
 def test_results_are_those_of_one_process(tmp_path, path):
     images = eight_images(tmp_path)
     rows = []
@@ -92,9 +99,7 @@ def test_results_are_those_of_one_process(tmp_path, path):
         model = Looker(path=path, batch_size=3)
         generator = HeldGenerator(path=path, batch_size=2)
         with CallStore(tmp_path / name) as store, Collector(store, workers) as all_:
-            chains = [
-                chain(model, generator, image, n) for n, image in enumerate(images)
-            ]
+            chains = [chain(model, generator, each, n) for n, each in enumerate(images)]
             assert all_.run(chains, Progress("test", 0)) == EXPECTED
         with closing(sqlite3.connect(tmp_path / name / DATABASE)) as db:
             rows.append(db.execute("SELECT key, result, image FROM calls").fetchall())
@@ -105,33 +110,21 @@ def test_results_are_those_of_one_process(tmp_path, path):
 def test_weights_are_loaded_once_until_released_and_gone_at_the_end(tmp_path, path):
     model = HeldModel(path=path, batch_size=1)
     with CallStore(tmp_path / "store") as store, Collector(store) as collector:
-        first = ask(collector, model, "a", "b", "c")
-        second = ask(collector, HeldModel(path=path, batch_size=1), "d")
+        results = ask(collector, model, "a", "b", "c")
+        results += ask(collector, HeldModel(path=path, batch_size=1), "d")
         collector.release(model)
-        third = ask(collector, model, "e")
-        processes = {process_of(result) for result in (*first, *second, *third)}
-        loads = [result.text.split()[1] for result in (*first, *second, *third)]
-    assert loads == ["1", "1", "1", "1", "2"]
-    [process] = processes
+        results += ask(collector, model, "e")
+    assert [result.text.split()[1] for result in results] == ["1", "1", "1", "1", "2"]
+    [process] = {process_of(result) for result in results}
     assert process != os.getpid()
     assert is_gone(process)
 
 
-@pytest.mark.parametrize(
-    ("command", "sentence"),
-    [
-        ("read 0", "the process that held its weights ended by SIGSEGV$"),
-        ("kill 9", "ended by SIGKILL, as by the kernel when memory is short"),
-        ("exit 3", "ended by exit code 3"),
-        (
-            "runtime CUDA error: device-side assert triggered",
-            "has lost its device: CUDA error: device",
-        ),
-    ],
-)
+@each_case(cases(__file__, "crashes"))
 def test_a_crash_fails_the_calls_of_one_component(
-    collector, tmp_path, path, capfd, command, sentence
+    case, collector, tmp_path, path, capfd
 ):
+    command, sentence = case["command"], case["says"]
     images = eight_images(tmp_path)[:1]
     model, other = HeldModel(path=path, batch_size=2), OtherModel(path=path)
     [before] = ask(collector, model, "a")
@@ -158,8 +151,7 @@ def test_a_crash_fails_the_calls_of_one_component(
             ask(collector, model, text)
     assert ask(collector, model, "a")[0].text == before.text
     assert process_of(ask(collector, other, "i")[0]) == process_of(later)
-    if command == "read 0":
-        assert 'weights.py", line' in capfd.readouterr().err
+    assert case.get("prints", "") in capfd.readouterr().err
 
 
 def test_what_is_raised_comes_back(collector, path):
@@ -167,9 +159,8 @@ def test_what_is_raised_comes_back(collector, path):
     [before] = ask(collector, model, "a")
     [failed] = ask(collector, model, "index 7 is too large")
     assert (failed.outcome, failed.error) == ("failed", "IndexError: 7 is too large")
-    with pytest.raises(
-        OutOfMemoryError, match=r"^full; not even one call to held_model fits"
-    ):
+    full = r"^full; not even one call to held_model fits"
+    with pytest.raises(OutOfMemoryError, match=full):
         ask(collector, model, "memory full")
     assert process_of(ask(collector, model, "b")[0]) == process_of(before)
 
@@ -225,14 +216,13 @@ def test_a_crash_while_it_is_released_fails_nothing(collector, path):
 
 def test_closing_ends_a_batch_at_work(tmp_path, path):
     pid = tmp_path / "pid"
-
     calls = ChildCalls()
     asked = question(HeldModel(path=path), f"wait {pid}")
     with ThreadPoolExecutor(1) as thread:
         made = thread.submit(calls.make, [asked])
-        wait_until(lambda: pid.is_file() and pid.read_text())
+        process = process_in(pid)
         calls.close()
-        assert is_gone(int(pid.read_text()))
+        assert is_gone(process)
         with pytest.raises(ComponentError):
             made.result(PATIENCE)
 
@@ -318,7 +308,7 @@ with CallStore(folder / "store") as store, Collector(store) as collector:
 def test_it_ends_with_a_killed_parent(tmp_path, path):
     pid = tmp_path / "pid"
     parent = subprocess.Popen([sys.executable, "-c", KILLED, tmp_path], cwd=REPOSITORY)
-    wait_until(lambda: pid.is_file() and pid.read_text())
+    process = process_in(pid)
     parent.kill()
     parent.wait()
-    wait_until(lambda: is_gone(int(pid.read_text())))
+    wait_until(lambda: is_gone(process))

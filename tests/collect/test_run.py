@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from concurrent.futures import CancelledError
 from functools import partial
+from pathlib import Path
 
 import pytest
 from tenacity import wait_none
@@ -28,7 +29,14 @@ from driftledger.core.errors import (
     StoreError,
 )
 from driftledger.core.types import Conversation, Subject
-from tests.collect.chains import EXPECTED, chain, eight_images, run, run_protocols
+from tests.collect.chains import (
+    EXPECTED,
+    STORE,
+    chain,
+    eight_images,
+    run,
+    run_protocols,
+)
 from tests.support import virtual_time
 from tests.support.cases import cases, each_case
 from tests.support.fakes import SEEN, EchoModel, SizeGenerator
@@ -41,7 +49,8 @@ none of them."""
 
 
 @pytest.fixture(autouse=True)
-def fresh(monkeypatch):
+def fresh(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
     ASKED.clear()
     AT_ONCE[:] = [0, 0]
     SEEN.clear()
@@ -53,21 +62,19 @@ def images(tmp_path):
     return eight_images(tmp_path)
 
 
-def stored_calls(folder, images, model, generator):
-    with CallStore(folder, writes=False) as store:
-        return sum(
-            walk(chain(model, generator, image, n), store.answer).answered
-            for n, image in enumerate(images)
-        )
+def stored_calls(images, model, generator):
+    with CallStore(STORE, writes=False) as store:
+        chains = [chain(model, generator, image, n) for n, image in enumerate(images)]
+        return sum(walk(steps, store.answer).answered for steps in chains)
 
 
-def test_every_call_is_made_once_and_results_keep_their_order(images, tmp_path):
-    assert run(FarModel(), FarGenerator(), images, tmp_path / "store") == EXPECTED
+def test_every_call_is_made_once_and_results_keep_their_order(images):
+    assert run(FarModel(), FarGenerator(), images) == EXPECTED
     # describing 21x30 and drawing 20x30 are told apart by what was asked
     assert len(ASKED) == 48 - 24
     assert set(ASKED.values()) == {2}
     ASKED.clear()
-    assert run(FarModel(), FarGenerator(), images, tmp_path / "store") == EXPECTED
+    assert run(FarModel(), FarGenerator(), images) == EXPECTED
     assert not ASKED
 
 
@@ -80,7 +87,7 @@ BATCHES = {
 
 @pytest.mark.parametrize("transactions", range(1, 21, 2))
 def test_a_run_that_is_cut_off_goes_on_with_the_same_batches(
-    images, tmp_path, monkeypatch, transactions
+    images, monkeypatch, transactions
 ):
     """Three describe in a batch and two draw, so that after a kill neighbours have come to
     different steps."""
@@ -95,16 +102,16 @@ def test_a_run_that_is_cut_off_goes_on_with_the_same_batches(
     model, generator = EchoModel(batch_size=3), SizeGenerator(batch_size=2)
     monkeypatch.setattr(CallStore, "put", cut_off)
     try:
-        run(model, generator, images, tmp_path / "store")
+        run(model, generator, images)
     except StoreError:
         monkeypatch.setattr(CallStore, "put", put)
-        assert stored_calls(tmp_path / "store", images, model, generator) < 48
-        assert run(model, generator, images, tmp_path / "store") == EXPECTED
+        assert stored_calls(images, model, generator) < 48
+        assert run(model, generator, images) == EXPECTED
     assert {tuple(batch) for batch in SEEN} == BATCHES
     assert len(SEEN) <= len(BATCHES) + 3  # what was in flight
 
 
-def test_a_unit_goes_on_while_others_wait_for_a_service(images, tmp_path):
+def test_a_unit_goes_on_while_others_wait_for_a_service(images):
     """The first unit's first answer comes last: when all others are at the end of their chains."""
     asked = []
     last_step, all_others = Counter(), asyncio.Event()
@@ -123,14 +130,14 @@ def test_a_unit_goes_on_while_others_wait_for_a_service(images, tmp_path):
 
     eight = Limits(concurrency=8)
     model, generator = Uneven(limits=eight), FarGenerator(limits=eight)
-    assert run(model, generator, images, tmp_path / "store") == EXPECTED
+    assert run(model, generator, images) == EXPECTED
     assert asked[0] == 20
     assert asked[-2:] == [21, 22]
 
 
-def test_a_call_that_two_units_need_is_made_once(images, tmp_path):
+def test_a_call_that_two_units_need_is_made_once(images):
     for n, model in enumerate((FarModel(seconds=0.01), EchoModel(batch_size=2))):
-        texts = run(model, FarGenerator(), [images[n]] * 4, tmp_path / "store")
+        texts = run(model, FarGenerator(), [images[n]] * 4)
         assert texts == [EXPECTED[n]] * 4
     # one description; four drawings, each with its own seed
     assert ASKED["20x30"] == 1 + 4
@@ -173,23 +180,23 @@ class OtherModel(FarModel):
 
 
 def test_services_are_asked_side_by_side_as_fast_as_their_limits_allow(
-    images, tmp_path, monkeypatch
+    images, monkeypatch
 ):
     monkeypatch.setattr(asyncio, "to_thread", at_once)
     one = FarModel(seconds=1, limits=Limits(concurrency=8))
     other = OtherModel(seconds=2, limits=Limits(concurrency=16))
-    together = seconds_of(one, other, images=images, folder=tmp_path / "both")
+    together = seconds_of(one, other, images=images, folder=Path("both"))
     assert AT_ONCE[1] == 24
     # three rounds of 16 that take two seconds; five of 8 that take one
     assert together == pytest.approx(6, rel=0.1)
-    twice = seconds_of(one, one, images=images, folder=tmp_path / "twice")
+    twice = seconds_of(one, one, images=images, folder=Path("twice"))
     assert twice == pytest.approx(5, rel=0.1)
 
 
-def test_one_collector_serves_several_threads_of_which_one_fails(images, tmp_path):
+def test_one_collector_serves_several_threads_of_which_one_fails(images):
     """Each describes by a model of its own and draws by the same local generator; equal calls are
     made once."""
-    with CallStore(tmp_path / "store") as store, Collector(store) as collector:
+    with CallStore(STORE) as store, Collector(store) as collector:
 
         def job(model):
             steps = (
@@ -216,7 +223,7 @@ class SlowModel(EchoModel):
         return super().respond(conversations)
 
 
-def test_a_run_that_stops_leaves_what_another_needs_too(images, tmp_path):
+def test_a_run_that_stops_leaves_what_another_needs_too(images):
     """Its batch waits for a turn when its service breaks."""
     slow = SlowModel(batch_size=1)
     models = [slow, slow, EchoModel(batch_size=1), FarModel(breaks_at=50)]
@@ -231,35 +238,34 @@ def test_a_run_that_stops_leaves_what_another_needs_too(images, tmp_path):
         await driver.aclose()
         return ended
 
-    with CallStore(tmp_path / "store") as store:
+    with CallStore(STORE) as store:
         broken, [text] = asyncio.run(main(Driver(store, Workers())))
     assert isinstance(broken, ServiceError)
     assert text.startswith("50x30")
 
 
 @each_case(cases(__file__, "services"))
-def test_what_a_service_does_in_one_run_after_the_other(case, images, tmp_path):
+def test_what_a_service_does_in_one_run_after_the_other(case, images):
     """``texts`` are those of a run, where the model does not say all sizes."""
-    store = tmp_path / "store"
     generator = FarGenerator() if case.get("far") else SizeGenerator()
     for step in case["runs"]:
         model = FarModel.model_validate(step["model"])
         part = slice(*step.get("images", [0, 8]))
         if "raises" in step:
             with pytest.raises(DriftledgerError) as raised:
-                run(model, generator, images[part], store)
+                run(model, generator, images[part])
             assert step["raises"] in f"{type(raised.value).__name__}: {raised.value}"
         else:
             texts = step.get("texts", EXPECTED[part])
-            assert run(model, generator, images[part], store) == texts
+            assert run(model, generator, images[part]) == texts
         if "spent" in step:
-            with CallStore(store, writes=False) as kept:
+            with CallStore(STORE, writes=False) as kept:
                 assert kept.spent(model.fingerprint) == tuple(step["spent"])
-        stored = stored_calls(store, images, model, generator)
+        stored = stored_calls(images, model, generator)
         assert stored >= step.get("stored", 0)
 
 
-def test_a_broken_service_ends_the_run_and_keeps_what_was_under_way(images, tmp_path):
+def test_a_broken_service_ends_the_run_and_keeps_what_was_under_way(images):
     under_way, broken = Counter(), asyncio.Event()
 
     class Breaking(FarModel):
@@ -272,25 +278,25 @@ def test_a_broken_service_ends_the_run_and_keeps_what_was_under_way(images, tmp_
 
     model = Breaking(breaks_at=90, limits=Limits(concurrency=8))
     with pytest.raises(ServiceError, match="set FAR_KEY"):
-        run(model, SizeGenerator(), images, tmp_path / "store")
+        run(model, SizeGenerator(), images)
     assert sum(ASKED.values()) == 7
-    assert stored_calls(tmp_path / "store", images, model, SizeGenerator()) == 7
+    assert stored_calls(images, model, SizeGenerator()) == 7
 
 
-def test_an_attempt_is_in_the_budget_before_it_is_made(images, tmp_path):
+def test_an_attempt_is_in_the_budget_before_it_is_made(images):
     """At the most that it may cost, so that a kill forgets none of those that were under way."""
     costs = []
 
     class Watching(FarModel):
         async def attempt(self, conversation):
-            with CallStore(tmp_path / "store", writes=False) as store:
+            with CallStore(STORE, writes=False) as store:
                 costs.append(store.spent(self.fingerprint))
             return await super().attempt(conversation)
 
     model = Watching(
         prices=Prices(input=1e6), limits=Limits(max_cost=1e9, concurrency=1)
     )
-    run(model, SizeGenerator(), images[:1], tmp_path / "store")
+    run(model, SizeGenerator(), images[:1])
     assert costs == [(1, 100.0), (2, 80.0 + 100.0), (3, 2 * 80.0 + 100.0)]
 
 
@@ -298,28 +304,29 @@ def test_an_attempt_is_in_the_budget_before_it_is_made(images, tmp_path):
     ("limit", "part"),
     [({"max_calls": 10}, "max_calls = 2"), ({"max_cost": 880.0}, "max_cost = 213.33")],
 )
-def test_a_shard_may_spend_its_part_of_what_is_left(images, tmp_path, limit, part):
+def test_a_shard_may_spend_its_part_of_what_is_left(images, limit, part):
     """After 3 of 10 calls, or 240 of 880 dollars."""
+    shard = Path("shard")
     model = FarModel(limits=Limits(**limit, concurrency=1), prices=Prices(input=1e6))
-    run(model, SizeGenerator(), images[:1], tmp_path / "main")  # 3 of 10
+    run(model, SizeGenerator(), images[:1])  # 3 of 10
     with (
-        CallStore(tmp_path / "main", writes=False) as main,
-        CallStore(tmp_path / "shard", fallback=main) as store,
+        CallStore(STORE, writes=False) as main,
+        CallStore(shard, fallback=main) as store,
         Collector(store, shards=3) as collector,
         pytest.raises(BudgetError, match=part),
     ):
         collector.run(
             [once(model, each, n) for n, each in enumerate(images)], Progress("test", 0)
         )
-    with CallStore(tmp_path / "shard", writes=False) as store:
+    with CallStore(shard, writes=False) as store:
         assert store.spent(model.fingerprint).attempts == 2
 
 
-def test_a_full_disk_stops_new_calls_in_all_runs(images, tmp_path, monkeypatch):
+def test_a_full_disk_stops_new_calls_in_all_runs(images, monkeypatch):
     def full(self, finished, spent):
         raise StoreError("a finished call cannot be stored; make room")
 
-    with CallStore(tmp_path / "store") as store, Collector(store) as collector:
+    with CallStore(STORE) as store, Collector(store) as collector:
 
         def job(model):
             steps = (once(model, image, n) for n, image in enumerate(images))
@@ -340,14 +347,14 @@ def test_a_full_disk_stops_new_calls_in_all_runs(images, tmp_path, monkeypatch):
     assert not ASKED
     model = FarModel(seconds=0.01, limits=Limits(concurrency=2))
     with pytest.raises(StoreError, match="make room"):
-        run(model, FarGenerator(), images, tmp_path / "store")
+        run(model, FarGenerator(), images)
     assert 1 <= sum(ASKED.values()) <= 4
     with pytest.raises(StoreError, match="make room"):
-        run(EchoModel(batch_size=1), SizeGenerator(), images, tmp_path / "store")
+        run(EchoModel(batch_size=1), SizeGenerator(), images)
     assert len(SEEN) < 8
 
 
-def test_after_an_interrupt_no_thread_waits_for_the_loop(tmp_path):
+def test_after_an_interrupt_no_thread_waits_for_the_loop():
     """A thread that frees a component then would keep the process from ending."""
     asked = []
 
@@ -357,7 +364,7 @@ def test_after_an_interrupt_no_thread_waits_for_the_loop(tmp_path):
             asked.append(asyncio.run_coroutine_threadsafe(endless, collector._loop))
             raise SystemExit
 
-    with CallStore(tmp_path / "store") as store:
+    with CallStore(STORE) as store:
         collector = Collector(store)
         with pytest.raises(SystemExit):
             interrupted()
@@ -369,14 +376,14 @@ def test_after_an_interrupt_no_thread_waits_for_the_loop(tmp_path):
     assert not freeing.is_alive()
 
 
-def test_calls_are_made_where_another_loop_runs_as_in_a_notebook(images, tmp_path):
+def test_calls_are_made_where_another_loop_runs_as_in_a_notebook(images):
     async def cell():
-        return run(FarModel(), FarGenerator(), images, tmp_path / "store")
+        return run(FarModel(), FarGenerator(), images)
 
     assert asyncio.run(cell()) == EXPECTED
 
 
-def test_an_interrupt_lets_calls_under_way_arrive(images, tmp_path, capsys):
+def test_an_interrupt_lets_calls_under_way_arrive(images, capsys):
     under_way = Counter()
 
     class Slow(FarModel):
@@ -389,13 +396,13 @@ def test_an_interrupt_lets_calls_under_way_arrive(images, tmp_path, capsys):
 
     model = Slow(limits=Limits(concurrency=3))
     with pytest.raises(KeyboardInterrupt):
-        run(model, SizeGenerator(), images, tmp_path / "store")
+        run(model, SizeGenerator(), images)
     assert sum(ASKED.values()) == 3
     assert (
         "finishing the calls under way; interrupt again to drop them"
         in capsys.readouterr().err
     )
-    assert stored_calls(tmp_path / "store", images, model, SizeGenerator()) == 3
+    assert stored_calls(images, model, SizeGenerator()) == 3
     names = ("local-calls", "collector", "asyncio")
     assert not [
         thread for thread in threading.enumerate() if thread.name.startswith(names)
@@ -403,14 +410,14 @@ def test_an_interrupt_lets_calls_under_way_arrive(images, tmp_path, capsys):
 
 
 def test_a_refused_setting_ends_the_run_unless_the_component_has_answered_before(
-    images, tmp_path
+    images,
 ):
     settings = {"model": "m", "api_key_env": None, "service_name": "ours"}
 
     def answer(status, body, image):
         with (
             Server({"status": status, "body": body}) as server,
-            CallStore(tmp_path / "store") as store,
+            CallStore(STORE) as store,
         ):
             model = OpenAIChat(base_url=server.base_url, **settings)
             [said] = run_protocols([chain(model, FarGenerator(), image, 0, 1)], store)
