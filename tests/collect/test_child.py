@@ -279,7 +279,7 @@ def test_an_interrupted_answer_is_not_taken_for_the_next(tmp_path, path, no_enco
     encoder = HeldEncoder(path=path)
 
     def interrupt():
-        wait_until(lambda: pid.is_file() and pid.read_text())
+        process_in(pid)
         os.kill(os.getpid(), signal.SIGINT)
 
     with ThreadPoolExecutor(1) as thread:

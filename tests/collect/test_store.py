@@ -1,7 +1,6 @@
 """Finished calls on disk: what is found again, who may write, and what merging brings together."""
 
 import hashlib
-import json
 import os
 import re
 import shutil
@@ -42,13 +41,13 @@ from driftledger.core.types import (
     Subject,
     Usage,
 )
-from driftledger.project.project import Project
 from tests.conftest import draw
 from tests.support.cases import cases, each_case
 from tests.support.fakes import LetterEncoder
 from tests.support.full_disk import no_file_longer_than
 from tests.support.locked import held
 from tests.support.params import default_params
+from tests.support.small import write_params
 from tests.support.stores import found, stored_rows
 
 
@@ -87,14 +86,23 @@ def filled(folder, *items):
         store.put(items)
 
 
+def database_of(folder):
+    return closing(sqlite3.connect(folder / DATABASE))
+
+
 def spoil(folder, script):
     """Change the database of a closed store."""
-    with closing(sqlite3.connect(folder / DATABASE)) as db:
+    with database_of(folder) as db:
         db.executescript(script)
 
 
 def png_of(folder, number=1):
     return draw(folder / f"{number}.png", number).read_bytes()
+
+
+@pytest.fixture
+def png(tmp_path):
+    return png_of(tmp_path)
 
 
 def recorded(number, result):
@@ -113,8 +121,7 @@ def store(folder):
         yield store
 
 
-def test_a_result_is_found_again_with_all_that_it_holds(tmp_path, folder):
-    png = png_of(tmp_path)
+def test_a_result_is_found_again_with_all_that_it_holds(png, folder):
     more = {"served_model": "m-1", "note": "alone", "error": "\x00 \U0001f600"}
     item = finished(1, png=png, reading=PromptUsage(80, 77), **more)
     with CallStore(folder) as store:
@@ -130,10 +137,10 @@ def test_a_result_is_found_again_with_all_that_it_holds(tmp_path, folder):
     assert columns.items() <= stored_rows(folder)[key(1)].items()
 
 
-def test_a_paid_image_is_on_the_disk_before_its_call(tmp_path, store, monkeypatch):
+def test_a_paid_image_is_on_the_disk_before_its_call(png, store, monkeypatch):
     synced = []
     monkeypatch.setattr(os, "fsync", synced.append)
-    store.put([finished(1, png=png_of(tmp_path))])
+    store.put([finished(1, png=png)])
     assert len(synced) == 3  # it, its folder, and the folder of that
 
 
@@ -205,20 +212,19 @@ def test_threads_that_look_at_once_find_each_its_own(tmp_path):
     # without a lock, Python 3.13 gives one of them the row of another
     with CallStore(tmp_path) as store, ThreadPoolExecutor(8) as pool:
         store.put(finished(number, str(number)) for number in range(500))
-        texts = pool.map(lambda number: store.find(key(number % 500)).text, range(6000))
-        assert [*texts] == [str(number % 500) for number in range(6000)]
+        stored = pool.map(store.find, keys(*range(500)) * 12)
+        texts = [result.text for result in stored]
+    assert texts == [str(number) for number in range(500)] * 12
 
 
 @pytest.mark.parametrize("damage", ["missing", "truncated", "replaced"])
-def test_a_lost_image_makes_a_call_missing_until_it_is_made_again(
-    tmp_path, store, damage
-):
-    png = png_of(tmp_path)
+def test_a_lost_image_makes_a_call_missing_until_it_is_made_again(png, store, damage):
     [result] = store.put([finished(1, png=png)])
-    result.medium.path.unlink()
+    path = result.medium.path
+    path.unlink()
     if damage != "missing":
-        result.medium.path.write_bytes(png[:-1] + b"\0" * (damage == "replaced"))
-        os.utime(result.medium.path, (1, 1))
+        path.write_bytes(png[:-1] + b"\0" * (damage == "replaced"))
+        os.utime(path, (1, 1))
     assert store.find(key(1)) is None
     store.put([finished(1, "a dog", png=png)])
     stored = store.find(key(1))
@@ -239,9 +245,8 @@ def hashed(monkeypatch):
 
 
 def test_an_image_is_hashed_once_unless_its_size_or_time_differs(
-    tmp_path, folder, hashed
+    png, tmp_path, folder, hashed
 ):
-    png = png_of(tmp_path)
     filled(folder, *(finished(number, png=png) for number in (1, 2)))
     copy = shutil.copytree(folder, tmp_path / "copy")
     [image] = copy.glob("objects/*/*.png")
@@ -283,9 +288,8 @@ def test_known_results_are_restored_unless_they_are_stored(tmp_path, folder, sto
     assert len(stored) == 2
 
 
-def test_an_image_is_kept_once_however_often_it_is_written(tmp_path, store):
-    records = tmp_path / "records" / "1.png"
-    png = png_of(tmp_path)
+def test_an_image_is_kept_once_however_often_it_is_written(png, tmp_path, store):
+    records = tmp_path / "records/1.png"
     [result] = store.put([finished(1, png=png)])
     stored = result.medium.path
     for _ in range(2):
@@ -294,27 +298,26 @@ def test_an_image_is_kept_once_however_often_it_is_written(tmp_path, store):
     assert records.stat().st_mode & 0o222 == 0
     records.unlink()
     records.write_bytes(png)  # as 'dvc unprotect' does
-    draw(records.with_name("other.png"), 2)
-    records.with_name("link.png").symlink_to(draw(tmp_path / "theirs.png", 1))
-    link_file(records.with_name("link.png"), tmp_path / "copy.png")
-    assert (tmp_path / "theirs.png").stat().st_nlink == 1
+    other = draw(records.with_name("other.png"), 2)
+    theirs, link = draw(tmp_path / "theirs.png", 1), records.with_name("link.png")
+    link.symlink_to(theirs)
+    link_file(link, tmp_path / "copy.png")
+    assert theirs.stat().st_nlink == 1
     store.pictures.link(records.parent)
     assert records.samefile(stored)
-    assert records.with_name("link.png").is_symlink()
-    assert records.with_name("other.png").stat().st_nlink == 1
+    assert link.is_symlink()
+    assert other.stat().st_nlink == 1
     assert not list(tmp_path.rglob("*.partial"))
 
 
 def test_a_full_disk_loses_nothing_that_was_stored(folder, store):
     store.put([finished(1)])
     size = (folder / DATABASE).stat().st_size
-    with (
-        no_file_longer_than(size),
-        pytest.raises(StoreError, match="make room there and run again"),
-    ):
-        store.put([finished(number, "x" * 1000) for number in range(2, 200)])
-    with no_file_longer_than(1), pytest.raises(StoreError, match="make room"):
-        store.put([finished(2, png=b"png")])
+    answers = [finished(number, "x" * 1000) for number in range(2, 200)]
+    for most, items in ((size, answers), (1, [finished(2, png=b"png")])):
+        advice = pytest.raises(StoreError, match="make room there and run again")
+        with no_file_longer_than(most), advice:
+            store.put(items)
     store.put([finished(3)])
     assert list(stored_rows(folder)) == [key(1), key(3)]
 
@@ -385,9 +388,10 @@ def test_a_store_that_is_only_read_is_not_made(folder):
 
 @pytest.mark.parametrize("writes", [True, False])
 @each_case(cases(__file__, "earlier"))
-def test_calls_of_an_earlier_store_are_not_made_again(case, writes, tmp_path, folder):
+def test_calls_of_an_earlier_store_are_not_made_again(
+    case, writes, png, tmp_path, folder
+):
     """Version 5 noted as cost what may be a bound, so that no cost was counted."""
-    png = png_of(tmp_path)
     with CallStore(folder) as store:
         items = [finished(1, png=png), finished(2, "a dog")]
         store.put(items, {"f": Spent(2, 1)})
@@ -410,7 +414,8 @@ def test_calls_of_an_earlier_store_are_not_made_again(case, writes, tmp_path, fo
     assert writes or (folder / DATABASE).read_bytes() == before
     with CallStore(folder, writes=writes) as store:
         assert store.pictures.mean_size(COMPONENT) == (len(png) if writes else size)
-    [(version,)] = sqlite3.connect(folder / DATABASE).execute("PRAGMA user_version")
+    with database_of(folder) as db:
+        [version] = db.execute("PRAGMA user_version").fetchone()
     assert version == (6 if writes else case["version"])
 
 
@@ -474,25 +479,21 @@ def test_whole_rows_of_a_damaged_store_go_into_a_new_one(many, case, capsys):
     fewest, most = case["calls"]
     assert fewest <= len(whole) <= most
     assert (many / DATABASE).read_bytes() == data
-    damaged = (
-        f"^the call store {many} is damaged .*: {len(whole)} of its calls can be read"
-    )
+    left = f"{len(whole)} of its calls can be read"
+    damaged = f"^the call store {many} is damaged .*: {left}"
     said = capsys.readouterr().err
     assert not data or re.search(f"{damaged}; 'driftledger run' keeps them", said)
     with CallStore(many) as store:
         said = capsys.readouterr().err
         assert found(store, MANY) == whole
-        assert store.restore([recorded(0, Result(text="recorded"))]) == (
-            MANY[0] not in whole
-        )
+        restored = store.restore([recorded(0, Result(text="recorded"))])
+        assert restored == (MANY[0] not in whole)
         if len(whole) > 250:
             assert store.spent(COMPONENT).attempts == 301
             [batch] = store.submitted(COMPONENT)
             assert key(300) in batch.keys
-    assert not data or re.search(
-        f"{damaged}, and its {len(data):,} bytes are set aside as calls.db.damaged-1$",
-        said,
-    )
+    aside = f"its {len(data):,} bytes are set aside as calls.db.damaged-1$"
+    assert not data or re.search(f"{damaged}, and {aside}", said)
     assert not data or (many / f"{DATABASE}.damaged-1").read_bytes() == data
     with CallStore(many) as store:
         assert len(found(store, MANY)) == max(1, len(whole))
@@ -501,7 +502,7 @@ def test_whole_rows_of_a_damaged_store_go_into_a_new_one(many, case, capsys):
 
 def test_a_journal_of_another_store_costs_no_call(many, tmp_path):
     filled(tmp_path / "other", *(finished(number) for number in range(900, 990)))
-    with closing(sqlite3.connect(tmp_path / "other" / DATABASE)) as db:
+    with database_of(tmp_path / "other") as db:
         db.execute("PRAGMA cache_size = 1")  # so that it is written before its end
         db.execute("UPDATE calls SET t = 2")
         shutil.copy(tmp_path / "other" / f"{DATABASE}-journal", many)
@@ -514,7 +515,7 @@ def test_a_journal_of_another_store_costs_no_call(many, tmp_path):
 
 def test_a_reader_copies_nothing_of_a_writer_at_work(many):
     lock = FileLock(many / LOCK)
-    with lock, closing(sqlite3.connect(many / DATABASE)) as db:
+    with lock, database_of(many) as db:
         db.execute("UPDATE calls SET t = 2")
         assert (many / f"{DATABASE}-journal").stat().st_size
         with CallStore(many, writes=False) as store:
@@ -548,8 +549,8 @@ def test_what_a_write_finds_damaged_is_set_aside_and_written_then(many, capsys):
 @each_case(cases(__file__, "spoilt"))
 def test_what_is_wrong_with_a_store_is_said_once(case, tmp_path, folder, capsys):
     """The store has three calls; two of them have images."""
-    pictures = [finished(number, png=png_of(tmp_path, number)) for number in (1, 2)]
-    filled(folder, *pictures, finished(3))
+    drawn = [finished(number, png=png_of(tmp_path, number)) for number in (1, 2)]
+    filled(folder, *drawn, finished(3))
     if "lost" in case:
         shutil.rmtree(folder / case["lost"])
     if "content" in case:
@@ -571,8 +572,7 @@ def test_what_is_wrong_with_a_store_is_said_once(case, tmp_path, folder, capsys)
     assert case["writes"] or {*folder.iterdir()} == files
 
 
-def test_merging_unites_and_the_first_answer_stays(tmp_path):
-    png = png_of(tmp_path)
+def test_merging_unites_and_the_first_answer_stays(png, tmp_path):
     for name, text, more in (("a", "first", 2), ("b", "second", 3)):
         items = [finished(1, text), finished(more, png=png)]
         with CallStore(tmp_path / name) as store:
@@ -582,24 +582,20 @@ def test_merging_unites_and_the_first_answer_stays(tmp_path):
         for name in "abba":
             with CallStore(tmp_path / name, writes=False) as other:
                 merged.append(store.merge(other))
-        stored = found(store, keys(1, 2, 3))
+        first, *others = found(store, keys(1, 2, 3)).values()
         assert store.spent(COMPONENT) == Spent(5, 0.5)
-        assert all(stored[each].medium for each in keys(2, 3))
     assert merged == [(2, 0), (1, 1), (0, 1), (0, 0)]
-    texts = [stored[each].text for each in keys(1, 2, 3)]
-    assert texts == ["first", "a cat", "a cat"]
+    assert (first.text, {result.text for result in others}) == ("first", {"a cat"})
+    assert [result.medium.path.read_bytes() for result in others] == [png, png]
 
 
 def test_merging_says_how_many_calls_have_another_answer(tmp_path):
-    (tmp_path / "params.yaml").write_text(json.dumps(default_params()))
-    project = Project(tmp_path, own_code=True)
+    project = write_params(tmp_path, default_params())
     with project.store() as store, CallStore(tmp_path / "other") as other:
         store.put([finished(1), finished(2), finished(3)])
         other.put([finished(1, "a dog"), finished(2, served_model="m-2"), finished(3)])
-    sentence = merge(project, [tmp_path / "other"])
-    assert (
-        sentence
-        == "1 store merged: 0 calls are new; 2 calls have another answer here; the first stays"
+    assert merge(project, [tmp_path / "other"]) == (
+        "1 store merged: 0 calls are new; 2 calls have another answer here; the first stays"
     )
 
 
@@ -608,9 +604,8 @@ def test_a_locked_database_is_waited_for(writes, tmp_path, capsys):
     filled(tmp_path, finished(1))
     with held(tmp_path / DATABASE, 2.5), CallStore(tmp_path, writes=writes) as store:
         assert store.find(key(1)) is not None
-    assert (
-        f"{tmp_path / DATABASE} is locked by another program" in capsys.readouterr().err
-    )
+    sentence = f"{tmp_path / DATABASE} is locked by another program"
+    assert sentence in capsys.readouterr().err
 
 
 def test_a_database_that_stays_locked_is_a_sentence(folder, store, monkeypatch):

@@ -25,17 +25,7 @@ from tests.support.server import Server
 
 PRICES = {"input": 1, "output": 2, "batch_discount": 0.5}
 """Of a call with 10 and 2 tokens in a batch: 7 millionths; at most, with its 2 and 100: 101."""
-CREATION = {"to": "POST /v1/batches", "times": 1}
-HAZARDS = [
-    (CREATION | {"fault": "lost"}, [{}]),
-    (CREATION | {"fault": "drop"}, []),
-    (CREATION | {"status": 429}, []),
-    (CREATION, [{"status": "expired", "answers": [[2]]}]),
-    (CREATION, [{"status": "failed", "answers": [[0]]}]),
-    (CREATION, [{"calls": {"call -1": [500, "overloaded"]}}]),
-    (CREATION, [{"answers": [[None, None, -1], [None]]}]),
-    (CREATION, [{"looks": 2}]),
-]
+HAZARDS = [(case["rule"], case["plans"]) for case in cases(__file__, "hazards")]
 """What may go wrong with a batch: the rule for its creation, and its plan if it is created."""
 EVENTS = 1500
 """Calls and returns of the functions below, about, in a run that is not killed."""

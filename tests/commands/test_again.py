@@ -35,9 +35,7 @@ def written(tmp_path, monkeypatch):
     monkeypatch.setattr(again, "date", Today)
 
     def write(models):
-        (tmp_path / "params.yaml").write_text(
-            PARAMS.format(models=models), encoding="utf-8"
-        )
+        (tmp_path / "params.yaml").write_text(PARAMS.format(models=models))
         return Project(tmp_path, own_code=True)
 
     return write

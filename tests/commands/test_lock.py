@@ -6,15 +6,16 @@ import shutil
 import subprocess
 import sys
 from contextlib import contextmanager
+from functools import partial
 
 import pytest
 
-from driftledger import cli
 from driftledger.collect.progress import COUNTS
 from driftledger.commands.lock import HOLDER, only_one
 from driftledger.core.errors import ConfigError
 from driftledger.core.files import write_json
 from driftledger.core.paths import STATE
+from tests.sentence import run
 from tests.support.params import DEFAULT
 
 HOLDS = """
@@ -39,7 +40,6 @@ def another_run(root):
     command = [sys.executable, "-c", HOLDS, str(root)]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
-        assert process.stdout is not None
         assert process.stdout.readline() == "held\n"
         yield process
         process.kill()
@@ -47,19 +47,20 @@ def another_run(root):
 
 def test_the_holder_is_named_and_its_calls_are_counted(tmp_path, capsys):
     counts = tmp_path / STATE / COUNTS
+    track = partial(only_one, tmp_path, "driftledger track")
     with another_run(tmp_path) as process:
         write_json(counts, {"calls/models.gpt": 1240, "usd/gpt": 1.204})
         with pytest.raises(ConfigError, match=f"^{BUSY.format(process.pid)}$"):
-            only_one(tmp_path, "driftledger track")
+            track()
         assert capsys.readouterr().err == "calls/models.gpt: 1,240\nusd/gpt: 1.2\n"
         assert counts.exists()
         (tmp_path / STATE / HOLDER).unlink()
         with pytest.raises(ConfigError, match=r"^another command of driftledger works"):
-            only_one(tmp_path, "driftledger track")
+            track()
         process.kill()
         process.wait()
         for _ in range(2):  # it is released at the end of the block
-            with only_one(tmp_path, "driftledger track"):
+            with track():
                 text = (tmp_path / STATE / HOLDER).read_text()
         assert text.startswith(f"'driftledger track' (process {os.getpid()}, since ")
         assert not counts.exists()
@@ -74,10 +75,8 @@ def test_what_writes_what_a_run_writes_waits_for_its_end(
 ):
     shutil.copy(DEFAULT, tmp_path)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["driftledger", *command.split()])
-    with another_run(tmp_path) as process, pytest.raises(SystemExit) as stop:
-        cli.main()
-    assert stop.value.code == 2
+    with another_run(tmp_path) as process:
+        assert run(monkeypatch, *command.split()) == 2
     said = capsys.readouterr().err
     assert re.fullmatch(f"driftledger: {BUSY.format(process.pid)}\n", said)
     assert {path.name for path in tmp_path.iterdir()} == {"params.yaml", STATE}

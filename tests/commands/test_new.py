@@ -1,5 +1,6 @@
 """What ``new`` writes works at once, keeps its contract, and overwrites nothing."""
 
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -28,9 +29,7 @@ def run(folder, *command):
 def written(tmp_path_factory):
     """A folder with one of each kind, and what was said of each."""
     folder = tmp_path_factory.mktemp("project")
-    (folder / "pyproject.toml").write_text(
-        (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8")
-    )
+    shutil.copy(REPOSITORY / "pyproject.toml", folder)
     return folder, {kind: new(folder, kind, f"my_{kind}") for kind in KINDS}
 
 
@@ -55,18 +54,13 @@ def test_dvc_keeps_the_lines_that_are_printed(written, tmp_path, monkeypatch):
     for kind in KINDS:
         lines, section = written_lines[kind], f"{kind}s"
         at = lines.index(f"{section}:")
-        own = (
-            textwrap.indent(yaml.safe_dump(entries), "  ")
-            if (entries := params.pop(section))
-            else ""
-        )
-        text += "\n".join(lines[at : lines.index("", at)]) + f"\n{own}"
-    (tmp_path / "params.yaml").write_text(
-        text + yaml.safe_dump(params), encoding="utf-8"
-    )
-    (tmp_path / "dvc.yaml").write_text(
-        "stages: {some: {cmd: 'true', params: [models, run.seed]}}\n"
-    )
+        text += "\n".join([*lines[at : lines.index("", at)], ""])
+        entries = params.pop(section)
+        if entries:
+            text += textwrap.indent(yaml.safe_dump(entries), "  ")
+    (tmp_path / "params.yaml").write_text(text + yaml.safe_dump(params))
+    stage = "{cmd: 'true', params: [models, run.seed]}"
+    (tmp_path / "dvc.yaml").write_text(f"stages: {{some: {stage}}}\n")
     git(tmp_path, "init", "--quiet")
     run(tmp_path, "dvc", "init", "--quiet")
     git(tmp_path, "add", ".")

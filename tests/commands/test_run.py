@@ -337,21 +337,9 @@ def test_where_another_command_of_dvc_stays_the_scores_are_shown(
     goes_on(project, checkout)
 
 
-@pytest.mark.parametrize("name", ["dvc.lock", "dvc.yaml", "params.yaml"])
-def test_a_conflict_of_a_merge_is_said_before_anything_starts(name, project, checkout):
-    file = project.root / name
-    if name == "dvc.lock":
-        file.write_text("schema: '2.0'\nstages: {}\n")
-    first, *others = file.read_text().splitlines()
-    marked = [first, "<<<<<<< HEAD", *others, "=======", ">>>>>>> theirs", ""]
-    file.write_text("\n".join(marked))
-    before = file.read_bytes()
-    done = checkout.run("driftledger", "run", check=False)
-    assert done.returncode == 2
-    assert f"{name} is not " in done.stderr
-    assert "line 2 begins a conflict of a merge; keep one of its sides" in done.stderr
-    assert len(done.stderr.splitlines()) == 1
-    assert file.read_bytes() == before
+@each_case(cases(__file__, "conflicts"))
+def test_a_conflict_of_a_merge_is_said_before_anything_starts(case, project, sentence):
+    sentence(case, project.root)
     assert not (project.root / "data").exists()
 
 

@@ -110,15 +110,6 @@ def test_a_checkpoint_of_the_hub_names_its_revision():
     assert len(hub) > 20
 
 
-def test_mme_has_the_papers_fourteen_categories_in_its_two_groups():
-    groups = SETTINGS.build("datasets", "mme").groups
-    assert {name: " ".join(sorted(members)) for name, members in groups.items()} == {
-        "visual": "artwork celebrity color commonsense_reasoning count existence landmark "
-        "position posters scene",
-        "textual": "OCR code_reasoning numerical_calculation text_translation",
-    }
-
-
 def test_mmeceptions_models_answer_without_chance(project):
     apply_preset(project, "mmeception")
     names = load_settings(project / "params.yaml").run.models

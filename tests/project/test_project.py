@@ -6,48 +6,27 @@ import pytest
 from driftledger.core.errors import ConfigError
 from driftledger.core.paths import main_checkout
 from driftledger.project.project import STORE, Project
+from tests.support.cases import cases, each_case
 from tests.support.git import git
-from tests.support.params import DEFAULT, default_text
+from tests.support.params import default_text
 
 
-@pytest.fixture
-def root(main, tmp_path, monkeypatch):
-    """The main checkout with settings; ``further`` beside it is a worktree of it."""
+@each_case(cases(__file__, "stores"))
+def test_where_a_store_is(case, main, worktree, monkeypatch):
+    """HERE is the folder of the main checkout and of its worktree, ``further``."""
+    here = str(main.parent)
     monkeypatch.delenv(STORE, raising=False)
-    (main / "params.yaml").write_bytes(DEFAULT.read_bytes())
-    git(main, "add", "--all")
-    git(main, "commit", "--message", "settings")
-    git(main, "worktree", "add", str(tmp_path / "further"))
-    return main
-
-
-def choose(root, store):
-    text = default_text() + f"\nstore: {store}\n"
-    (root / "params.yaml").write_text(text)
-
-
-def test_params_name_another_folder_from_the_main_checkout_on(root):
-    further = root.parent / "further"
-    choose(further, "calls")
-    assert Project(further).state == root / "calls"
-    choose(further, str(root.parent / "elsewhere"))
-    assert Project(further, own_code=True).state == root.parent / "elsewhere"
-    with pytest.raises(ConfigError, match="elsewhere, outside of it; --trust allows"):
-        _ = Project(further).state
-
-
-def test_a_store_may_be_in_ones_home(root, monkeypatch):
-    monkeypatch.setenv("HOME", str(root.parent / "home"))
-    choose(root, "~/calls")
-    assert Project(root, own_code=True).state == root.parent / "home" / "calls"
-
-
-def test_the_environment_comes_first(root, monkeypatch):
-    choose(root, "calls")
-    monkeypatch.setenv(STORE, str(root.parent / "mine"))
-    assert Project(root).state == root.parent / "mine"
-    monkeypatch.setenv(STORE, "")
-    assert Project(root).state == root / "calls"
+    for name, value in case.get("environment", {}).items():
+        monkeypatch.setenv(name, value.replace("HERE", here))
+    root = main.parent / case["in"]
+    store = case["store"].replace("HERE", here)
+    (root / "params.yaml").write_text(f"{default_text()}\nstore: {store}\n")
+    project = Project(root, own_code=case.get("trusted", False))
+    if "says" in case:
+        with pytest.raises(ConfigError, match=case["says"]):
+            _ = project.state
+    else:
+        assert project.state == main.parent / case["is"]
 
 
 # Further checkouts share what is kept with the main one.
