@@ -18,6 +18,7 @@ from driftledger.tracking.track import track
 from tests.tracking.dump import dump
 from tests.tracking.project import (
     EXPERIMENT,
+    card,
     evidence,
     gen_score,
     settings,
@@ -61,8 +62,9 @@ class Evaluated:
         assert line.startswith(f"MLflow experiment {EXPERIMENT!r}: ")
         return [int(number) for number in re.findall(r"\d+", line)]
 
-    def change(self, score):
-        """Evaluate what gives another score."""
+    def change(self, gc=0.6, version=2, t=2):
+        """Evaluate the first model with a version of the generator; its run."""
+        score = gen_score("seer", gc, card("brush", version), t=t)
         [run] = write_project(self.root, evidence(score))
         return run
 
@@ -77,11 +79,15 @@ class Evaluated:
             shown.append(f"{name}: {run['tags'].get('driftledger.current')}")
         return shown
 
-    def stages(self):
-        """Return run → whether it is deleted."""
+    def search(self, view=ViewType.ACTIVE_ONLY):
+        """Return the runs in MLflow."""
         with self.client() as (client, experiment):
-            runs = client.search_runs([experiment], "", ViewType.ALL)
-        return {run.info.run_id: run.info.lifecycle_stage for run in runs}
+            return client.search_runs([experiment], "", view)
+
+    def stage(self, run_id):
+        """Return ``deleted`` or ``active`` for a run in MLflow."""
+        runs = self.search(ViewType.ALL)
+        return {run.info.run_id: run.info.lifecycle_stage for run in runs}[run_id]
 
     @contextmanager
     def client(self):
