@@ -245,22 +245,16 @@ def exam(
         fields = dict(given)
         picture = fields.pop("picture", number)
         name = f"images/{picture}.png"
-        image = (
-            folder / name
-            if (folder / name).exists()
-            else draw(folder / name, int(str(picture)))
-        )
+        if not (folder / name).exists():
+            draw(folder / name, int(str(picture)))
         plain = {
             "id": f"q{number}",
             "image": name,
-            "image_sha256": sha256_file(image),
+            "image_sha256": sha256_file(folder / name),
             "image_id": name,
+            "question": f"What is {number}?",
         }
-        entries.append(
-            QuestionEntry.model_validate(
-                plain | {"question": f"What is {number}?"} | fields
-            )
-        )
+        entries.append(QuestionEntry.model_validate(plain | fields))
     write_jsonl(folder / "questions.jsonl", entries)
     card = {
         "schema": 2,
@@ -269,8 +263,6 @@ def exam(
         "protocol": benchmark_name,
         "settings": {},
         "source": {},
-    }
-    card |= {
         "digest": "d" * 64,
         "questions": len(entries),
         "images": len({entry.image for entry in entries}),

@@ -1,7 +1,6 @@
 """How questions are put, whichever benchmark they are of, and what is made of the records again."""
 
 from dataclasses import replace
-from functools import partial
 from unittest.mock import Mock
 
 import pytest
@@ -28,7 +27,6 @@ from tests.benchmarks.base.questions.asking import (
     MME,
     SAP,
     VET,
-    Exam,
     Grades,
     Says,
     exam,
@@ -38,28 +36,20 @@ from tests.support.ledgers import record, result
 from tests.support.stores import assert_stored
 
 EXAMS = {
-    "mm_sap": partial(
-        exam,
-        benchmark_name="mm_sap",
-        questions=SAP,
-        model=Says(text="A", served_model="2"),
-        permutations=2,
-    ),
-    "mm_vet": partial(
-        exam,
-        benchmark_name="mm_vet",
-        questions=VET,
-        model=Says(text="red"),
-        judge=Grades(),
-    ),
-    "mme": partial(exam, benchmark_name="mme", questions=MME, model=Says(text="Yes.")),
+    "mm_sap": (SAP, Says(text="A", served_model="2"), None, {"permutations": 2}),
+    "mm_vet": (VET, Says(text="red"), Grades(), {}),
+    "mme": (MME, Says(text="Yes."), None, {}),
 }
+
+
+def taken(root, name):
+    questions, model, judge, settings = EXAMS[name]
+    return exam(root, name, questions, model, judge, **settings)
 
 
 @pytest.fixture(params=EXAMS)
 def each(request, tmp_path):
-    taken: Exam = EXAMS[request.param](tmp_path)
-    return taken
+    return taken(tmp_path, request.param)
 
 
 def test_every_model_is_shown_the_same_orders_and_they_differ():
@@ -146,7 +136,7 @@ def test_records_follow_from_their_results_and_every_call_is_stored(each):
 
 
 def test_an_answer_that_was_changed_does_not_fit_the_calls_that_came_of_it(tmp_path):
-    judged = EXAMS["mm_vet"](tmp_path).collect()
+    judged = taken(tmp_path, "mm_vet").collect()
     records = judged.records()
     forged = [replace(each.results[0], text="blue") for each in records]
     judged.rewrite(
@@ -158,7 +148,7 @@ def test_an_answer_that_was_changed_does_not_fit_the_calls_that_came_of_it(tmp_p
 
 
 def test_a_protocol_that_no_settings_may_have_is_not_followed(tmp_path):
-    judged = EXAMS["mm_vet"](tmp_path).collect()
+    judged = taken(tmp_path, "mm_vet").collect()
     card = read_json(judged.answers / CARD, CollectedCard)
     write_json(
         judged.answers / CARD,
@@ -170,7 +160,7 @@ def test_a_protocol_that_no_settings_may_have_is_not_followed(tmp_path):
 
 @pytest.mark.parametrize("name", EXAMS)
 def test_several_images_stand_in_their_places(name, tmp_path):
-    exam = EXAMS[name](tmp_path)
+    exam = taken(tmp_path, name)
     spec = benchmark(name)
     file = exam.folder(spec.data) / "questions.jsonl"
     images = (
