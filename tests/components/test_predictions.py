@@ -94,15 +94,13 @@ def test_a_call_of_another_kind_is_not_answered():
 def test_the_fingerprint_of_predictions_is_the_file_as_it_was_read(tmp_path):
     path = Path(shutil.copy(FILES / "mmvet.json", tmp_path))
     model = Predictions(path=path, format="mmvet")
-    assert model.identity() == {
-        "sha256": sha256_file(path),
-        "format": "mmvet",
-        "predictions": 3,
-    }
+    sha256 = sha256_file(path)
+    identity = {"sha256": sha256, "format": "mmvet", "predictions": 3}
+    assert model.identity() == identity
     ours = predictions({"file": "mmvet.json"}, tmp_path, format="mmvet")
     assert model.fingerprint == ours.fingerprint
     assert model.mark.startswith(
-        f"made elsewhere: 3 predictions read from a file (mmvet, sha256 {sha256_file(path)[:12]})"
+        f"made elsewhere: 3 predictions read from a file (mmvet, sha256 {sha256[:12]})"
     )
     path.write_bytes(path.read_bytes() + b"\n")
     assert Predictions(path=path, format="mmvet").fingerprint != model.fingerprint
@@ -187,10 +185,8 @@ def test_a_text_answers_for_its_picture_alone(tmp_path):
         )
         fill_in(folder / "sheet.csv", number, f"Text {number}.")
     model = Human(path=folder)
-    assert texts(model, ask("x", t=2, shown=two), ask("x", t=2, shown=one)) == [
-        "Text 2.",
-        "Text 1.",
-    ]
+    asked = [ask("x", t=2, shown=shown) for shown in (two, one)]
+    assert texts(model, *asked) == ["Text 2.", "Text 1."]
     with Image.open(one.path) as opened:
         opened.save(tmp_path / "again.png", compress_level=0)
     again = Medium(tmp_path / "again.png", sha256_file(tmp_path / "again.png"))
@@ -243,12 +239,12 @@ def test_what_people_wrote_stays_when_rows_are_added(tmp_path):
         newline="",
     )
     table, entries = read_sheet(tmp_path / "sheet.csv")
-    pending = [
-        Pending(Subject("cat", 1, "d"), images[0]),
-        Pending(subjects[1], images[1], "eve"),
-    ]
-    assert write_sheet(tmp_path, pending, None, PROMPT) == (1, 2)
+    cat = Pending(Subject("cat", 1, "d"), images[0])
+    dog = Pending(subjects[1], images[1], "eve")
+    assert write_sheet(tmp_path, [cat, dog], None, PROMPT) == (1, 2)
     after, more = read_sheet(tmp_path / "sheet.csv")
-    assert after.head == ["text", "sample", "my notes", "t", "annotator", "image"]
-    assert (more[:3], after.rows[:3]) == (entries, table.rows)
-    assert (more[0]["text"], more[3]["sample"]) == ('=SUM(A1); "x"\nsecond', "cat")
+    assert "; ".join(after.head) == "text; sample; my notes; t; annotator; image"
+    assert more[:3] == entries
+    assert after.rows[:3] == table.rows
+    assert more[0]["text"] == '=SUM(A1); "x"\nsecond'
+    assert more[3]["sample"] == "cat"

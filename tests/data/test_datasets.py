@@ -20,6 +20,7 @@ from driftledger.data.datasets.decode import decode, losses
 from driftledger.data.datasets.image_folder import ImageFolder, safe_id
 from driftledger.data.records import DatasetCard, SampleEntry, read_samples
 from tests.data.files import lay_out, named
+from tests.data.question_sets.sources import png
 from tests.sentence import refused, tree
 from tests.support.cases import cases, each_case
 
@@ -102,31 +103,19 @@ def test_a_lab_image_is_the_same_at_any_time():
 def test_every_alpha_over_white_is_rounded_to_nearest():
     colour, alpha = np.meshgrid(np.arange(256), np.arange(256))
     rgba = np.stack([colour, colour, 255 - colour, alpha], axis=-1).astype(np.uint8)
-    buffer = BytesIO()
-    Image.fromarray(rgba).save(buffer, "PNG")
     wide = rgba.astype(np.int64)
-    expected = (
-        wide[..., :3] * wide[..., 3:] + 255 * (255 - wide[..., 3:]) + 127
-    ) // 255
-    assert np.array_equal(
-        np.asarray(decode(buffer.getvalue(), "x", 100_000)[0]), expected
-    )
-
-
-def coloured(red):
-    buffer = BytesIO()
-    Image.new("RGB", (4, 4), (red, 0, 0)).save(buffer, "BMP")
-    return buffer.getvalue()
+    alpha = wide[..., 3:]
+    expected = (wide[..., :3] * alpha + 255 * (255 - alpha) + 127) // 255
+    image, _ = decode(Image.fromarray(rgba), "x", 100_000)
+    assert np.array_equal(np.asarray(image), expected)
 
 
 def item(sample, red=0, data=None, **fields):
     """Return a sample: an image of a red, or a text where an image belongs."""
     name = f"{sample.strip():.200}.bmp"
 
-    def read():
-        return data.encode() if data else coloured(red)
-
-    return SourceItem(sample, name, read, source={"file": "f"}, **fields)
+    content = data.encode() if data else png(red)
+    return SourceItem(sample, name, lambda: content, source={"file": "f"}, **fields)
 
 
 class Given(DatasetProvider):
@@ -173,7 +162,7 @@ def test_a_dataset_is_stored(case, tmp_path):
     for fields in case["items"]:
         reds[fields["sample"]] = fields.get("red", 0)
     for sample in read_samples(folder):
-        picture = png_bytes(Image.new("RGB", (4, 4), (reds[sample.id], 0, 0)))
+        picture = png_bytes(Image.new("RGB", (8, 6), (reds[sample.id], 0, 0)))
         assert sample.medium.path.read_bytes() == picture
         assert sample.medium.sha256 == sha256_bytes(picture)
     items = case["items"][::-1]

@@ -17,7 +17,7 @@ from driftledger.tracking.content import (
 from driftledger.tracking.traces import chain_rows, pictures_of, traces_of
 from driftledger.tracking.view import VIEW_TAG, leaderboard
 from tests.support.cases import CASES, cases, each_case
-from tests.support.ledgers import question_score, trac_score
+from tests.support.ledgers import question_score, row, trac_score
 from tests.support.tables import scores_of
 from tests.tracking.dump import view_of
 from tests.tracking.project import (
@@ -52,16 +52,14 @@ def test_a_foreign_benchmark_is_tracked_by_its_headlines():
 
 
 def test_params_are_few_and_name_versions():
-    long = card(
-        "brush",
-        settings={f"setting_{n}": n for n in range(60)} | {"prompt": "x" * 1000},
-    )
+    many = {f"setting_{n}": n for n in range(60)}
+    long = card("brush", settings=many | {"prompt": "x" * 1000})
     run = evidence(gen_score(generator=long), trac_score())
     params = params_of(run)
     assert len(params) == 40
     assert params["generator_version"] == long.fingerprint[:12]
-    assert (params["model"], params["text_encoder"]) == ("seer", "reader")
-    assert (params["data.shapes"], params["seed"]) == ("d" * 12, "7")
+    expected = {"model": "seer", "text_encoder": "reader", "seed": "7"}
+    assert params | expected | {"data.shapes": "d" * 12} == params
     assert all(len(value) < 500 for value in params.values())
     assert "rival" not in params.values()
 
@@ -76,40 +74,24 @@ def test_params_are_few_and_name_versions():
     ],
 )
 def test_a_run_says_whether_there_was_a_commit(commit, dirty, shown):
-    run = evidence(gen_score()).model_copy(
-        update={"code": CodeVersion(commit=commit, dirty=dirty)}
-    )
-    tags = tags_of(run)
-    assert (tags["git.commit"], tags["git.dirty"]) == (
-        commit or "none",
-        str(dirty).lower(),
-    )
+    code = CodeVersion(commit=commit, dirty=dirty)
+    tags = tags_of(evidence(gen_score()).model_copy(update={"code": code}))
+    assert tags["git.commit"] == (commit or "none")
+    assert tags["git.dirty"] == str(dirty).lower()
     assert f"| code | {shown} |" in tags["mlflow.note.content"]
 
 
 def test_rows_of_all_scores_are_one_table(tmp_path):
     run = evidence(gen_score(), question_score("mm_vet"))
-    graded = rows()[0].model_copy(
-        update={"unit": "=q1", "values": {"total": [0.5]}, "extra": {"total": "half"}}
-    )
-    text = rows_csv(
-        run.lineages, {run.lineages[0].place: rows(), run.lineages[1].place: [graded]}
-    )
+    graded = row("=q1", {"total": [0.5]}, total="half")
+    chains, grades = run.lineages
+    text = rows_csv(run.lineages, {chains.place: rows(), grades.place: [graded]})
     first, _, last = csv.DictReader(io.StringIO(text))
-    assert (first["benchmark"], first["dataset"], first["unit"]) == (
-        "genception",
-        "shapes",
-        "disc",
-    )
-    assert (first["similarity 1"], first["similarity 2"], first["total"]) == (
-        "0.900000",
-        "0.800000",
-        "",
-    )
-    assert (last["benchmark"], last["unit"], last["total"], last["total (text)"]) == (
-        *("mm_vet", "'=q1"),
-        *("0.500000", "half"),
-    )
+    columns = ("benchmark", "dataset", "unit", "similarity 1", "similarity 2", "total")
+    cells = "genception, shapes, disc, 0.900000, 0.800000, "
+    assert ", ".join(first[name] for name in columns) == cells
+    columns = ("benchmark", "unit", "total", "total (text)")
+    assert ", ".join(last[name] for name in columns) == "mm_vet, '=q1, 0.500000, half"
 
 
 def test_artifacts_have_everything_that_a_score_has():
@@ -149,34 +131,28 @@ def test_chains_are_of_as_many_samples_as_have_traces(at_most, samples, tmp_path
     """The first, where the traces would show the worst."""
     [run] = write_project(tmp_path, evidence(gen_score()))
     [of] = run.lineages
-    folder = tmp_path / of.collected["chain"].path
+    drawn = tmp_path / of.collected["chain"].path / "images"
+    original = tmp_path / "data/datasets/shapes/images"
+    expected = {}
+    for name in samples:
+        places = (original, drawn / "1", drawn / "2")
+        expected[f"shapes/{name}"] = [place / f"{name}.png" for place in places]
     chosen = chain_rows(of, lambda _: rows(), at_most)
-    assert dict(pictures_of(of, tmp_path, chosen)) == {
-        f"shapes/{name}": [
-            tmp_path / f"data/datasets/shapes/images/{name}.png",
-            folder / f"images/1/{name}.png",
-            folder / f"images/2/{name}.png",
-        ]
-        for name in samples
-    }
+    assert dict(pictures_of(of, tmp_path, chosen)) == expected
 
 
 def test_the_saved_view_is_as_mlflow_keeps_one():
-    shown = view_of(
-        leaderboard(
-            ["similarity/a"],
-            {"gc/a": "GC@5 · a"},
-            ["gc/a", "similarity/a"],
-            higher=True,
-            chains=["photos/disc", "photos/ring"],
-        )
-    )
-    assert {VIEW_TAG: shown} == json.loads((CASES / "tracking/view.json").read_text())
+    title, columns = {"gc/a": "GC@5 · a"}, ["gc/a", "similarity/a"]
+    chains = ["photos/disc", "photos/ring"]
+    tag = leaderboard(["similarity/a"], title, columns, higher=True, chains=chains)
+    expected = json.loads((CASES / "tracking/view.json").read_text())
+    assert {VIEW_TAG: view_of(tag)} == expected
     titles = {
         str(n): "".join(map(chr, range(33 + n % 50, 90 + n % 37))) for n in range(200)
     }
     tag = leaderboard([], titles, [*titles], higher=False)
     assert len(tag) <= 5000
-    assert len(view_of(tag)["state"]["selectedColumns"]) == 41
-    assert len(view_of(tag)["state"]["compareRunCharts"]) > 10
-    assert view_of(tag)["state"]["orderByAsc"]
+    state = view_of(tag)["state"]
+    assert len(state["selectedColumns"]) == 41
+    assert len(state["compareRunCharts"]) > 10
+    assert state["orderByAsc"]

@@ -22,7 +22,7 @@ from driftledger.core.types import Outcome, Result
 from driftledger.mlflow import Distinctive, Fidelity, Redrawn
 from driftledger.project.presets import OWN
 from driftledger.project.project import Project
-from tests.support.cases import cases
+from tests.support.cases import cases, each_case
 from tests.support.fakes import TableEncoder
 from tests.support.fakes.weights import HeldEncoder, is_gone
 
@@ -97,27 +97,25 @@ def images(tmp_path, monkeypatch):
 
 
 def values(image, text, scorers):
-    found = [each.run(inputs={"image": image}, outputs=text) for each in scorers]
-    return {each.name: each.value for each in found}
+    found = [scorer.run(inputs={"image": image}, outputs=text) for scorer in scorers]
+    return {feedback.name: feedback.value for feedback in found}
 
 
-@pytest.mark.parametrize("case", cases(__file__, "scorers"))
+@each_case(cases(__file__, "scorers"))
 def test_values_by_hand(case, images):
     path = Path(f"{case['image']}.png")
     scorers = Redrawn(*PARTS), Distinctive(*PARTS, among=images)
+    expected = pytest.approx(case["values"], abs=1e-6)
     data = path.read_bytes()
     encoded = b64encode(data).decode()
     texts = (str(path), encoded, f"data:image/png;base64,{encoded}")
     array = np.asarray(Image.open(path))
-    for given in (*texts, path, data, bytearray(data), Image.open(path), array):
-        found = values(given, {"description": case["text"]}, scorers)
-        assert found == pytest.approx(case["values"], abs=1e-6)
+    for image in (*texts, path, data, bytearray(data), Image.open(path), array):
+        assert values(image, {"description": case["text"]}, scorers) == expected
     completion = {"choices": [{"message": {"content": case["text"]}}]}
     for outputs in (completion, SimpleNamespace(model_dump=lambda: completion)):
         found = [scorer(inputs={"image": data}, outputs=outputs) for scorer in scorers]
-        assert {each.name: each.value for each in found} == pytest.approx(
-            case["values"], abs=1e-6
-        )
+        assert {feedback.name: feedback.value for feedback in found} == expected
     assert len(DRAWN) == case["drawn"]
 
 
@@ -129,11 +127,12 @@ def test_an_edited_params_yaml_is_heeded(images):
     assert Redrawn(*PARTS)._project is not before
 
 
-def test_values_are_those_of_the_benchmarks(images):
-    @driftledger.model
-    def seer(prompt, media):
-        return "gold"
+@driftledger.model
+def seer(prompt, media):
+    return "gold"
 
+
+def test_values_are_those_of_the_benchmarks(images):
     ask = partial(driftledger.evaluate, seer, images, generator=Brush(), encoder=Eye())
     chains = ask(iterations=1).rows("genception").set_index("unit")
     rows = ask(benchmark="fidelity").rows("fidelity").set_index("unit")
@@ -146,7 +145,7 @@ def test_values_are_those_of_the_benchmarks(images):
             assert value == rows[metric][name]
 
 
-@pytest.mark.parametrize("case", cases(__file__, "refused_scorers"))
+@each_case(cases(__file__, "refused_scorers"))
 def test_what_cannot_be_scored_has_a_sentence(case, images):
     key = case.get("key", "image")
     with pytest.raises(DriftledgerError, match=case["error"]):
@@ -154,10 +153,6 @@ def test_what_cannot_be_scored_has_a_sentence(case, images):
 
 
 def test_an_evaluation_gives_the_memory_of_its_encoder_back(images):
-    @driftledger.model
-    def seer(prompt, media):
-        return "gold"
-
     Path("weights").mkdir()
     Path("weights/model.safetensors").touch()
     encoder = HeldEye(path="weights")

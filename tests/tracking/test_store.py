@@ -28,8 +28,7 @@ def test_a_wrong_address_is_one_sentence(case, project, monkeypatch):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", case["uri"])
     with pytest.raises(DriftledgerError, match=re.escape(case["says"])) as error:
         track(project.root, project.runs, settings(project.root))
-    assert "\n" not in str(error.value)
-    assert "hush" not in str(error.value)
+    assert not re.search("\n|hush", str(error.value))
 
 
 def test_a_file_that_is_no_database_is_left_alone(project):
@@ -93,8 +92,7 @@ def test_a_server_of_another_version_is_a_sentence_before_a_run_is_made(
             track(project.root, project.runs, settings(project.root))
     assert server.requests[0].path == "/version"
     assert not server.asked("/create")
-    assert "\n" not in str(error.value)
-    assert "<" not in str(error.value)
+    assert not re.search("\n|<", str(error.value))
 
 
 def test_a_locked_file_is_waited_for(project, capsys):
@@ -107,10 +105,9 @@ def test_a_locked_file_is_waited_for(project, capsys):
 def test_clones_make_a_new_store_one_after_the_other(project):
     file = project.root / "store" / "new.db"
     tracking = project.tracking.model_copy(update={"uri": f"sqlite:///{file}"})
-    locks = set()
     for name in ("one", "other"):
-        locks.add(lock_of(project.root / name, tracking).lock_file)
-    assert locks == {f"{file}.lock"}
+        lock = lock_of(project.root / name, tracking)
+        assert lock.lock_file == f"{file}.lock"
 
 
 def test_a_file_that_stays_locked_is_a_sentence(project, monkeypatch):
@@ -162,10 +159,8 @@ def test_a_port_in_use_is_a_sentence_or_the_next_one_is_taken(project, monkeypat
 def test_a_server_shows_the_same_as_a_file(project, monkeypatch):
     project.track()
     wanted = project.dump()
-    backend, files = (
-        f"sqlite:///{project.root}/server.db",
-        (project.root / "files").as_uri(),
-    )
+    backend = f"sqlite:///{project.root}/server.db"
+    files = (project.root / "files").as_uri()
     with mlflow_server(project.root, backend, files, {}) as address:
         monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
         assert "2 runs created" in project.track()
