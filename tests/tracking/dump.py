@@ -91,11 +91,7 @@ def _run(client, run, models):
         filter_string=f"metadata.`mlflow.sourceRun` = '{run_id}'",
     )
     with tempfile.TemporaryDirectory() as folder:
-        top = (
-            Path(client.download_artifacts(run_id, "", folder))
-            if client.list_artifacts(run_id)
-            else Path(folder)
-        )
+        top = Path(client.download_artifacts(run_id, "", folder))
         files = {
             _named(str(file.relative_to(top))): _digest(file)
             for file in sorted(top.rglob("*"))
@@ -111,16 +107,14 @@ def _run(client, run, models):
             for key in data.metrics
             for each in client.get_metric_history(run_id, key)
         ),
-        "models": sorted(models[each.model_id].name for each in inputs.model_inputs)
-        if inputs
-        else [],
+        "models": sorted(models[each.model_id].name for each in inputs.model_inputs),
         "datasets": sorted(
             [
                 each.dataset.name,
                 each.dataset.digest,
                 {tag.key: tag.value for tag in each.tags},
             ]
-            for each in (inputs.dataset_inputs if inputs else [])
+            for each in inputs.dataset_inputs
         ),
         "artifacts": files,
         "traces": [_trace(trace) for trace in traces],

@@ -21,15 +21,9 @@ SAMPLES = {"disc": 0.9, "ring": 0.5}
 EXPERIMENT = "drift"
 
 
-def settings(folder, **changes):
-    return Tracking(
-        **{
-            "uri": f"sqlite:///{folder}/mlflow.db",
-            "experiment": EXPERIMENT,
-            "traces": "all",
-        }
-        | changes
-    )
+def settings(root, uri=None):
+    uri = uri or f"sqlite:///{root}/mlflow.db"
+    return Tracking(uri=uri, experiment=EXPERIMENT, traces="all")
 
 
 def card(name, version=1, **changes):
@@ -61,24 +55,19 @@ def gen_score(
 def lineage(of):
     names = "/".join(of.keys.values())
     kind = "datasets" if "dataset" in of.keys else "questions"
-    records = Folder(
-        path=f"data/records/{of.benchmark}/{of.model}",
-        out="data/records",
-        md5="2" * 32 + ".dir",
-    )
+    records = folder("data/records", f"{of.benchmark}/{of.model}", "2")
     return Lineage(
         score=of,
-        folder=Folder(
-            path=f"reports/scores/{of.benchmark}/{names}",
-            out="reports/scores",
-            md5="3" * 32 + ".dir",
-        ),
-        data=Folder(
-            path=f"data/{kind}/{of.on}", out=f"data/{kind}", md5="1" * 32 + ".dir"
-        ),
+        folder=folder("reports/scores", f"{of.benchmark}/{names}", "3"),
+        data=folder(f"data/{kind}", of.on, "1"),
         collected={"chain": records},
         stages={},
     )
+
+
+def folder(out, name, digit):
+    """A folder in an output of DVC, whose digest is this digit alone."""
+    return Folder(path=f"{out}/{name}", out=out, md5=digit * 32 + ".dir")
 
 
 def evidence(*scores):
@@ -100,23 +89,22 @@ def write_project(root, *runs):
     per step."""
     entries = []
     for name in SAMPLES:
-        write_picture(root / f"data/datasets/shapes/images/{name}.png")
-        file = {
-            "id": name,
-            "file": f"images/{name}.png",
-            "category": "round",
-            "sha256": "a" * 64,
-        }
-        entries.append(SampleEntry.model_validate(file | {"width": 400, "height": 300}))
+        file = f"images/{name}.png"
+        write_picture(root / "data/datasets/shapes" / file)
+        size = {"width": 400, "height": 300}
+        digest = "a" * 64
+        entry = SampleEntry(id=name, file=file, category="round", sha256=digest, **size)
+        entries.append(entry)
     write_jsonl(root / "data/datasets/shapes/samples.jsonl", entries)
     for each in (lineage for run in runs for lineage in run.lineages):
-        folder = root / each.collected["chain"].path
+        place = root / each.collected["chain"].path
         records = []
         for name in SAMPLES:
             for t in (1, 2):
-                write_picture(folder / f"images/{t}/{name}.png")
-                records.append(iteration(name, t, "=a disc", f"images/{t}/{name}.png"))
-        write_jsonl(folder / "records.jsonl", records)
+                image = f"images/{t}/{name}.png"
+                write_picture(place / image)
+                records.append(iteration(name, t, "=a disc", image))
+        write_jsonl(place / "records.jsonl", records)
         write_jsonl(root / each.rows_path, rows())
     return runs
 
