@@ -78,10 +78,12 @@ def test_a_terminal_gets_no_control_characters(text):
     assert "\ufeff" not in for_terminal(text)
 
 
-def test_what_is_taken_out_can_still_be_read():
-    assert for_terminal("\x1b[31m") == "\\x1b[31m"
-    assert for_terminal("tabs\tand\nlines stay") == "tabs\tand\nlines stay"
-    assert for_line("  two\n words ") == "two words"
+SHOW = {function.__name__: function for function in (for_terminal, for_line, cleaned)}
+
+
+@each_case(cases(__file__, "shown"))
+def test_what_is_taken_out_of_a_text(case):
+    assert SHOW[case["function"]](case["text"]) == case["gives"]
 
 
 @each_text("honest")
@@ -134,17 +136,13 @@ def test_no_cell_of_a_spreadsheet_is_a_formula(text, separator):
     assert not [cell for cell in cells if cell.startswith("=")]
 
 
-def test_changes_enter_mappings_and_compare_lists_whole():
-    old = {"T": 5, "seeds": {"run": 1, "chain": 2}, "lengths": [10, 20]}
-    new = {"T": 3, "seeds": {"run": 1, "chain": 4}, "lengths": [10, 30], "new": "x"}
-    expected = [
-        "T: 5 → 3",
-        "lengths: [10,20] → [10,30]",
-        'new: nothing → "x"',
-        "seeds.chain: 2 → 4",
-    ]
-    assert [str(change) for change in changes(old, new)] == expected
-    assert list(changes(new, new)) == []
+@each_case(cases(__file__, "changes"))
+def test_changes_are_named_by_their_places(case):
+    found = changes(case["old"], case["new"])
+    assert [str(change) for change in found] == case["says"]
+
+
+def test_what_is_shown_apart_is_cut():
     assert shown_apart("red " * 100, None)[0].endswith("red… (402 characters)")
 
 
@@ -173,14 +171,6 @@ def test_honest_text_is_left_alone(text):
 def test_a_long_text_takes_no_time(text):
     assert from_cell(to_cell(text)) == text
     assert grows_linearly(lambda text: from_cell(to_cell(text)), text)
-
-
-def test_control_characters_and_surrogates_are_no_part_of_a_text():
-    assert cleaned("a\x00b\x1b[31m\x9b\ud800\ufeff") == "ab[31m"
-    assert (
-        cleaned("one\r\ntwo\rthree\x0bfour\u2028five") == "one\ntwo\nthree\nfour\nfive"
-    )
-    assert cleaned("\u200fשלום\u200e\ttab") == "\u200fשלום\u200e\ttab"
 
 
 def test_a_line_is_written_at_once(monkeypatch):

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from driftledger.benchmarks.genception.spec import GenCeptionSettings
-from driftledger.benchmarks.registry import benchmark, section_text
+from driftledger.benchmarks.registry import section_text
 from driftledger.core.errors import ConfigError
 from driftledger.core.registry import PROVIDED_SECTIONS
 from driftledger.project.settings import parse_settings
@@ -96,16 +96,6 @@ def test_what_params_does_not_define_may_be_selected():
         detail="fine", knowledge=True, refuses=True
     )
     assert settings.description("features").lengths == (None,)
-
-
-def test_a_benchmark_that_params_does_not_mention_goes_over_nothing():
-    names = ("mm_sap", "mm_vet", "mme")
-    settings = load({"drop": [*names, *(f"run.{name}" for name in names)]})
-    chosen = [spec.name for spec in settings.benchmarks]
-    assert chosen == ["genception", "trac", "fidelity"]
-    assert settings.keys_of(benchmark("mme")) == []
-    assert settings.judge is None
-    assert "rubric" not in settings.named("models")
 
 
 def test_a_text_encoder_may_be_null():

@@ -4,6 +4,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+from driftledger.benchmarks.registry import benchmark
 from driftledger.project.settings import Settings
 
 
@@ -17,6 +18,8 @@ def selected(settings: Settings, name: str) -> Any:
             return list(settings.named(section))
         case ["encoder", entry]:
             return settings.encoders[entry].model_extra
+        case ["keys", "of", benchmark_name]:
+            return settings.keys_of(benchmark(benchmark_name))
         case [name, "of", place]:
             value = settings.build(*place.split("."))
     value = attrgetter(name)(value)
