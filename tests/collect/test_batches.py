@@ -219,30 +219,21 @@ class Reader(Heavy, Model):
         return [Result(f"beside {sorted(map(len, texts))}") for _ in texts]
 
 
-def test_calls_of_like_length_form_batches_and_the_same_ones_in_a_resumed_run(tmp_path):
-    """Each answer names the lengths in its batch. Of 20 units, 16 are neighbours; four of these
-    allow short answers."""
+@each_case(cases(__file__, "lengths"))
+def test_calls_of_like_length_form_batches_and_the_same_ones_in_a_resumed_run(
+    case, tmp_path
+):
+    """``beside`` has the lengths in the batch of each text, which its answer names."""
     MEMORY["most"] = 1000
-    lengths = [4 * (number * 7 % 20) for number in range(20)]
 
     def one(number):
-        turn = Turn("user", ("a" * lengths[number] + chr(65 + number),))
+        turn = Turn("user", ("a" * case["lengths"][number] + chr(65 + number),))
         asked = Conversation((turn,), max_tokens=None if number % 5 else 8)
         return (yield Ask(Reader(), "read", asked, Subject(str(number), 1, "d"))).text
 
     with CallStore(tmp_path / "whole") as store:
         whole = run_protocols(map(one, range(20)), store)
-    for alike in (
-        [0, 5, 10, 15],
-        [number for number in range(16) if number % 5],
-        [16, 17, 18, 19],
-    ):
-        ordered = sorted(alike, key=lengths.__getitem__, reverse=True)
-        batches = [ordered[start : start + 4] for start in range(0, len(ordered), 4)]
-        for batch in batches:
-            assert {whole[number] for number in batch} == {
-                f"beside {sorted(lengths[number] + 1 for number in batch)}"
-            }
+    assert whole == [f"beside {lengths}" for lengths in case["beside"]]
     BATCHES.clear()
     with CallStore(tmp_path / "stopped") as store:  # after the first two batches
         for number, text in enumerate(whole):

@@ -202,12 +202,6 @@ def test_the_key_of_a_call_is_what_it_was():
     )
 
 
-def test_a_failure_is_not_stored(store):
-    item = finished(1, outcome=Outcome.FAILED)
-    assert store.put([item])[0].outcome is Outcome.FAILED
-    assert store.find(item[0].key) is None
-
-
 def test_threads_that_look_at_once_find_each_its_own(tmp_path):
     # without a lock, Python 3.13 gives one of them the row of another
     with CallStore(tmp_path) as store, ThreadPoolExecutor(8) as pool:

@@ -40,15 +40,15 @@ from tests.support.evaluation import build
 from tests.support.git import git
 from tests.support.small import (
     IMAGES,
-    changed,
     contents,
+    edited,
     folders,
     make_small,
     matching,
 )
 from tests.support.stores import comparable, found, stored_rows
 
-NOTHING = {name: [] for name in ("question_sets", *benchmark_names())}
+NOTHING = {f"run.{name}": [] for name in ("question_sets", *benchmark_names())}
 """Under ``run``, in which a test selects what it needs."""
 CALLED = [
     (Painter, "generate"),
@@ -78,11 +78,6 @@ def project(tmp_path, monkeypatch):
 def to_make(project):
     calls = plan(Project(project.root)).calls
     return {name: calls[name].to_make for name in calls}
-
-
-def select(project, **names):
-    """Select other names under ``run``."""
-    return changed(project.root, lambda params: params["run"].update(names))
 
 
 def test_what_is_planned_is_made_and_then_nothing_is_left(project):
@@ -119,11 +114,6 @@ def test_the_tasks_of_a_model_begin_one_after_the_other(project):
 def drawings(project, monkeypatch):
     """GenCeption alone, by a model that opens each picture once."""
 
-    def alone(params):
-        over = {"datasets": ["my_images"], "genception": ["my_images"]}
-        params["run"] |= NOTHING | over | {"models": ["blind"]}
-        params["genception"]["iterations"] = 5
-
     def respond(self, conversations):
         media = [conversation.last_medium for conversation in conversations]
         described.extend(medium.sha256 for medium in media)
@@ -131,7 +121,9 @@ def drawings(project, monkeypatch):
 
     described = []
     monkeypatch.setattr(Blind, "respond", respond)
-    project = changed(project.root, alone)
+    over = {"run.datasets": ["my_images"], "run.genception": ["my_images"]}
+    alone = {"run.models": ["blind"], "genception.iterations": 5}
+    project = edited(project.root, NOTHING | over | alone)
     build(project)
     return project, described
 
@@ -200,7 +192,7 @@ def test_a_full_disk_pays_for_no_recorded_call_again(drawings, monkeypatch):
 
 
 def test_a_judge_that_is_evaluated_is_planned_in_one_line(project):
-    project = select(project, judge="blind")
+    project = edited(project.root, {"run.judge": "blind"})
     names = [name for name in to_make(project) if "blind" in name]
     assert names == ["models.blind", "judge blind, calibration"]
 
@@ -261,14 +253,11 @@ def test_a_plan_counts_what_examples_depend_on_at_most(project):
     """The examples that blind describes for both models are its own descriptions without
     examples."""
 
-    def shown(params):
-        examples = {"choose": "random", "shots": [1, 2], "by": "blind"}
-        way = {"prompt": "What is it?", "demonstrations": examples}
-        params["descriptions"]["shown"] = way
-        over = {"datasets": ["digits"], "trac": ["digits"]}
-        params["run"] |= NOTHING | over | {"descriptions": ["shown"]}
-
-    project = changed(project.root, shown)
+    examples = {"choose": "random", "shots": [1, 2], "by": "blind"}
+    way = {"prompt": "What is it?", "demonstrations": examples}
+    over = {"run.datasets": ["digits"], "run.trac": ["digits"]}
+    shown = {"run.descriptions": ["shown"], "descriptions.shown": way}
+    project = edited(project.root, NOTHING | over | shown)
     build(project)
     assert to_make(project) == {
         "models.regions_medium": 30 * 3,
@@ -411,7 +400,7 @@ def test_what_nothing_uses_is_shown_and_then_removed(project, monkeypatch):
         features.get(encoder, "texts", ["a"], lambda: np.zeros((1, 1), np.float32))
     unused = "0 calls and 1 images and files of features, 0.0 MB, are not used; "
     assert remove_unused(project).startswith(unused)
-    project = select(project, models=["blind"])
+    project = edited(project.root, {"run.models": ["blind"]})
     fingerprint = project.component("generators", "painter").fingerprint
     score = SimpleNamespace(components=[{"fingerprint": fingerprint}])
     runs = [SimpleNamespace(scores=[score])]
@@ -445,7 +434,7 @@ def test_what_another_checkout_selects_stays(project):
     collect(project, MODELS)
     for command in ("init", "add params.yaml", "commit -m a", "worktree add other"):
         git(project.root, *command.split())
-    project = select(project, models=["blind"])
+    project = edited(project.root, {"run.models": ["blind"]})
     with pytest.raises(StoreError, match=r"/other: .*; nothing was removed"):
         remove_unused(project, yes=True)
     shutil.copytree(project.root / "data", project.root / "other/data")

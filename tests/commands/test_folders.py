@@ -17,11 +17,11 @@ from driftledger.core.canonical import md5_bytes
 from driftledger.core.errors import ConfigError
 from driftledger.ledger.objects.files import listing_bytes, listing_md5
 from tests.conftest import draw
-from tests.sentence import edit, run
+from tests.sentence import run
 from tests.support.cases import cases, each_case
 from tests.support.git import git as git_in
 from tests.support.server import Server
-from tests.support.small import changed, small_params, write_params
+from tests.support.small import edited, small_params, write_params
 
 git = partial(git_in, ".")
 
@@ -205,7 +205,7 @@ def test_files_that_have_not_changed_are_not_read_again(root, photos, monkeypatc
     assert len(read) == 4
 
 
-[SERVED] = cases(__file__, "served")
+SERVED = cases(__file__, "served")[0]["set"]
 
 
 @pytest.fixture
@@ -224,8 +224,8 @@ def served(root, monkeypatch):
     (binaries / "dvc").chmod(0o755)
     monkeypatch.setenv("PATH", f"{binaries}:{os.environ['PATH']}")
     with Server() as server:
-        case = json.dumps(SERVED).replace("SERVER", server.base_url)
-        changed(root, lambda params: edit(params, json.loads(case)))
+        values = json.dumps(SERVED).replace("SERVER", server.base_url)
+        edited(root, json.loads(values))
         git("add", "--all")
         git("commit", "--quiet", "-m", "first")
         yield server

@@ -3,9 +3,9 @@
 import csv
 
 from driftledger.commands import people
-from tests.sentence import edit, tree, write_files
+from tests.sentence import tree, write_files
 from tests.support.cases import cases
-from tests.support.small import changed, make_small, update
+from tests.support.small import edited, make_small, update
 
 PERSON = {"models.seer": {"provider": "human", "path": "seer"}}
 
@@ -14,12 +14,12 @@ def test_sheets_are_written_and_samples_chosen(tmp_path, monkeypatch, sentence):
     """Each step works on what the steps before it have left."""
     monkeypatch.chdir(tmp_path)
     make_small(tmp_path)
-    changed(tmp_path, lambda params: edit(params, {"set": PERSON}))
+    edited(tmp_path, PERSON)
     for step in cases(__file__, "people"):
         print(step["what"])
         if "update" in step:
             write_files(tmp_path, step.get("files", {}))
-            update(changed(tmp_path, lambda params, step=step: edit(params, step)))
+            update(edited(tmp_path, step.get("set", {})))
             continue
         if "fewest" in step:
             monkeypatch.setattr(people, "FEWEST", step["fewest"])

@@ -33,7 +33,7 @@ from tests.support.cases import cases, each_case
 from tests.support.evaluation import build
 from tests.support.params import default_params
 from tests.support.server import ChatAnswer, Server, described
-from tests.support.small import changed, write_params
+from tests.support.small import edited, write_params
 
 MODEL, GENERATOR = "models.tells", "generators.draws"
 WORDS = 1024
@@ -45,10 +45,6 @@ PRICES = PROJECT["set"][MODEL]["prices"]
 def longest(body):
     words = described(body).text.split()
     return ChatAnswer(" ".join([*words, *["word"] * (WORDS - len(words))]))
-
-
-def edited(root, values):
-    return changed(root, lambda params: edit(params, {"set": values}))
 
 
 def planned(root):

@@ -30,7 +30,7 @@ from driftledger_demo.models.regions.model import Regions
 from tests.conftest import REPOSITORY
 from tests.support.cases import cases, each_case
 from tests.support.ledgers import question_score
-from tests.support.small import changed, contents, folders
+from tests.support.small import contents, edited, folders
 
 PATIENCE = 60.0
 MODEL = "regions_medium"
@@ -84,14 +84,10 @@ def in_lock(project):
 def two(project):
     """A project of two models, of which one does not look."""
 
-    def select(params):
-        params["run"]["models"] = [MODEL, "blind"]
-        params["run"]["mme"] = ["few"]
-        params["run"]["question_sets"] = ["few"]
-        few = {"provider": "scenes", "protocol": "mme", "count": 13}
-        params["question_sets"] = {"few": few}
-
-    return changed(project.root, select)
+    few = {"provider": "scenes", "protocol": "mme", "count": 13}
+    over = {"run.mme": ["few"], "run.question_sets": ["few"]}
+    models = {"run.models": [MODEL, "blind"]}
+    return edited(project.root, over | models | {"question_sets": {"few": few}})
 
 
 def test_a_run_makes_all_says_so_and_the_next_one_makes_nothing(
@@ -181,7 +177,7 @@ def test_what_others_have_pushed_is_pulled_before_anything_is_asked(
     change = project.root / "params.yaml"
     text = change.read_text()
     monkeypatch.setattr(Regions, "respond", respond)
-    changed(project.root, lambda params: params["genception"].update(iterations=1))
+    edited(project.root, {"genception.iterations": 1})
     assert fresh(project) == 0
     change.write_text(text)
     (project.root / "dvc.lock").write_bytes(lock)
@@ -197,7 +193,7 @@ def test_a_mistake_of_all_calls_ends_the_run_before_the_scores(
 ):
     (checkout.root / "theirs.json").write_text('{"none of them": "Yes."}')
     theirs = {"provider": "predictions", "path": "theirs.json", **UNDERSTOOD}
-    checkout.params(lambda params: params["models"].update({MODEL: theirs}))
+    edited(project.root, {f"models.{MODEL}": theirs})
     assert run(project) == 2
     assert "its first id is 'none of them'" in capfd.readouterr().err.splitlines()[-1]
     assert not (project.root / "dvc.lock").exists()
@@ -240,7 +236,7 @@ def test_a_failed_call_keeps_its_model_out_of_the_lock_and_is_made_again(
         lost = Result("", Outcome.FAILED, error="503")
         return [lost, *replies[1:]]
 
-    changed(two.root, lambda params: params["mme"].update(min_coverage=0.1))
+    edited(two.root, {"mme.min_coverage": 0.1})
     with monkeypatch.context() as patched:
         patched.setattr(Blind, "respond", answer)
         fresh(two)
@@ -272,10 +268,9 @@ def test_settings_that_change_meanwhile_are_of_the_next_run(
     project, checkout, monkeypatch
 ):
     """A model that is selected while calls are made is not up to date afterwards."""
-    more = {"models": [MODEL, "blind"]}
 
     def meanwhile(*_):
-        changed(project.root, lambda params: params["run"].update(more))
+        edited(project.root, {"run.models": [MODEL, "blind"]})
         return DEFAULT
 
     make = Mock(wraps=collect._make, side_effect=meanwhile)
@@ -398,7 +393,7 @@ def slow(project):
     """A project whose model takes its time, and notes each call."""
     (project.root / "slowly.py").write_text(SLOW)
     says = {"provider": "slowly:says", **UNDERSTOOD}
-    return changed(project.root, lambda params: params["models"].update({MODEL: says}))
+    return edited(project.root, {f"models.{MODEL}": says})
 
 
 def calls_of(project):

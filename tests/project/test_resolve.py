@@ -38,8 +38,8 @@ def resolved(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     make_small(tmp_path)
 
-    def note(change):
-        resolve(changed(tmp_path, change))
+    def note(case):
+        resolve(changed(tmp_path, lambda params: edit(params, case)))
         noted, behind = digests_and_settings()
         for kind in ("collect", "score"):
             for model, digest in noted[kind].items():
@@ -50,10 +50,6 @@ def resolved(tmp_path, monkeypatch):
         return noted
 
     return note
-
-
-def nothing(params):
-    pass
 
 
 def differing(before, after, place=""):
@@ -75,7 +71,7 @@ def test_settings_that_somebody_damaged_are_as_if_they_were_lost(tmp_path, behin
 
 
 def test_every_stage_depends_on_one_digest(resolved):
-    noted = resolved(nothing)
+    noted = resolved({})
     digests, behind = digests_and_settings()
     stages = yaml.safe_load((REPOSITORY / "dvc.yaml").read_text())["stages"]
     named = []
@@ -97,7 +93,7 @@ def test_every_stage_depends_on_one_digest(resolved):
 @each_case(cases(__file__, "resolve"))
 def test_a_change_is_noted_where_it_belongs(case, resolved, monkeypatch):
     """``noted`` are patterns of places; without them the change is noted nowhere."""
-    before = resolved(nothing)
+    before = resolved({})
     if "draws" in case:
         draw(Path(case["draws"]), 9)
     for name, attribute in case.get("raises", {}).items():
@@ -105,7 +101,7 @@ def test_a_change_is_noted_where_it_belongs(case, resolved, monkeypatch):
         stage = getattr(spec, attribute)
         further = replace(stage, version=stage.version + 1)
         monkeypatch.setattr(spec, attribute, further)
-    places = [*differing(before, resolved(lambda params: edit(params, case)))]
+    places = [*differing(before, resolved(case))]
     patterns = case["noted"]
     for pattern in patterns:
         assert any(fnmatchcase(place, pattern) for place in places), pattern
@@ -116,17 +112,17 @@ def test_a_change_is_noted_where_it_belongs(case, resolved, monkeypatch):
 def test_a_further_metric_is_computed_everywhere_and_nothing_else_is(
     resolved, monkeypatch
 ):
-    before = resolved(nothing)
+    before = resolved({})
     spec = type(benchmark("genception"))
     further = replace(spec.metrics.first, name="further")
     monkeypatch.setattr(spec, "metrics", MetricTable(*spec.metrics, further))
-    found = [*differing(before, resolved(nothing))]
+    found = [*differing(before, resolved({}))]
     assert {place.partition(".")[0] for place in found} == {"score"}
     assert all(".genception/" in place for place in found)
 
 
 def test_a_benchmark_that_goes_over_nothing_is_left_out(resolved):
-    noted = resolved(lambda params: params["run"].update(mm_vet=[], fidelity=[]))
+    noted = resolved({"set": {"run.mm_vet": [], "run.fidelity": []}})
     assert noted["judge"] == "none"
     assert "rubric" not in noted["models"]
     assert noted["beside"] == {}
@@ -137,13 +133,13 @@ def test_a_benchmark_that_goes_over_nothing_is_left_out(resolved):
 def test_peoples_ratings_are_noted(tmp_path, resolved):
     missing = r"fidelity\.ratings in params\.yaml is ratings\.csv, which is missing"
     with pytest.raises(ConfigError, match=missing):
-        resolved(lambda params: params["fidelity"].update(ratings="ratings.csv"))
+        resolved({"set": {"fidelity.ratings": "ratings.csv"}})
     (tmp_path / "ratings.csv").write_text("rating\n")
-    before = resolved(nothing)
+    before = resolved({})
     (tmp_path / "ratings.csv").write_text("rating\n5\n")
     places = {
         re.sub(r"\.(blind|regions_medium)\.", ".*.", place)
-        for place in differing(before, resolved(nothing))
+        for place in differing(before, resolved({}))
     }
     assert places == {
         "beside.fidelity.ratings",

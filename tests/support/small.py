@@ -10,6 +10,7 @@ import yaml
 
 from driftledger.project.project import Project
 from tests.conftest import draw
+from tests.sentence import edit
 from tests.support.evaluation import build, evaluate
 from tests.support.params import default_params
 
@@ -60,6 +61,11 @@ def changed(root: Path, change: Callable[[Params], object]) -> Project:
     params = yaml.safe_load((root / "params.yaml").read_text(encoding="utf-8"))
     change(params)
     return write_params(root, params)
+
+
+def edited(root: Path, values: Params) -> Project:
+    """Set values of ``params.yaml`` by their dotted names, and open the project."""
+    return changed(root, lambda params: edit(params, {"set": values}))
 
 
 def update(project: Project) -> None:
