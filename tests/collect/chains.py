@@ -47,8 +47,12 @@ def run_protocols(protocols, store):
         return collector.run(protocols, progress)
 
 
+def chains(model, generator, images, steps=chain):
+    """Begin a chain at each image."""
+    return [steps(model, generator, image, n) for n, image in enumerate(images)]
+
+
 def run(model, generator, images, folder=STORE, steps=chain):
     """Run a chain over each image, with a store."""
-    protocols = [steps(model, generator, image, n) for n, image in enumerate(images)]
     with CallStore(folder) as store:
-        return run_protocols(protocols, store)
+        return run_protocols(chains(model, generator, images, steps), store)

@@ -28,7 +28,7 @@ from driftledger.collect.run import Collector
 from driftledger.collect.store import CallStore
 from driftledger.core.errors import ComponentError, OutOfMemoryError
 from driftledger.core.types import Conversation, PromptUsage, Subject, Turn
-from tests.collect.chains import EXPECTED, chain, eight_images
+from tests.collect.chains import EXPECTED, chains, eight_images
 from tests.conftest import REPOSITORY
 from tests.support.cases import cases, each_case
 from tests.support.fakes import EchoModel
@@ -99,8 +99,8 @@ def test_results_are_those_of_one_process(tmp_path, path):
         model = Looker(path=path, batch_size=3)
         generator = HeldGenerator(path=path, batch_size=2)
         with CallStore(tmp_path / name) as store, Collector(store, workers) as all_:
-            chains = [chain(model, generator, each, n) for n, each in enumerate(images)]
-            assert all_.run(chains, Progress("test", 0)) == EXPECTED
+            steps = chains(model, generator, images)
+            assert all_.run(steps, Progress("test", 0)) == EXPECTED
         with closing(sqlite3.connect(tmp_path / name / DATABASE)) as db:
             rows.append(db.execute("SELECT key, result, image FROM calls").fetchall())
     assert len(rows[0]) == 48

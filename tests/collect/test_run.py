@@ -33,6 +33,7 @@ from tests.collect.chains import (
     EXPECTED,
     STORE,
     chain,
+    chains,
     eight_images,
     run,
     run_protocols,
@@ -64,8 +65,8 @@ def images(tmp_path):
 
 def stored_calls(images, model, generator):
     with CallStore(STORE, writes=False) as store:
-        chains = [chain(model, generator, image, n) for n, image in enumerate(images)]
-        return sum(walk(steps, store.answer).answered for steps in chains)
+        all_steps = chains(model, generator, images)
+        return sum(walk(steps, store.answer).answered for steps in all_steps)
 
 
 def test_every_call_is_made_once_and_results_keep_their_order(images):
@@ -149,6 +150,10 @@ def once(model, image, number):
     return (yield Ask(model, "answer", asked, about)).text
 
 
+def all_once(model, images):
+    return [once(model, image, n) for n, image in enumerate(images)]
+
+
 def seconds_of(*models, images, folder):
     """How long runs of one model each, side by side in one collector, would take without what
     computing takes."""
@@ -199,10 +204,7 @@ def test_one_collector_serves_several_threads_of_which_one_fails(images):
     with CallStore(STORE) as store, Collector(store) as collector:
 
         def job(model):
-            steps = (
-                chain(model, SizeGenerator(batch_size=4), image, n)
-                for n, image in enumerate(images)
-            )
+            steps = chains(model, SizeGenerator(batch_size=4), images)
             return collector.run(steps, Progress("test", 0))
 
         jobs = [
@@ -315,9 +317,7 @@ def test_a_shard_may_spend_its_part_of_what_is_left(images, limit, part):
         Collector(store, shards=3) as collector,
         pytest.raises(BudgetError, match=part),
     ):
-        collector.run(
-            [once(model, each, n) for n, each in enumerate(images)], Progress("test", 0)
-        )
+        collector.run(all_once(model, images), Progress("test", 0))
     with CallStore(shard, writes=False) as store:
         assert store.spent(model.fingerprint).attempts == 2
 
@@ -326,30 +326,29 @@ def test_a_full_disk_stops_new_calls_in_all_runs(images, monkeypatch):
     def full(self, finished, spent):
         raise StoreError("a finished call cannot be stored; make room")
 
+    no_room = partial(pytest.raises, StoreError, match="make room")
     with CallStore(STORE) as store, Collector(store) as collector:
 
         def job(model):
-            steps = (once(model, image, n) for n, image in enumerate(images))
-            return collector.run(steps, Progress("test", 0))
+            return collector.run(all_once(model, images), Progress("test", 0))
 
         two = Limits(concurrency=2)
-        models = [
+        model, other = (
             FarModel(seconds=0.1, limits=two),
             OtherModel(seconds=0.5, limits=two),
-        ]
+        )
         monkeypatch.setattr(CallStore, "put", full)
-        with pytest.raises(StoreError, match="make room"):
-            collector.side_by_side([partial(job, model) for model in models])
+        with no_room():
+            collector.side_by_side([partial(job, model), partial(job, other)])
         assert len(ASKED) <= 6
         ASKED.clear()
-        with pytest.raises(StoreError, match="make room"):
+        with no_room():
             job(FarModel())
     assert not ASKED
-    model = FarModel(seconds=0.01, limits=Limits(concurrency=2))
-    with pytest.raises(StoreError, match="make room"):
-        run(model, FarGenerator(), images)
+    with no_room():
+        run(FarModel(seconds=0.01, limits=two), FarGenerator(), images)
     assert 1 <= sum(ASKED.values()) <= 4
-    with pytest.raises(StoreError, match="make room"):
+    with no_room():
         run(EchoModel(batch_size=1), SizeGenerator(), images)
     assert len(SEEN) < 8
 
