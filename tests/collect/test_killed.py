@@ -87,12 +87,12 @@ def test_a_killed_run_goes_on_and_repeats_no_finished_call(tmp_path, at):
         command = [sys.executable, "-c", KILLED, server.base_url, tmp_path, str(at)]
         killed = subprocess.run(command, capture_output=True, text=True, check=False)
         assert killed.returncode == -signal.SIGKILL, killed.stderr
-        before = len(server.requests)
         rows = stored_rows(tmp_path / "store")
         assert len(rows) >= at
         answered = sum(row["image"] is None for row in rows.values())
         with CallStore(tmp_path / "store", writes=False) as store:
             attempts = store.spent(seer(server.base_url).fingerprint).attempts
+        before = len(server.requests)
         assert before <= attempts <= before + 2
         assert collect(server.base_url, tmp_path) == EXPECTED
         assert len(server.requests) - before == DESCRIPTIONS - answered
