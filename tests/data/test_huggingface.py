@@ -151,24 +151,17 @@ def test_a_commit_that_was_loaded_once_works_without_a_network(cache, tmp_path):
     (stored / "dataset_info.json").write_text(
         json.dumps(info | {"config_name": "default"}), encoding="utf-8"
     )
-    card = build(
-        "mine", HuggingFace(path="owner/pets", revision=COMMIT), tmp_path / "data"
-    )
-    assert card.source == {
-        "kind": "huggingface",
-        "dataset": "owner/pets",
-        "revision": COMMIT,
-    }
+    pets = HuggingFace(path="owner/pets", revision=COMMIT)
+    source = build("mine", pets, tmp_path / "data").source
+    names = {"kind": "huggingface", "dataset": "owner/pets"}
+    assert source == names | {"revision": COMMIT}
     other = HuggingFace(path="owner/pets", revision=COMMIT[::-1])
     with pytest.raises(
         DataError,
         match=f"owner/pets at {COMMIT[::-1]} is not stored here; load it once with a network",
     ):
         build("mine", other, tmp_path / "data")
-    assert (
-        other.source_digest()
-        != HuggingFace(path="owner/pets", revision=COMMIT).source_digest()
-    )
+    assert other.source_digest() != pets.source_digest()
 
 
 def test_content_counts_and_not_the_place(tmp_path):
