@@ -95,7 +95,9 @@ def test_a_killed_run_goes_on_and_repeats_no_finished_call(tmp_path, at):
         before = len(server.requests)
         assert before <= attempts <= before + 2
         assert collect(server.base_url, tmp_path) == EXPECTED
-        assert len(server.requests) - before == DESCRIPTIONS - answered
+        # two requests of the killed run may be read after they were counted
+        late = len(server.requests) - before - (DESCRIPTIONS - answered)
+        assert 0 <= late <= 2
         again = Counter(request.digest for request in server.requests)
         # those that were under way
         assert sum(count - 1 for count in again.values()) <= 2
