@@ -68,7 +68,7 @@ class _ImageScorer(Scorer):
         """Find the components.
 
         Args:
-            understood_by: as of a model: providers that understand the app all the same.
+            understood_by: providers of components that understand the app's words.
 
         Raises:
             ConfigError: a name is unknown, or a component cannot do this.

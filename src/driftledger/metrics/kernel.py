@@ -39,7 +39,7 @@ def kernel_distance(a: Features, b: Features) -> float:
         )
     n = len(a)
     if n < 2:
-        raise ValueError("a and b have 1 row, and others are needed beside it")
+        raise ValueError("a and b have 1 row, and two or more are needed")
     starts = range(0, n, _AT_ONCE)
     sums = []
     for first in starts:

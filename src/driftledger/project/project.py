@@ -277,7 +277,7 @@ class Project:
     def noted_settings(self, digest: str | Json) -> Json:
         """Return the settings and versions noted under a digest; empty without them.
 
-        In memory they are noted themselves.
+        In memory there is no digest: the settings stand in its place.
         """
         if isinstance(digest, str):
             settings = self._read(NOTED_SETTINGS).get(digest)
