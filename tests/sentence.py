@@ -105,6 +105,7 @@ def sentence(tmp_path, monkeypatch, capsys):
         case = json.loads(json.dumps(case).replace("HERE", str(root)))
         root.mkdir(exist_ok=True)
         monkeypatch.chdir(root)
+        monkeypatch.setenv("COLUMNS", "10000")  # lines are not broken
         write_files(root, case.get("files", {}))
         if "set" in case or "drop" in case:
             path = root / "params.yaml"
