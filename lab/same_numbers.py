@@ -22,34 +22,8 @@ from typing import Any, TypeAlias
 from lab.made_folders import make_folders, read_lines
 
 SCORES = "reports/scores"
-RENAMED = {
-    r"\b(whole_)?(fid|frechet_(?!at_|n$|low$|high$|std$)\w+?)(?=$|_at_|_std$)": r"\1frechet",
-    r"(fidelity.*)\bsamples$": r"\1frechet_n",
-    r"(genception.*)\bsamples$": r"\1whole_frechet_n",
-    r": (perception|cognition)$": r": ability/\1/score_sum",
-    r"((?:capability|combination)/.*/)grade": r"\1total",
-}
-"""A pattern in a name of schema 2 → what schema 3 has in its place."""
-
 ALLOWED: Mapping[str, str] = {
-    r"\b(whole_)?kid(_at_[0-9]+)?(_std)? is .*, was None$": "KID is new",
-    r"_n is [0-9]+, was None$": "how many samples stand behind a number is new",
-    r": [a-z]+/.*_(low|high|std) is .*, was None$": "intervals of groups are new",
-    r": (similarity|gc_samples|text_similarity|similarity_mean|words|refused"
-    r"|free_refusals)(_at_[0-9]+)?_(low|high) is .*, was None$": "further metrics have "
-    "intervals",
-    r": group/.*/accuracy(_plus)? is .*, was None$": "groups have all metrics of MME",
-    r": flag: the Fréchet distance is over .* is None": "a metric's own n says so",
-    r": details/headline is None": "the protocol says so",
-    r": repeat/.* is None, was": "each repeat alone is in the rows",
-    r"^mme_halves: (.*/)?(score|score_sum|accuracy_plus)(_low|_high)? is ": "MME's score is of "
-    "images of which both questions count",
-    r"^mme_pairs: (score|accuracy_plus)_(low|high) is .*, was None$": "images of which both "
-    "questions count have an interval",
-    r"^genception_lost: gc_samples_at_[0-9]+_std is .*, was None$": "a repeat that lacks a "
-    "category has a mean over its samples",
-    r"^genception_(groups: frechet_at_[23]|left_out: frechet_at_5|repeats: frechet_at_.)"
-    r"_std is ": "a repeat that lacks a category is compared with the others without it",
+    r"/extra/explanation/[0-9]+ is .*, was None$": "the reading of an answer is explained",
 }
 """A pattern of a line about a difference → its reason."""
 WRONG = "differ"
@@ -65,12 +39,11 @@ def values_of(folder: Path) -> Iterator[tuple[str, Any]]:
     if "error" in score:
         yield "error", score["error"]
         return
-    yield from numbers_3(score) if "numbers" in score else numbers_2(score)
+    yield from numbers_of(score)
     for part in ("scored", "counted", "total", "outcomes", "details"):
         yield from leaves(score.get(part), part)
     for flag in score["flags"]:
-        text = flag if isinstance(flag, str) else flag["text"]
-        yield f"flag: {text}", True
+        yield f"flag: {flag['text']}", True
     for row in read_lines(folder / "rows.jsonl"):
         yield from leaves(row, f"row {row['unit']}")
 
@@ -86,7 +59,7 @@ def leaves(value: Any, name: str) -> Iterator[tuple[str, Any]]:
         yield name, value
 
 
-def numbers_3(score: Table) -> Iterator[tuple[str, Any]]:
+def numbers_of(score: Table) -> Iterator[tuple[str, Any]]:
     """Yield numbers that are rows, by names such as ``category/living/gc_at_5_low``."""
     for row in score["numbers"]:
         name = row["metric"]
@@ -98,14 +71,6 @@ def numbers_3(score: Table) -> Iterator[tuple[str, Any]]:
         yield name, row.get("value")
         for end in ("low", "high", "std"):
             yield f"{name}_{end}", row.get(end)
-
-
-def numbers_2(score: Table) -> Iterator[tuple[str, Any]]:
-    """Yield numbers that are keys in dictionaries, by such names."""
-    yield from leaves(score["groups"], "")
-    yield from score["metrics"].items()
-    for point in score["curves"].get("vote", ()):  # other curves repeat numbers
-        yield f"vote_at_{point['step']}", point["value"]
 
 
 def scores_of(tree: Path, folders: Path, target: Path) -> Table:
@@ -120,11 +85,8 @@ def scores_of(tree: Path, folders: Path, target: Path) -> Table:
         for path in top.rglob("score.json"):
             score = path.parent.relative_to(top).as_posix()
             for name, value in values_of(path.parent):
-                full = f"{score}: {name.removeprefix('/')}"
-                for pattern, new in RENAMED.items():
-                    full = re.sub(pattern, new, full)
                 if value is not None:
-                    table[full] = value
+                    table[f"{score}: {name.removeprefix('/')}"] = value
     return table
 
 

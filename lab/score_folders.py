@@ -9,8 +9,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from driftledger.benchmarks.base import scoring
-from driftledger.benchmarks.base.benchmark import Scoring
+try:
+    from driftledger.benchmarks.base import scoring
+    from driftledger.benchmarks.base.benchmark import Scoring
+except ImportError:  # before benchmarks shared a folder
+    from driftledger.benchmarks import scoring  # type: ignore[attr-defined,no-redef]
+
+    Scoring = scoring.Scoring  # type: ignore[attr-defined,misc]
 from driftledger.benchmarks.registry import benchmark
 from driftledger.collect.features import FeatureStore
 from driftledger.project.project import Project
