@@ -449,10 +449,11 @@ def _collected(folder: OpenedFolder, data: OpenedFolder) -> Lines:
     listing = data.rows(
         "samples.jsonl" if data.has("samples.jsonl") else "questions.jsonl"
     )
-    known = set(field(listing, "id"))
+    known = {row["id"]: row.get("sha256") for row in listing}
     files = {}
     places = []
-    for record in folder.rows(RECORDS):
+    records = folder.rows(RECORDS)
+    for record in records:
         unit = record["unit"]
         places.append(
             f"{unit}, step {record['step']}, repeat {record.get('repeat', 0)}"
@@ -464,6 +465,27 @@ def _collected(folder: OpenedFolder, data: OpenedFolder) -> Lines:
                 files[result["file"]] = result["sha256"]
     yield from _media(folder, files)
     yield from _duplicates(folder, places)
+    yield from _parents(where, records, known)
+
+
+def _parents(
+    where: str, records: Sequence[Json], originals: Mapping[str, str | None]
+) -> Lines:
+    """Check that each step of a chain names the image of the step before."""
+    images: dict[tuple[str, int, int], str] = {}
+    for record in records:
+        for result in record["results"]:
+            if result.get("file") is not None:
+                place = record["unit"], record["step"], record.get("repeat", 0)
+                images[place] = result["sha256"]
+    for record in records:
+        if "parent_sha256" in record.get("extra", {}):
+            unit, t, repeat = record["unit"], record["step"], record.get("repeat", 0)
+            before = images.get((unit, t - 1, repeat))
+            parent = originals.get(unit) if t == 1 else before
+            named = f"{where}: {unit}, step {t}, repeat {repeat}: parent_sha256"
+            stored = record["extra"]["parent_sha256"]
+            yield same(named, stored, parent, "the image before")
 
 
 def check_calls(folder: OpenedFolder) -> Lines:
