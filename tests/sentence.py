@@ -91,7 +91,8 @@ def refused(case, kind="DataError"):
     text = str(error)
     if isinstance(error, ValidationError):
         text = explain(error, "params.yaml")
-    assert matches(case["says"], text), (case["says"], text)
+    search = re.fullmatch if case.get("whole") else re.search
+    assert matches(case["says"], text, search), (case["says"], text)
     assert "\n" not in text
     assert "secret" not in text
     assert len(text) < case.get("shorter_than", 450)
