@@ -81,8 +81,23 @@ def size_of(body):
     return ChatAnswer(f"{width}x{height}")
 
 
+def drawings(folder):
+    """Return the digest of each stored drawing by the key of its call."""
+    rows = stored_rows(folder / "store").items()
+    return {key: row["image"] for key, row in rows if row["image"]}
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    """Return the drawings of a run that nobody killed."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    with Server(reply=size_of) as server:
+        collect(server.base_url, folder)
+    return drawings(folder)
+
+
 @pytest.mark.parametrize("at", [1, 8, 20])
-def test_a_killed_run_goes_on_and_repeats_no_finished_call(tmp_path, at):
+def test_a_killed_run_goes_on_and_repeats_no_finished_call(tmp_path, at, undisturbed):
     with Server(reply=size_of) as server:
         command = [sys.executable, "-c", KILLED, server.base_url, tmp_path, str(at)]
         killed = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -95,6 +110,7 @@ def test_a_killed_run_goes_on_and_repeats_no_finished_call(tmp_path, at):
         before = len(server.requests)
         assert before <= attempts <= before + 2
         assert collect(server.base_url, tmp_path) == EXPECTED
+        assert drawings(tmp_path) == undisturbed
         # two requests of the killed run may be read after they were counted
         late = len(server.requests) - before - (DESCRIPTIONS - answered)
         assert 0 <= late <= 2
@@ -124,5 +140,6 @@ def test_a_lost_connection_is_tried_again_and_costs_no_finished_call(tmp_path):
     script = [{"times": 1, "fault": fault} for fault in FAULTS]
     with Server(*script, reply=size_of) as server:
         assert collect(server.base_url, tmp_path) == EXPECTED
+        assert drawings(tmp_path) == undisturbed
         assert not any(rule["times"] for rule in server.script)
         assert server.answered == DESCRIPTIONS
