@@ -136,7 +136,9 @@ def test_what_was_reported_as_stored_in_a_group_outlives_a_kill(tmp_path, lines)
 FAULTS = ("drop", "", "reset", "", "", "drop_midway", "drop")
 
 
-def test_a_lost_connection_is_tried_again_and_costs_no_finished_call(tmp_path):
+def test_a_lost_connection_is_tried_again_and_costs_no_finished_call(
+    undisturbed, tmp_path
+):
     script = [{"times": 1, "fault": fault} for fault in FAULTS]
     with Server(*script, reply=size_of) as server:
         assert collect(server.base_url, tmp_path) == EXPECTED
