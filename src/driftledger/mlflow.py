@@ -32,7 +32,7 @@ from driftledger.core.media import Medium, png_bytes
 from driftledger.core.types import Float32, Result, Subject
 from driftledger.data.datasets.given import keys_in, read_given
 from driftledger.metrics.drift import cosine_similarity
-from driftledger.metrics.retrieval import hits
+from driftledger.metrics.neighbours import own_nearest
 from driftledger.metrics.structural import comparable, structural_similarity
 from driftledger.project.presets import OWN, control
 from driftledger.project.project import Project, calls_folder
@@ -177,8 +177,8 @@ class Distinctive(_ImageScorer):
     def value(self, image: Medium, text: str, drawn: Medium) -> float:
         known = self._known | {image.sha256: self._seen(image)}
         views = np.concatenate([*known.values()])
-        found = hits(views, [*known], self._seen(drawn), [image.sha256], most=1)
-        return float(found.votes[0, 0])
+        own = [*known].index(image.sha256)
+        return float(own_nearest(views, self._seen(drawn), [own])[0])
 
 
 def _medium(entry: Any, where: str) -> Medium:

@@ -5,14 +5,18 @@ bits: cosines are computed in float64 and rounded to 9 decimals, and equal ones 
 place in the support set.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from driftledger.core.types import Float64
-from driftledger.metrics._checks import Features, check_features
+from driftledger.metrics._checks import (
+    Features,
+    check_features,
+    check_same_lengths,
+)
 
 Int64: TypeAlias = NDArray[np.int64]
 
@@ -55,6 +59,35 @@ def nearest(support: Features, queries: Features, k: int) -> Int64:
     ranked = np.sort(np.concatenate(largest), axis=1)[:, ::-1]
     indices: Int64 = n - 1 - ranked % n
     return indices
+
+
+def own_nearest(support: Features, queries: Features, own: Sequence[int]) -> Float64:
+    """Return how surely the nearest of ``support`` is each query's own: q values from 0 to 1.
+
+    It is 1 if no other is as near by cosine, 1/m if its own is one of m equally near, else 0, so
+    that the mean is recall@1 with ties as expectations, and 1/n by chance. A row of zeros is
+    equally near to all.
+
+    Args:
+        support: n×d.
+        queries: q×d.
+        own: the row of ``support`` that belongs to each query.
+
+    Raises:
+        ValueError: something is empty, not finite or of another shape than the rest.
+
+    >>> support = np.array([[1.0, 0.0], [0.0, 1.0]])
+    >>> queries = np.array([[0.9, 0.1], [1.0, 1.0], [1.0, 0.0]])
+    >>> own_nearest(support, queries, [0, 1, 1]).tolist()
+    [1.0, 0.5, 0.0]
+    """
+    check_sets(support, queries)
+    check_same_lengths(queries=queries, own=own)
+    values = []
+    for steps, row in zip(all_steps(support, queries), own, strict=True):
+        best = steps == steps.max()
+        values.append(float(best[row]) / int(best.sum()))
+    return np.array(values)
 
 
 def all_steps(support: Features, queries: Features) -> Iterator[Int64]:

@@ -5,13 +5,16 @@ It knows nothing of how records are collected.
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from driftledger import __version__
 from driftledger.benchmarks.base.benchmark import Benchmark, Scored
 from driftledger.benchmarks.base.usage import USAGE, ScoreUsage
 from driftledger.core.files import new_folder, write_json, write_jsonl
-from driftledger.core.types import Sample
+from driftledger.core.types import Float32, Float64, Sample
+from driftledger.metrics.drift import cosine_similarity
 from driftledger.scoring.score import (
     ROWS,
     SCORE,
@@ -46,6 +49,37 @@ def clusters_of(samples: Sequence[Sample]) -> dict[str, str]:
         sample.id: first.setdefault(sample.medium.sha256, sample.id)
         for sample in samples
     }
+
+
+class Targets(NamedTuple):
+    """The samples among which each is to be found; equal content is one target."""
+
+    firsts: list[int]
+    """The index of the first sample of each content."""
+    own: list[int]
+    """For each sample, its place in ``firsts``."""
+
+
+def targets_of(samples: Sequence[Sample]) -> Targets:
+    """Return the different contents of samples, and which is each sample's own."""
+    places: dict[str, int] = {}
+    firsts: list[int] = []
+    own = []
+    for index, sample in enumerate(samples):
+        place = places.setdefault(sample.medium.sha256, len(places))
+        if place == len(firsts):
+            firsts.append(index)
+        own.append(place)
+    return Targets(firsts, own)
+
+
+def known_cosine(before: Float32, after: Float32) -> Float64:
+    """Return the cosines of pairs of rows, n×d; 0 where the encoder knows no word of a text."""
+    cosines = np.zeros(len(before))
+    known = before.any(axis=1) & after.any(axis=1)
+    if known.any():
+        cosines[known] = cosine_similarity(before[known], after[known])
+    return cosines
 
 
 def copies(samples: Sequence[Sample]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from driftledger.benchmarks.base.chains.distances import (
     DISTANCES,
     compare,
     numbers_of,
+    to_own,
 )
 from driftledger.benchmarks.base.chains.scoring import (
     ChainTable,
@@ -49,9 +50,12 @@ def score_redrawings(scoring: Scoring, spec: ChainBenchmark) -> Scored:
     encoder = scoring.encoders["encoder"]
     encode = partial(encode_media, encoder, features=scoring.features)
     originals = encode([sample.medium for sample in chains.samples])
-    cosines, distances = compare(chains, originals, encode, by_category=False)
+    name = of_images(encoder)
+    compared, distances = compare(
+        chains, originals, encode, {name: to_own(originals)}, by_category=False
+    )
     columns = {
-        of_images(encoder): PERCENT * cosines,
+        name: PERCENT * compared[name],
         "ssim": PERCENT * structural_similarities(chains),
     }
     if encoder.reads:

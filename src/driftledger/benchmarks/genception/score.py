@@ -9,8 +9,10 @@ import numpy as np
 from driftledger.benchmarks.base.benchmark import Scored, Scoring
 from driftledger.benchmarks.base.chains.distances import (
     DISTANCES,
+    Measure,
     compare,
     numbers_of,
+    to_own,
     whole,
 )
 from driftledger.benchmarks.base.chains.scoring import (
@@ -18,16 +20,19 @@ from driftledger.benchmarks.base.chains.scoring import (
     Encode,
     cut_texts,
     rows_of,
+    select_rows,
     values_at,
     values_over_t,
     words,
 )
 from driftledger.benchmarks.base.chains.spec import ChainBenchmark
+from driftledger.benchmarks.base.scoring import known_cosine, targets_of
 from driftledger.collect.features import encode_media, encode_texts, read_texts
 from driftledger.components.base import Encoder
 from driftledger.core.grouping import grouped
 from driftledger.core.types import Float32, Float64, PromptUsage
 from driftledger.metrics.drift import cosine_similarity, gc_at
+from driftledger.metrics.neighbours import own_nearest
 from driftledger.scoring.number import Number, Value
 
 Columns = Mapping[str, Float64]
@@ -49,14 +54,13 @@ def score_chains(scoring: Scoring, spec: ChainBenchmark) -> Scored:
     done = "reached their T" if by_group else f"reached t={scoring.section.iterations}"
     flags = chains.flags(done, "chains")
     originals, encode = encoded(chains)
-    similarity, distances = compare(
-        chains,
-        originals,
-        encode,
-        by_category=True,
-        cosine=known_cosine if scoring.kind == "text" else cosine_similarity,
-    )
-    columns = {"similarity": similarity, "gc": gc_curves(similarity)}
+    cosine = known_cosine if scoring.kind == "text" else cosine_similarity
+    measures = {
+        "similarity": to_own(originals, cosine),
+        "distinctive": among_all(chains, originals),
+    }
+    columns, distances = compare(chains, originals, encode, measures, by_category=True)
+    columns["gc"] = gc_curves(columns["similarity"])
     reader = scoring.encoders.get("text_encoder")
     if reader:
         columns["text_similarity"], readings = compare_texts(chains, reader)
@@ -98,13 +102,15 @@ def encoded(chains: ChainTable) -> tuple[Float32, Encode]:
     return encode(texts), encode
 
 
-def known_cosine(before: Float32, after: Float32) -> Float64:
-    """Return the cosines of pairs of texts; 0 if the encoder knows no word of one."""
-    cosines = np.zeros(len(before))
-    known = before.any(axis=1) & after.any(axis=1)
-    if known.any():
-        cosines[known] = cosine_similarity(before[known], after[known])
-    return cosines
+def among_all(chains: ChainTable, originals: Float32) -> Measure:
+    """Return the measure of how surely a sample is the nearest of all to what came of it."""
+    targets = targets_of(chains.samples)
+
+    def measure(samples: Sequence[int], after: Float32) -> Float64:
+        own = [targets.own[sample] for sample in samples]
+        return own_nearest(select_rows(originals, targets.firsts), after, own)
+
+    return measure
 
 
 def weighted(distances: Iterable[Value]) -> Iterator[Value]:
@@ -181,6 +187,7 @@ def values_of(chains: ChainTable, columns: Columns) -> Iterator[Value]:
     yield from of_gc
     yield from as_one_category("gc_samples", of_gc, len(chains.ends))
     yield from values_over_t("similarity", chains, columns["similarity"])
+    yield from values_over_t("distinctive", chains, columns["distinctive"])
     yield from means("similarity_mean", chains, columns["similarity"])
     if "text_similarity" in columns:
         texts = columns["text_similarity"]

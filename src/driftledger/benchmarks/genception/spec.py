@@ -40,7 +40,7 @@ from driftledger.benchmarks.genception.people import people
 from driftledger.core.canonical import Json
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.strict import Name
-from driftledger.scoring.means import mean_over_categories
+from driftledger.scoring.means import mean_over_categories, ratio
 from driftledger.scoring.metric import Input, Metric, MetricTable, ShownIn
 from driftledger.scoring.number import Place
 from driftledger.scoring.score import Rows, Score, Scores
@@ -129,7 +129,7 @@ class GenCeption(ChainBenchmark):
         "iterations",
         "iterations_by_group",
         "text_encoder",
-        version=6,
+        version=7,
     )
     metrics = MetricTable(
         _seen(
@@ -152,6 +152,24 @@ class GenCeption(ChainBenchmark):
             in_rows=True,
             span=1.0,
             shown=_ON_CURVES,
+        ),
+        Metric(
+            "distinctive",
+            "distinctive at {t}",
+            "the share of chains whose image at t is nearer to their own original than to any "
+            "other; 1/m if m originals are equally near",
+            "neighbours.own_nearest; Liu et al. 2018, Show, Tell and Discriminate, for "
+            "descriptions",
+            needs=SEEN,
+            estimate=ratio,
+            unit="0–1",
+            range=(0, 1),
+            span=1.0,
+            digits=3,
+            over_t=True,
+            in_rows=True,
+            is_ratio=True,
+            shown=frozenset({"compared", "table", "curve"}),
         ),
         _seen(
             "similarity_mean",

@@ -4,9 +4,9 @@ A row of :data:`DISTANCES` makes the metrics of every benchmark over chains, and
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from driftledger.benchmarks.base.chains.scoring import ChainTable, Encode, select_rows
 from driftledger.core.grouping import grouped
@@ -67,34 +67,41 @@ def whole(name: str) -> str:
     return f"whole_{name}"
 
 
+Measure: TypeAlias = Callable[[Sequence[int], Float32], Float64]
+"""Indices of samples, and the features of what came of each → a value for each."""
+
+
 def compare(
     chains: ChainTable,
     originals: Float32,
     encode: Encode,
+    measures: Mapping[str, Measure],
     *,
     by_category: bool,
-    cosine: Callable[[Float32, Float32], Float64] = cosine_similarity,
-) -> tuple[Float64, list[Value]]:
+) -> tuple[dict[str, Float64], list[Value]]:
     """Compare samples with their drawings, encoding one t at a time.
 
     Args:
         originals: the features of the samples.
+        measures: metric → how each drawing is compared.
         by_category: whether to compare each category, too; all samples are then compared only
             if every category has a chain.
 
     Returns:
-        Cosines, chains × T; and distances.
+        Metric → its values, chains × T; and distances.
     """
-    table = chains.table()
+    tables = {metric: chains.table() for metric in measures}
     distances: list[Value] = []
     for repeat, t in product(range(chains.repeats), range(1, chains.iterations + 1)):
         reached = chains.reached(repeat, t)
         if not reached:
             continue
         rows = [*reached]
-        before = select_rows(originals, [row // chains.repeats for row in rows])
+        samples = [row // chains.repeats for row in rows]
+        before = select_rows(originals, samples)
         after = encode([*reached.values()])
-        table[rows, t - 1] = cosine(before, after)
+        for metric, measure in measures.items():
+            tables[metric][rows, t - 1] = measure(samples, after)
         sets = {"": [*range(len(rows))]}
         if by_category:
             own = members(chains.rows[row].category for row in rows)
@@ -103,7 +110,15 @@ def compare(
             pair = select_rows(before, places), select_rows(after, places)
             distances += _distances(*pair, category=category, t=t, repeat=repeat)
         del before, after  # before the next are encoded
-    return table, distances
+    return tables, distances
+
+
+def to_own(
+    originals: Float32,
+    cosine: Callable[[Float32, Float32], Float64] = cosine_similarity,
+) -> Measure:
+    """Return the measure of the similarity to the sample itself."""
+    return lambda samples, after: cosine(select_rows(originals, samples), after)
 
 
 def _distances(
