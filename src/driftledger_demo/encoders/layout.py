@@ -1,5 +1,6 @@
-"""The embedded image encoder: colour layout and oriented gradients, the same bits everywhere.
+"""The embedded encoder: colour layout and oriented gradients, the same bits everywhere.
 
+Of a text it sees what :class:`~driftledger_demo.generators.painter.Painter` paints.
 All sums are over whole numbers; what follows is one square root and one division per number, which
 IEEE 754 rounds correctly on every processor.
 """
@@ -13,6 +14,7 @@ from PIL import Image
 from driftledger.components.base import Encoder, library_versions
 from driftledger.core.types import Float32, Float64
 from driftledger_demo.filters import Whole
+from driftledger_demo.generators.painter import paint
 
 _GRID = 8
 """Cells per side of the colour layout."""
@@ -42,6 +44,10 @@ class LayoutEncoder(Encoder):
     def encode_images(self, images: Sequence[Image.Image]) -> Float32:
         features = [_features(image.convert("RGB")) for image in images]
         return np.stack(features).astype(np.float32)
+
+    def encode_texts(self, texts: Sequence[str]) -> Float32:
+        """Return the features of what these texts of the embedded describers say, n×d."""
+        return self.encode_images([paint(text) for text in texts])
 
 
 def _features(image: Image.Image) -> Float64:

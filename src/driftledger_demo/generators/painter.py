@@ -161,12 +161,14 @@ class Painter(Generator):
     def generate(self, prompts: Sequence[str], seeds: Sequence[int]) -> list[Result]:
         drawn = []
         for prompt, seed in zip(prompts, seeds, strict=True):
-            image = _paint(read(prompt), self.longest_side, Random(seed))
-            drawn.append(Result(image=image))
+            drawn.append(Result(image=paint(prompt, self.longest_side, seed)))
         return drawn
 
 
-def _paint(sketch: Sketch, size: int, hand: Random) -> Image.Image:
+def paint(text: str, size: int = 256, seed: int = 0) -> Image.Image:
+    """Paint as much of a text as is understood, ``size`` pixels on the longest side."""
+    sketch = read(text)
+    hand = Random(seed)
     longest = max(sketch.ratio, 100)
     width = max(1, size * sketch.ratio // longest)
     height = max(1, size * 100 // longest)
