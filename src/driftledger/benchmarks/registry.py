@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 BENCHMARKS = {
     "genception": "driftledger.benchmarks.genception.spec:GenCeption",
+    "self_retrieval": "driftledger.benchmarks.self_retrieval.spec:SelfRetrieval",
     "trac": "driftledger.benchmarks.trac.spec:Trac",
     "fidelity": "driftledger.benchmarks.fidelity.spec:FidelityBenchmark",
     "mm_sap": "driftledger.benchmarks.mm_sap.spec:MMSAP",

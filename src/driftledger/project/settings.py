@@ -173,11 +173,19 @@ class Settings(Strict):
         """
         choices = {}
         for key in (stage or spec.scores).keys:
-            choices[key] = self.run.names(spec.name, key)
+            choices[key] = self.names(spec, key)
         if model:
             choices["model"] = (model,)
         combinations = product(*choices.values())
         return [dict(zip(choices, names, strict=True)) for names in combinations]
+
+    def names(self, spec: Benchmark, key: str) -> tuple[str, ...]:
+        """Return the selected names for a key of a benchmark's stages.
+
+        Where its section has a list of them, they are these.
+        """
+        own = getattr(self.section(spec.name), f"{key}s", None)
+        return self.run.names(spec.name, key) if own is None else tuple(own)
 
     def section(self, benchmark_name: str) -> Section:
         """Return the settings of a benchmark."""
@@ -415,16 +423,16 @@ def _selection(settings: Settings) -> Iterator[str]:
             if other != spec.name:
                 questions = f"{name!r}, with questions for {other}"
                 yield f"run.{spec.name} goes over {questions}; name it in run.{other}"
-        empty = [key for key in spec.scores.keys if not run.names(spec.name, key)]
+        empty = [key for key in spec.scores.keys if not settings.names(spec, key)]
         if empty:
             needed = " and ".join(f"run.{key}s" for key in empty)
             yield f"{spec.name} needs {needed}; select some, or nothing in run.{spec.name}"
-        for key, _, names in settings.section(spec.name).marks(OfSelected):
+        for key, mark, names in settings.section(spec.name).marks(OfSelected):
+            of = mark.key or spec.name
             for name in names:
-                if name not in selected:
+                if name not in getattr(run, of):
                     yield (
-                        f"{spec.name}.{key}: {name!r} is not in run.{spec.name}; select it, or "
-                        "remove it"
+                        f"{spec.name}.{key}: {name!r} is not in run.{of}; select it, or remove it"
                     )
     for where, entry, name in settings.references():
         if entry.must == "ask once":
@@ -470,6 +478,10 @@ def _missing_towers(settings: Settings, built: Build) -> Iterator[str]:
         towers.append(("image", name, "run.encoders", "name it in run.text_encoders"))
     for name in run.text_encoders:
         towers.append(("text", name, "run.text_encoders", "name it in run.encoders"))
+    for spec in settings.benchmarks:
+        for name in settings.names(spec, "encoder") if spec.encoders_read else ():
+            remedy = f"name in {spec.name}.encoders those that read"
+            towers.append(("text", name, "run.encoders", remedy))
     for where, entry, name in settings.references():
         if entry.must == "read":
             towers.append(("text", name, where, "name another, or set null"))
@@ -515,7 +527,7 @@ def _asked(settings: Settings, spec: Benchmark) -> dict[str, tuple[str, ...]]:
     for stage in spec.stages[1:]:
         for key in stage.keys:
             if f"{key}s" in _ANY_MODEL:
-                sections[f"{key}s"] = settings.run.names(spec.name, key)
+                sections[f"{key}s"] = settings.names(spec, key)
     return sections
 
 

@@ -49,6 +49,8 @@ class Flag(BaseModel):
     """Names of the only metrics that it concerns."""
     alarm: bool = False
     """Whether it puts the whole score in doubt."""
+    unranks: bool = False
+    """Whether it takes the model's rank."""
 
     @model_validator(mode="before")
     @classmethod
@@ -203,6 +205,9 @@ class Score(Record):
     @property
     def unranked(self) -> str | None:
         """Why the score gives the model no rank; None if it gives one."""
+        for flag in self.flags:
+            if flag.unranks:
+                return flag.text.removeprefix(ALARM)
         least = self.inputs.settings.get("min_coverage", 0.0)
         if self.coverage >= least:
             return None

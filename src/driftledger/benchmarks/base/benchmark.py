@@ -392,6 +392,8 @@ class Benchmark(ABC):
     """Rules for the questions of its sets; None for a benchmark over datasets."""
     takes_texts: ClassVar[bool] = False
     """True if its datasets may be texts as well as images."""
+    encoders_read: ClassVar[bool] = False
+    """True if its encoders have to read texts as well as see images."""
     collects: ClassVar[Stage]
     """The one stage that asks components."""
     scores: ClassVar[Stage]

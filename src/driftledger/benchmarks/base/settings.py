@@ -18,7 +18,10 @@ class EntryOf(NamedTuple):
 
 
 class OfSelected(NamedTuple):
-    """Marks a setting with names of data that are selected in ``run``."""
+    """Marks a setting with names that are selected in ``run``."""
+
+    key: str = ""
+    """The list there; empty for the benchmark's own, of data."""
 
 
 Mark = TypeVar("Mark", EntryOf, OfSelected)

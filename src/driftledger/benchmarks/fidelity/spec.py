@@ -126,7 +126,6 @@ class FidelityBenchmark(ChainBenchmark):
             f"drift.cosine_similarity; {_PAPER}",
             needs=SEEN - {Input.DRAWN},
             shown=_FIRST,
-            alias="clip_score",
         ),
         _percent(
             "clip_s_i",

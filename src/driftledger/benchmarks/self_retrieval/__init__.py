@@ -1,0 +1,1 @@
+"""Self-retrieval: is an image found by its description, among all images?."""
