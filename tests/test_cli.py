@@ -333,6 +333,7 @@ def test_a_report_is_the_stages_or_is_written_elsewhere_with_or_without_images(
 
 def test_a_plan_fits_80_columns_and_has_none_that_says_nothing():
     free = {
+        "kind": "model",
         "stored": 1_234_567,
         "to_make": 5,
         "in_batches": 0,
@@ -358,6 +359,14 @@ def test_a_plan_fits_80_columns_and_has_none_that_says_nothing():
     ]
     assert len(lines) == 4
     assert fitting(plan.plan_table({})).strip() == ""
+    drawn = paid | {"kind": "generator", "likely_cost": 30.0}
+    both = {"models.a": paid, "models.b": paid, "generators.c": drawn}
+    lines = fitting(plan.plan_table(both, "descriptions")).splitlines()
+    assert [line.split() for line in lines[-3:]] == [
+        ["descriptions", "–", "–", "2.40", "2,469.00", "14.50"],
+        ["drawings", "–", "–", "30.00", "1,234.50", "7.25"],
+        ["all", "–", "–", "32.40", "3,703.50", "21.75"],
+    ]
 
 
 # What a command imports: its start is most of what a short one takes.

@@ -360,7 +360,7 @@ def plan(
         project, _ = commands.again.dated(project, again)
     preview = commands.plan.plan(project)
     planned = {name: calls.to_dict() for name, calls in preview.calls.items()}
-    table = commands.plan.plan_table(planned)
+    table = commands.plan.plan_table(planned, preview.replies)
     if as_json or len(table.columns) > 1:
         show(json.dumps(planned, indent=2) if as_json else table)
     for sentence in (

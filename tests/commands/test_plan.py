@@ -123,6 +123,7 @@ def test_after_an_edit_no_more_is_made_than_planned(case, root, server):
     preview = plan(project)
     calls = [preview.calls[name] for name in (MODEL, GENERATOR)]
     assert [each.to_make for each in calls] == case["planned"]
+    assert preview.replies == "descriptions"
     assert (root / RESOLVED).read_bytes() == before
     missing = case.get("missing", [])
     assert all(any(each in line for line in preview.missing) for each in missing)
@@ -297,6 +298,7 @@ def test_all_that_is_missing_is_named_at_once_by_plan_and_by_run(
     assert unknown in str(preview.missing)
     to_make = {name: calls.to_make for name, calls in preview.calls.items()}
     assert to_make == MISSING["to_make"]
+    assert preview.replies == "replies"
     (root / ".dvc").mkdir()
     (root / ".dvc/config").write_text("[core]\n    no_scm = true\n")
     (root / "dvc.yaml").write_text("stages: {}\n")

@@ -64,6 +64,7 @@ class PlannedCalls:
     def to_dict(self) -> Json:
         """Return it ready for JSON."""
         return {
+            "kind": self.component.kind,
             "stored": self.stored,
             "to_make": self.to_make,
             "in_batches": self.in_batches,

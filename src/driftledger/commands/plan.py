@@ -41,6 +41,7 @@ _COLUMNS = {
     "spent at most": "most_spent",
 }
 """Head of a column of a plan → the value that it shows."""
+_DOLLARS = ("likely_cost", "most_cost", "most_spent")
 _BYTES_PER_PIXEL = 1.5
 """Guessed bytes per pixel of a PNG."""
 
@@ -52,6 +53,8 @@ class Preview:
     calls: dict[str, PlannedCalls]
     missing: list[str]
     notes: list[str]
+    replies: str = "replies"
+    """The word for what models give: descriptions where nothing else is asked for."""
 
 
 def selected_now(project: Project) -> Project:
@@ -137,7 +140,10 @@ def _preview(project: Project, missing: dict[str, str]) -> Preview:
         for calls in plan.checks.values():
             counted[f"judge {project.settings.judge}, calibration"] = calls
     lacking = [f"{name}: {why}" for name, why in missing.items()]
-    preview = Preview(counted, lacking, notes)
+    describes = all(spec.metrics.describes for spec in project.settings.benchmarks)
+    preview = Preview(
+        counted, lacking, notes, "descriptions" if describes else "replies"
+    )
     if of_controls:
         likely = sum(calls.likely_cost or 0.0 for calls in counted.values())
         cost = f"cost {of_controls:,.2f} of the likely {likely:,.2f}"
@@ -154,7 +160,9 @@ def _preview(project: Project, missing: dict[str, str]) -> Preview:
             preview.missing.extend(f"{name}: {lack}" for lack in lacking_here)
             preview.notes.extend(f"{name}: {note}" for note in hints)
         _look_at_time_and_disk(preview, project.state)
-    return Preview(counted, sorted(preview.missing), sorted(preview.notes))
+    return replace(
+        preview, missing=sorted(preview.missing), notes=sorted(preview.notes)
+    )
 
 
 def _count(task: Task, plan: Plan) -> Collecting:
@@ -261,19 +269,29 @@ def require_readiness(project: Project) -> dict[str, PlannedCalls]:
     return preview.calls
 
 
-def plan_table(plan: Mapping[str, Mapping[str, Any]]) -> Table:
-    """Lay out a line per component, and a sum; empty columns are left out."""
-    rows = dict(plan)
+def plan_table(
+    plan: Mapping[str, Mapping[str, Any]], replies: str = "replies"
+) -> Table:
+    """Lay out a line per component, and sums; empty columns are left out.
+
+    Args:
+        replies: the word for what models give. Where generators have a price, too, both have a
+            sum of their own.
+    """
     columns = {}
-    total = {}
     for head, key in _COLUMNS.items():
-        values = [calls[key] for calls in plan.values()]
-        if any(values):
+        if any(calls[key] for calls in plan.values()):
             columns[head] = key
-        if key in ("likely_cost", "most_cost", "most_spent"):
-            total[key] = sum((value or 0.0 for value in values), 0.0)
-    if any(calls["most_cost"] is not None for calls in plan.values()):
-        rows["all"] = total
+    paid = {calls["kind"] for calls in plan.values() if calls["most_cost"] is not None}
+    sums = {"all": {"model", "generator"}} if paid else {}
+    if len(paid) > 1:
+        sums = {replies: {"model"}, "drawings": {"generator"}} | sums
+    rows = dict(plan)
+    for what, kinds in sums.items():
+        members = [calls for calls in plan.values() if calls["kind"] in kinds]
+        rows[what] = {
+            key: sum((calls[key] or 0.0 for calls in members), 0.0) for key in _DOLLARS
+        }
     planned = table("", *columns, numbers=[*columns])
     for name, calls in rows.items():
         cells = [line(_amount(calls.get(key))) for key in columns.values()]
