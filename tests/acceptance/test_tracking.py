@@ -131,12 +131,14 @@ def test_the_documented_lines_of_dvc_show_the_scores_of_two_models(small, tmp_pa
         words = command.partition("#")[0].split()
         shown[" ".join(words[1:3])] = done.stdout
         shown[" ".join(words)] = done.stdout
-    assert re.search(r" blind +regions_fine$", shown["exp show"], re.MULTILINE)
-    changed = shown["dvc metrics diff"]
-    assert all(
-        re.search(rf"\b{name}\.json +gc +0\.\d+ +0\.\d+ +-?0\.0*[1-9]", changed)
-        for name in ("blind", "regions_fine")
+    heads = " +".join(
+        f"{name}@{t}" for name in ("blind", "regions_fine") for t in (7, 2)
     )
+    assert re.search(rf" {heads} *$", shown["exp show"], re.MULTILINE)
+    changed = shown["dvc metrics diff"]
+    for name in ("blind", "regions_fine"):  # GC@2 and GC@7 share no line
+        assert re.search(rf"\b{name}\.json +gc_at_2 +0\.\d+ +- +-$", changed, re.M)
+        assert re.search(rf"\b{name}\.json +gc_at_7 +- +0\.\d+ +-$", changed, re.M)
     assert "blind.json" in shown["dvc metrics diff --all"]
     assert re.search(r"genception\.iterations +2 +7", shown["params diff"])
     assert (

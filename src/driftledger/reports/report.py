@@ -37,6 +37,7 @@ from driftledger.reports.site.build import STYLE, Context, site_files
 from driftledger.reports.tables import names_of
 from driftledger.reports.tests import with_ranks
 from driftledger.scoring.frame import by_setup, frame, rows_in
+from driftledger.scoring.number import NumberName
 from driftledger.scoring.score import Score
 from driftledger.scoring.table import markdown
 
@@ -344,10 +345,10 @@ def metrics_of(scores: Sequence[Score]) -> dict[str, dict[str, float | None]]:
     """Return what ``dvc metrics`` and ``dvc exp show`` show: model → name → value.
 
     Every model has the same names, so that DVC shows a row per model: the first headline of each
-    benchmark on each data, the first :data:`MOST_METRICS` of them. It is that at the last t, so
-    that ``gc`` stays comparable where T differs. A name begins with the data where its benchmark
-    has several: ``photos.gc``. Of several scores of a model on the same data it is that through
-    the first components.
+    benchmark on each data, the first :data:`MOST_METRICS` of them. It is that at the last t, which
+    its name has, so that no column mixes GC@1 and GC@5. A name begins with the data where its
+    benchmark has several: ``photos.gc_at_5``. Of several scores of a model on the same data it is
+    that through the first components.
     """
     by_data = grouped(scores, lambda score: (score.benchmark, score.on))
     benchmarks = [name for name, _ in by_data]
@@ -357,14 +358,15 @@ def metrics_of(scores: Sequence[Score]) -> dict[str, dict[str, float | None]]:
     for (name, data), own in list(by_data.items())[:MOST_METRICS]:
         metrics = benchmark(name).metrics
         headlines = map(metrics.headline, own)
-        known = [number.metric for number in headlines if number.value is not None]
-        metric = metrics[known[0]] if known else metrics.first
-        key = metric.alias or metric.name
+        known = [number for number in headlines if number.value is not None]
+        first = known[0].metric if known else metrics.first.name
+        t = max((n.t for n in known if n.metric == first and n.t), default=None)
+        key = str(NumberName(metrics[first].alias or first, t))
         if benchmarks.count(name) > 1:
             key = f"{data}.{key}"
         for named in values.values():
             named[key] = None
         for score in reversed(own):
-            number = score.last(metric.name)
+            number = score.find(first, t)
             values[score.model][key] = None if number is None else number.value
     return values

@@ -136,15 +136,22 @@ def _tracked_in(run: Run) -> Iterator[Tracked]:
 def _shown(
     metrics: Iterable[Metric], score: Score
 ) -> Iterator[tuple[Metric, Number, int]]:
-    """Yield metric, number and step: 0 for the last t, and t for a curve."""
+    """Yield metric, number and step: 0 for the last t, and t for a curve.
+
+    MLflow's tables show the last point of a curve. One point is none, so that GC@1 is in no column
+    with the ends of longer ones.
+    """
     for metric in metrics:
         is_curve = "curve" in metric.shown
         last = score.last(metric.name)
         if last is not None and ("last" in metric.shown or not is_curve):
             yield metric, last, 0
-        for number in score.over_t(metric.name):
-            if is_curve and number.t and number.value is not None:
-                yield metric, number, number.t
+        curve = []
+        for number in score.over_t(metric.name) if is_curve else ():
+            if number.t and number.value is not None:
+                curve.append((metric, number, number.t))
+        if len(curve) > 1:
+            yield from curve
 
 
 def metrics_of(run: Run) -> list[Tracked]:
