@@ -1,8 +1,4 @@
-"""Do raters agree, and does a metric follow them?.
-
-Samples are chosen by chance, some likelier than others: each weighs as many samples as it stands
-for, 1 / chance. Those of one weight are a stratum.
-"""
+"""Do raters agree, and does a metric follow them?"""
 
 import math
 from collections.abc import Sequence
@@ -54,25 +50,23 @@ def agreement(samples: Sequence[Ratings], confidence: float) -> Estimate:
 
 
 def rated_correlation(
-    values: Float64, ratings: Ratings, weights: Float64, confidence: float
+    values: Float64, ratings: Ratings, confidence: float
 ) -> tuple[float, ConfidenceInterval | None, float]:
-    """Return r of values and mean ratings, its interval, and the smallest visible r.
+    """Return r of values and mean ratings, Fisher's interval, and the smallest visible r.
 
-    The interval is Fisher's for (Σ w)² / Σ w² samples (Kish 1965). NaN for fewer than four, or if
-    either is constant.
+    NaN for fewer than four samples, or if either is constant.
 
     >>> ratings = [[rating] for rating in (1, 2, 2, 4, 5, 3, 5, 5)]
-    >>> found = rated_correlation(np.arange(8.0), ratings, np.full(8, 2.0), 0.95)
+    >>> found = rated_correlation(np.arange(8.0), ratings, 0.95)
     >>> round(found[0], 4), round(found[1].low, 4), round(found[2], 4)
     (0.8577, 0.3867, 0.8491)
     """
     means = np.array([np.mean(of_text) for of_text in ratings])
-    n = float(weights.sum() ** 2 / (weights @ weights or 1.0))
+    n = len(means)
     smallest = smallest_correlation(n, confidence)
-    if len(means) < FEWEST or not np.ptp(values) * np.ptp(means) > 0:
+    if n < FEWEST or not np.ptp(values) * np.ptp(means) > 0:
         return math.nan, None, smallest
-    matrix = np.cov(values, means, aweights=weights)
-    r = round(float(matrix[0, 1] / math.sqrt(matrix[0, 0] * matrix[1, 1])), 6)
+    r = round(float(np.corrcoef(values, means)[0, 1]), 6)
     return r, fisher_interval(r, n, confidence), smallest
 
 
@@ -85,69 +79,6 @@ def smallest_correlation(n: float, confidence: float) -> float:
     normal = NormalDist()
     distance = normal.inv_cdf((1 + confidence) / 2) + normal.inv_cdf(POWER)
     return math.tanh(distance / math.sqrt(n - 3)) if n > 3 else 1.0
-
-
-def corrected_mean(
-    values: Float64,
-    ratings: Ratings,
-    weights: Float64,
-    *,
-    every: Float64,
-    confidence: float,
-) -> Estimate:
-    """Estimate the mean rating of all samples by prediction-powered inference.
-
-    It is the mean over strata, by their sizes, of rating − b·(value − mean value of all). b is the
-    slope with the smallest variance, about 0 for noise (PPI++), taken for each sample from the
-    others, so that none predicts itself. The interval is Student's with Satterthwaite's degrees of
-    freedom.
-
-    Where a share f of a stratum is rated, only 1 − f of its variance is left, besides the raters'
-    noise. Noise is known from samples with several ratings; without any, f counts as 0. The result
-    is NaN if a stratum has fewer than two rated samples, or none at all: weights then add up to
-    less than three quarters of all samples.
-
-    Args:
-        values: those of the rated samples.
-        every: the values of all samples.
-
-    Source: Angelopoulos et al. 2023, arXiv 2301.09633; Angelopoulos, Duchi and Zrnic 2023, arXiv
-    2311.01453; Cochran 1977, "Sampling Techniques", chapter 5, for strata.
-
-    >>> every = np.arange(8.0)
-    >>> found = corrected_mean(
-    ...     every[:4], [[1], [2], [2], [3]], np.full(4, 2.0), every=every, confidence=0.95
-    ... )
-    >>> round(found.value, 4), [round(end, 4) for end in found.interval]
-    (3.1429, [2.5523, 3.7334])
-    """
-    levels, places, n = np.unique(weights, return_inverse=True, return_counts=True)
-    if n.min(initial=len(values)) < 2 or weights.sum() < 0.75 * len(every):
-        return _estimate(math.nan, math.nan, df=0.0, confidence=confidence)
-    y = np.array([np.mean(of_text) for of_text in ratings])
-    shares = n * levels / weights.sum()
-
-    def means(numbers: Float64) -> Float64:
-        return np.bincount(places, numbers) / n
-
-    dx = values - means(values)[places]
-    dy = y - means(y)[places]
-    parts = (shares**2 / (n * (n - 1)))[places]
-    own = parts * (n / (n - 1))[places]
-    rest = parts @ dx**2 - own * dx**2
-    slopes = np.zeros(len(y))
-    np.divide(parts @ (dx * dy) - own * dx * dy, rest, out=slopes, where=rest > 1e-12)
-    corrected = y - slopes * (values - every.mean())
-    strata = means(corrected)
-    variances = means((corrected - strata[places]) ** 2) / (n - 1)
-    several = [np.var(of_text, ddof=1) for of_text in ratings if len(of_text) > 1]
-    if several:
-        noise = np.mean(several) * np.mean([1 / len(of_text) for of_text in ratings])
-        variances = (1 - 1 / levels) * variances + noise / (n * levels)
-    parts = shares**2 * variances
-    total = float(parts.sum())
-    df = total**2 / (float((parts**2 / (n - 1)).sum()) or 1.0)
-    return _estimate(float(shares @ strata), total, df, confidence)
 
 
 def _estimate(value: float, variance: float, df: float, confidence: float) -> Estimate:

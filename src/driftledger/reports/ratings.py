@@ -1,7 +1,4 @@
-"""Ratings by people beside metrics of the same samples.
-
-They also estimate how people would rate all samples.
-"""
+"""Ratings by people beside metrics of the same samples."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
@@ -11,7 +8,7 @@ import numpy as np
 
 from driftledger.core.grouping import grouped
 from driftledger.metrics.intervals import ConfidenceInterval
-from driftledger.metrics.ratings import agreement, corrected_mean, rated_correlation
+from driftledger.metrics.ratings import agreement, rated_correlation
 from driftledger.reports.scores import RowsOf
 from driftledger.reports.tables import (
     Numbers,
@@ -26,7 +23,7 @@ from driftledger.scoring.metric import Input
 from driftledger.scoring.score import Score
 from driftledger.scoring.table import Cell, Cells, Table, number_cell
 
-_HEAD = ("", "metric", "rated", "r with ratings", "smallest r", "the metric", "mean")
+_HEAD = ("", "metric", "rated", "r with ratings", "smallest r", "the metric")
 
 
 def rating_tables(numbers: Numbers, rows_of: RowsOf) -> Iterator[Table]:
@@ -58,30 +55,9 @@ def rating_tables(numbers: Numbers, rows_of: RowsOf) -> Iterator[Table]:
 
 
 def _rated_samples(score: Score) -> Mapping[str, Any]:
-    """Return sample → its ratings and its weight."""
+    """Return sample → its ratings."""
     samples: Mapping[str, Any] = score.details.get("ratings", {}).get("samples", {})
     return samples
-
-
-def model_spreads(numbers: Numbers, rows_of: RowsOf, dataset: str) -> dict[str, float]:
-    """Return sample → the largest difference between models.
-
-    It is in the first metric that two models have.
-
-    Controls do not count. The result is empty if no two models have the same metric.
-    """
-    columns: dict[str, dict[str, Mapping[str, float]]] = {}
-    for title, score, worths in _values(numbers, rows_of):
-        if score.on == dataset and not score.is_control:
-            columns.setdefault(title, {}).setdefault(score.model, worths)
-    for by_model in columns.values():
-        if len(by_model) > 1:
-            by_sample: dict[str, list[float]] = {}
-            for values in by_model.values():
-                for sample, worth in values.items():
-                    by_sample.setdefault(sample, []).append(worth)
-            return {key: max(own) - min(own) for key, own in by_sample.items()}
-    return {}
 
 
 def _values(
@@ -90,8 +66,6 @@ def _values(
     """Yield title, score and values by sample of each headline about images.
 
     These headlines see redrawings or use an encoder; of a metric over t it is the last t.
-
-    Of a metric over t it is the last t.
     """
     for part in by_setup(numbers):
         spec = spec_of(part)
@@ -111,16 +85,8 @@ def _cells(
     """Return the cells of a row, in the order of ``_HEAD`` after the metric."""
     chosen = [sample for sample in samples if sample in every]
     values = np.array([every[sample] for sample in chosen])
-    ratings = [samples[sample]["ratings"] for sample in chosen]
-    weights = np.array([samples[sample]["weight"] for sample in chosen])
-    r, ends, smallest = rated_correlation(values, ratings, weights, confidence)
-    mean = corrected_mean(
-        values,
-        ratings,
-        weights,
-        every=np.array([*every.values()]),
-        confidence=confidence,
-    )
+    ratings = [samples[sample] for sample in chosen]
+    r, ends, smallest = rated_correlation(values, ratings, confidence)
     meaning = "may be noise"
     if ends and ends.low > 0:
         meaning = "follows the ratings"
@@ -131,7 +97,6 @@ def _cells(
         estimate_cell(r, ends),
         number_cell(smallest),
         meaning,
-        estimate_cell(mean.value, mean.within(1, 5).interval),
     ]
 
 
@@ -146,8 +111,8 @@ def _notes(scores: Sequence[Score]) -> Iterator[str]:
     confidence = scores[0].confidence
     texts: dict[str, list[Sequence[float]]] = {}
     for score in scores:
-        for sample, rated in _rated_samples(score).items():
-            texts.setdefault(sample, []).append(rated["ratings"])
+        for sample, ratings in _rated_samples(score).items():
+            texts.setdefault(sample, []).append(ratings)
     estimate = agreement([*texts.values()], confidence)
     alpha = estimate_cell(estimate.value, estimate.interval)
     yield (
@@ -156,6 +121,5 @@ def _notes(scores: Sequence[Score]) -> Iterator[str]:
     )
     yield (
         f"In brackets the interval of {confidence:.0%}; a metric whose r has 0 in it may be noise. "
-        "Smallest r: what so many ratings show four times out of five. Mean: the rating that the "
-        "same people would give all samples, by prediction-powered inference with the metric."
+        "Smallest r: what so many ratings show four times out of five."
     )

@@ -6,7 +6,6 @@ is never lost: rows stay as they are.
 
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -63,12 +62,9 @@ class Rating(NamedTuple):
     rater: str = ""
     rating: int = 0
     """From 1 to 5."""
-    chance: str = ""
-    """The chance that the sample was chosen, as in :func:`choose`; empty if not chosen by
-    chance."""
 
 
-COLUMNS = Rating._fields[:-1]
+COLUMNS = Rating._fields
 """The columns that a sheet must have."""
 
 
@@ -77,8 +73,6 @@ class Rated(NamedTuple):
 
     by_sample: dict[str, list[int]]
     """Sample → the ratings of its description, the lowest first; only rated samples."""
-    chances: dict[str, str]
-    """Sample → the chance that it was chosen, if it was chosen by chance."""
     raters: int
     """How many people gave them."""
     stale: int
@@ -86,13 +80,13 @@ class Rated(NamedTuple):
 
 
 def descriptions_to_rate(
-    dataset: str, folders: Folders, seed: int, samples: int | None
+    dataset: str, folders: Folders, seed: int, samples: int
 ) -> list[Rating]:
     """Choose the descriptions to rate, of the same random samples for every model.
 
     Args:
         folders: model → the folder with its redrawings of ``dataset``.
-        samples: how many; None for all.
+        samples: how many.
 
     Raises:
         StoreError: the images have not been described yet.
@@ -100,51 +94,11 @@ def descriptions_to_rate(
     rows = []
     for model, folder in folders.items():
         records = [record for record in stream_records(folder) if not record.repeat]
-        records.sort(key=lambda record: _place(seed, record.unit))
+        records.sort(key=lambda record: sha256_of([seed, "rating", record.unit]))
         for record in records[:samples]:
             if record.text:
                 rows.append(Rating(dataset, record.unit, model, record.text))
     return rows
-
-
-def _place(seed: int, sample: str) -> str:
-    return sha256_of([seed, "rating", sample])
-
-
-def choose(spreads: Mapping[str, float], seed: int, total: int) -> dict[str, str]:
-    """Choose random samples, two thirds from the half where models differ more.
-
-    Args:
-        spreads: sample → how far apart models are.
-
-    Returns:
-        Sample, as a sheet has it → its chance, ``20 of 83`` of its half.
-    """
-    order = sorted(spreads, key=lambda sample: (-spreads[sample], sample))
-    middle = len(order) // 2 if total < len(order) else 0
-    upper = max(min(middle, 2 * total // 3), total - (len(order) - middle))
-    choice = dict[str, str]()
-    for half, count in ((order[:middle], upper), (order[middle:], total - upper)):
-        half.sort(key=lambda sample: _place(seed, sample))
-        chosen = [_name(sample) for sample in half[:count]]
-        choice |= dict.fromkeys(chosen, f"{len(chosen)} of {len(half)}")
-    return choice
-
-
-def chosen_before(path: Path, dataset: str) -> dict[str, str]:
-    """Read the chosen samples of a dataset from a sheet, each with its chance."""
-    choice = {}
-    if path.exists():
-        for _, cells in read_table(path, COLUMNS, "ratings", _COMMAND).entries():
-            if cells["dataset"] == dataset and cells.get("chance"):
-                choice[cells["sample"]] = cells["chance"]
-    return choice
-
-
-def chosen_only(rows: Iterable[Rating], choice: Mapping[str, str]) -> list[Rating]:
-    """Keep the chosen samples, each with its chance."""
-    noted = [row._replace(chance=choice.get(_name(row.sample), "")) for row in rows]
-    return [row for row in noted if row.chance]
 
 
 def read_ratings(path: Path) -> list[Rating]:
@@ -172,12 +126,6 @@ def read_ratings(path: Path) -> list[Rating]:
             raise ConfigError(
                 f"{where}: the rating is {for_line(cell)!r:.100}; it must be {must}, or empty"
             )
-        chance = cells.get("chance", "")
-        if not re.fullmatch("([1-9][0-9]{0,8} of [1-9][0-9]{0,8})?", chance):
-            raise ConfigError(
-                f"{where}: the chance is {for_line(chance)!r:.100}; leave it as it was written, "
-                "such as '20 of 83'"
-            )
         place = cells["dataset"], cells["sample"], cells["model"]
         rating = Rating(*place, _compared(cells["description"]), cells["rater"])
         before = lines.setdefault(rating, line)
@@ -187,7 +135,7 @@ def read_ratings(path: Path) -> list[Rating]:
                 f"{where}: {for_line(rating.rater)!r:.100} has a rating of {of!r:.200} in line "
                 f"{before} already; remove one of the two"
             )
-        ratings.append(rating._replace(rating=int(match[1]), chance=chance))
+        ratings.append(rating._replace(rating=int(match[1])))
     return ratings
 
 
@@ -204,7 +152,6 @@ def ratings_of(
     """
     samples = {_name(sample): sample for sample in descriptions}
     by_sample: dict[str, list[int]] = {}
-    chances = {}
     raters = set()
     stale = 0
     for rating in ratings:
@@ -215,40 +162,21 @@ def ratings_of(
         if text is not None and rating.description == _compared(text):
             by_sample.setdefault(sample, []).append(rating.rating)
             raters.add(rating.rater)
-            if rating.chance:
-                chances[sample] = rating.chance
         else:
             stale += 1
     for own in by_sample.values():
         own.sort()
-    return Rated(by_sample, chances, raters=len(raters), stale=stale)
+    return Rated(by_sample, raters=len(raters), stale=stale)
 
 
-def details_of(rated: Rated, samples: int) -> Json:
+def details_of(rated: Rated) -> Json:
     """Return the counts of ratings, and the ratings of each rated sample."""
     used = [*chain.from_iterable(rated.by_sample.values())]
     details: Json = {"used": len(used), "raters": rated.raters, "stale": rated.stale}
     details["counts"] = [*map(used.count, RUBRIC)] if used else []
     if used:
-        details["samples"] = weighted(rated.by_sample, rated.chances, samples)
+        details["samples"] = rated.by_sample
     return details
-
-
-def weighted(
-    by_sample: Mapping[str, Sequence[int]], chances: Mapping[str, str], samples: int
-) -> Json:
-    """Return the ratings of each sample, and how many samples it stands for.
-
-    The rated samples of a half stand for all samples of it. Without chances, the rated samples
-    count as a random draw of ``samples``.
-    """
-    drawn = chances or dict.fromkeys(by_sample, f"{len(by_sample)} of {samples}")
-    counts = Counter(drawn.values())
-    weights = {}
-    for sample, chance in drawn.items():
-        weight = int(chance.split()[-1]) / counts[chance]
-        weights[sample] = {"ratings": by_sample[sample], "weight": weight}
-    return weights
 
 
 def write_sheet(
@@ -257,8 +185,7 @@ def write_sheet(
     """Write a sheet to rate these descriptions, or add them to an existing one.
 
     Each description gets a row with an empty rating for ``rater``, unless that person (or anyone,
-    if no rater is named) has a row for it. Existing rows and further columns stay. A chance is
-    written into all rows of its sample. A second call
+    if no rater is named) has a row for it. Existing rows and further columns stay. A second call
     with the same arguments changes nothing.
 
     Returns:
@@ -272,21 +199,13 @@ def write_sheet(
     if path.exists():
         table = read_table(path, COLUMNS, "ratings", _COMMAND)
         before = table_text(table.head, table.rows)
-    chances = {(_name(row.dataset), _name(row.sample)): row.chance for row in rows}
     columns = column_names(table.head)
-    if any(chances.values()) and "chance" not in columns:
-        table.head.append("chance")
-        columns.append("chance")
-        for texts in table.rows:
-            texts.append("")
     by = None if rater is None else _name(rater)
     rated: dict[Sequence[str], bool] = {}
-    for texts, (_, cells) in zip(table.rows, table.entries(), strict=True):
-        place = cells["dataset"], cells["sample"]
-        if chances.get(place):
-            texts[columns.index("chance")] = chances[place]
+    for _, cells in table.entries():
         if by in (None, cells["rater"]):
-            key: Sequence[str] = *place, cells["model"], _compared(cells["description"])
+            names = [cells[column] for column in COLUMNS[:3]]
+            key = *names, _compared(cells["description"])
             rated[key] = not _is_empty(cells["rating"]) or rated.get(key, False)
     done = 0
     for row in rows:
@@ -294,8 +213,8 @@ def write_sheet(
         key = *names, _compared(row.description)
         if key not in rated:
             rated[key] = False
-            texts = [*names, _shown(row.description), by or "", "", row.chance]
-            cells = dict(zip(Rating._fields, texts, strict=True))
+            texts = [*names, _shown(row.description), by or "", ""]
+            cells = dict(zip(COLUMNS, texts, strict=True))
             table.rows.append([cells.get(column, "") for column in columns])
         done += rated[key]
     text = table_text(table.head, table.rows)

@@ -75,7 +75,7 @@ def score_redrawings(scoring: Scoring, spec: ChainBenchmark) -> Scored:
         ),
         of=chains.rows,
         flags=[*flags, *rating_flags(rated)],
-        details={"ratings": details_of(rated, len(chains.samples))},
+        details={"ratings": details_of(rated)},
     )
     rows = rows_of(chains, columns, by_category=False)
     for row in rows:
@@ -156,18 +156,9 @@ def rated_by_people(chains: ChainTable) -> Rated:
 
 
 def rating_flags(rated: Rated) -> Iterator[Flag]:
-    """Yield flags about ratings."""
-    sentences = []
+    """Yield a flag if ratings are of other descriptions."""
     if rated.stale:
-        sentences.append(
-            f"{rated.stale} human ratings are of other descriptions than these and do not count"
-        )
-    if rated.chances:
-        sentences.append(
-            "human ratings are of samples chosen where models differ; the page on correlation "
-            "has the mean of all"
-        )
-    for text in sentences:
+        text = f"{rated.stale} human ratings are of other descriptions than these and do not count"
         yield Flag(text=text, metrics=("human",))
 
 
