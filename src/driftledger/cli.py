@@ -890,17 +890,15 @@ def main() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         # a terminal need not have every character that models and tables use
         sys.stdout.reconfigure(errors="replace")
-    if (
-        sys.platform != "win32"
-    ):  # if our parent ignores it, no child would report how it ended
+    if hasattr(signal, "SIGCHLD"):
+        # if our parent ignores it, no child would report how it ended
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
         command: Any = typer.main.get_command(app)
         for option in command.params:
             option.hidden |= "completion" in option.name
-        with (
-            stops_as_exits()
-        ):  # else Ctrl-C would end with 1, which has another meaning
+        # else Ctrl-C would end with 1, which has another meaning
+        with stops_as_exits():
             command()
     except MissingSourceError as error:
         _fail(f"{error}; or 'dvc pull', if your team keeps it with DVC")
