@@ -2,7 +2,7 @@
 lab.pictures``.
 
 A score's way is drawn from what ``driftledger audit`` prints; pages and MLflow are as a browser
-shows them, which needs chromium; README's leaderboard is the report's.
+shows them, which needs chromium.
 """
 
 import io
@@ -34,38 +34,8 @@ if TYPE_CHECKING:
 IMAGES = Path("docs/images")
 PATIENCE = 60_000
 """Milliseconds that a page of MLflow may take."""
-BEGIN, END = "<!-- leaderboard: begin -->", "<!-- leaderboard: end -->"
 
 app = new_app(__doc__ or "")
-
-
-def leaderboard(report: str) -> str:
-    """The first table of ``reports/leaderboard.md``, without what stands in brackets and the
-    letters of groups."""
-    lines = report.split("## At a glance", 1)[1].splitlines()
-    first = next(place for place, line in enumerate(lines) if line.startswith("|"))
-    last = next(
-        place
-        for place, line in enumerate(lines[first:], first)
-        if not line.startswith("|")
-    )
-    return "\n".join(
-        re.sub(r"( [a-z]{1,3})?( \([^|]*\))?(?= \|)", _plain, line)
-        for line in lines[first:last]
-    )
-
-
-def _plain(found: re.Match[str]) -> str:
-    """Nothing in the place of an interval and the letters before it; a name stays."""
-    return "" if found[2] else found[0]
-
-
-def put_leaderboard(readme: Path, report: Path) -> None:
-    """Put it between its marks in README."""
-    text = readme.read_text(encoding="utf-8")
-    before, after = text.split(BEGIN)[0], text.split(END)[1]
-    table = leaderboard(report.read_text(encoding="utf-8"))
-    write_text(readme, f"{before}{BEGIN}\n{table}\n{END}{after}")
 
 
 def terminal(command: str, output: str, marked: Sequence[tuple[str, str]]) -> str:
@@ -283,9 +253,6 @@ def make() -> None:
     project = here()
     folder = project.root / IMAGES
     write_text(folder / "audit.svg", a_scores_way())
-    put_leaderboard(
-        project.root / "README.md", project.root / "reports" / "leaderboard.md"
-    )
     with browser() as opened:
         take_of_report(opened, project.root / SITE, folder)
         take_of_gate(opened, folder)

@@ -14,11 +14,9 @@ from driftledger.benchmarks.registry import benchmarks
 from driftledger.cli import app
 from driftledger.core.registry import EXTRAS, not_installed, providers
 from driftledger.project.settings import parse_settings
-from lab.pictures import BEGIN, END, leaderboard
 from lab.tree import with_tree
 from tests.conftest import REPOSITORY
 from tests.support.params import default_params
-from tests.support.shipped import shipped_leaderboard
 
 PAGES = {
     page.relative_to(REPOSITORY).as_posix(): page.read_text(encoding="utf-8")
@@ -189,9 +187,3 @@ def test_the_table_of_the_papers_is_counted_and_names_tests_that_exist():
     )
     tests = [name for name in held.values() if f"def {name}(" not in code]
     assert [case for case in tests if case not in by_hand] == []
-
-
-def test_the_leaderboard_in_the_readme_is_the_reports():
-    shown = README.split(BEGIN)[1].split(END)[0].strip()
-    assert shown == leaderboard(shipped_leaderboard())
-    assert shown.count("\n") > 3

@@ -1,4 +1,4 @@
-"""What the scores in ``reports/`` say about the embedded components, as the README shows."""
+"""What the scores in ``reports/`` say about the embedded components."""
 
 from itertools import pairwise
 

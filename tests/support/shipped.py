@@ -4,7 +4,6 @@ Who has evaluated something else has results of their own in their places, about
 have nothing to say: where ``params.yaml`` is not the default, they are skipped.
 """
 
-import pytest
 import yaml
 
 from tests.conftest import REPOSITORY
@@ -18,10 +17,3 @@ def is_default() -> bool:
     score depends."""
     params = yaml.safe_load((REPOSITORY / "params.yaml").read_text(encoding="utf-8"))
     return {**params, "tracking": None} == {**default_params(), "tracking": None}
-
-
-def shipped_leaderboard() -> str:
-    """Return the first page of the report of the default selection."""
-    if not is_default():
-        pytest.skip(OTHERS)
-    return (REPOSITORY / "reports" / "leaderboard.md").read_text(encoding="utf-8")
