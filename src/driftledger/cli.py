@@ -240,7 +240,7 @@ def init(
 ) -> None:
     """Make a folder a project, in your Git repository or a new one.
 
-    Example: driftledger init --images photos --model gpt_5_4_mini --generator gpt_image_2
+    Example: driftledger init --images photos --model gpt_5_4_mini --model gemini_3_8_flash
     """
     from driftledger.project.catalogue import selectable
 

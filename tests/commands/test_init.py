@@ -48,7 +48,7 @@ def test_an_empty_folder_becomes_a_project(here):
     assert not (here / "ledger").exists()  # a folder that publishing makes
     assert upgrade(Project(here), check=True) == []
     chosen = selected(Project(here).settings, "benchmarks")
-    assert chosen == ["genception", "fidelity"]
+    assert chosen == ["genception", "self_retrieval", "fidelity"]
     for name in (".driftledger", "shards"):
         (here / name).mkdir()
         (here / name / "calls").touch()
@@ -120,7 +120,7 @@ def test_the_block_of_questions_in_the_docs_works_after_init(here):
     params["run"] |= block.pop("run")
     settings = write_params(here, params | block).settings
     chosen = selected(settings, "benchmarks")
-    assert chosen == ["genception", "fidelity", "mm_sap"]
+    assert chosen == ["genception", "self_retrieval", "fidelity", "mm_sap"]
     shipped = load_yaml(section_text("mm_sap"))["mm_sap"]
     assert settings.section("mm_sap").model_dump(mode="json") == shipped
 

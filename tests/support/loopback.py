@@ -5,11 +5,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Self
 
 
+class _Server(ThreadingHTTPServer):
+    request_queue_size = 64  # by default 5, and others of many at once are reset
+
+
 class OnLoopback:
     """A server that runs while the context lasts."""
 
     def __init__(self, handler: type[BaseHTTPRequestHandler], port: int = 0) -> None:
-        self._server = ThreadingHTTPServer(("127.0.0.1", port), handler)
+        self._server = _Server(("127.0.0.1", port), handler)
         self._thread = threading.Thread(
             target=self._server.serve_forever, args=(0.01,), daemon=True
         )

@@ -64,7 +64,7 @@ def init(
         images: a folder of images that becomes a dataset.
         questions: a file that becomes a question set; without images, nothing is drawn.
         benchmark: what asks the questions; MME where none is named.
-        preset: what is selected.
+        preset: what is selected; None is what fits the chosen models, or a demonstration.
         chosen: components in place of the preset's.
         force: whether existing files are overwritten.
 
@@ -84,7 +84,7 @@ def init(
     is_new = top_of(root) is None
     top = top_of(root) or root
     data = _data(root, top, images, questions, benchmark)
-    texts = generated() | {PARAMS: first_params(root, preset or "start", data, chosen)}
+    texts = generated() | {PARAMS: first_params(root, preset, data, chosen)}
     question_notes = []
     if questions is not None:
         question_notes = _question_notes(data["question_sets"], questions)

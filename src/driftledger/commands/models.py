@@ -40,10 +40,21 @@ def add(
         ConfigError: it is unknown, or cannot understand the others; nothing is written.
     """
     name, entry = selectable(section, choice, base_url, key)
+    before = project.settings.benchmarks
     text = with_entry(project.root, section, name, entry, only=only)
     write_text(project.root / PARAMS, text)
     project = Project(project.root, own_code=True)
-    return [f"{PARAMS} selects {name}", *needs(project, section, [name])]
+    lines = [f"{PARAMS} selects {name}"]
+    after = project.settings.benchmarks
+    if len(after) > len(before):
+        chains: Any = project.settings.section("genception")
+        lines.append(
+            f"{PARAMS} selects GenCeption, too, over the images of self-retrieval, with "
+            f"iterations: {chains.iterations}"
+        )
+    elif len(after) < len(before):
+        lines.append(f"self-retrieval is no longer selected: {name} reads no texts")
+    return [*lines, *needs(project, section, [name])]
 
 
 def needs(project: Project, section: str, names: Sequence[str]) -> list[str]:

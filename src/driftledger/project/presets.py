@@ -24,6 +24,7 @@ from driftledger.benchmarks.registry import (
     section_text,
     shipped_section,
 )
+from driftledger.components.service import RemoteComponent
 from driftledger.core.canonical import Json
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.files import load_yaml, write_text
@@ -41,6 +42,8 @@ _TEMPLATE = OWN / "templates" / PARAMS
 Chosen = Mapping[str, Mapping[str, Mapping[str, Any] | None]]
 """Section → name → the entry to write, None for one of the catalogue's."""
 NOTHING: Chosen = {}
+ENCODER = "siglip_2"
+"""The encoder of a first project: it sees images, reads texts, and runs on a laptop."""
 
 
 def presets(root: Path) -> dict[str, Path]:
@@ -128,11 +131,12 @@ def apply_preset(root: Path, name: str) -> list[str]:
 
 
 def first_params(
-    root: Path, preset: str, data: Mapping[str, Any], chosen: Chosen = NOTHING
+    root: Path, preset: str | None, data: Mapping[str, Any], chosen: Chosen = NOTHING
 ) -> str:
     """Return the text of a project's first ``params.yaml``: a preset over its data.
 
     Args:
+        preset: None is ``start``, of which chosen models keep the benchmarks that fit them.
         data: entries of ``datasets`` in place of the preset's, and of ``question_sets``; with
             questions alone, nothing is described or drawn.
         chosen: what is selected in place of the preset's components.
@@ -141,7 +145,7 @@ def first_params(
         ConfigError: the preset is unknown, or selects something that is missing or cannot
             understand the rest.
     """
-    settings = read_preset(root, preset)
+    settings = read_preset(root, preset or "start")
     run = settings["run"]
     if "datasets" in data:
         over_datasets = [
@@ -162,14 +166,70 @@ def first_params(
             run["judge"] = "gpt_4_1_judge"
     for section, entries in chosen.items():
         run[section] = [*entries]
-    what = f"the preset {preset}"
+    if preset is None and "models" in chosen and "datasets" in run:
+        _fit(root, settings, chosen)
+    what = f"the preset {preset or 'start'}"
     return laid_over(root, settings, what, {**data, **chosen}, _TEMPLATE)[0]
+
+
+def _fit(root: Path, settings: Json, chosen: Chosen) -> None:
+    """Leave what fits chosen models: without a generator, self-retrieval and a control.
+
+    Raises:
+        ConfigError: no encoder reads, and nothing draws.
+    """
+    run = settings["run"]
+    if "encoders" not in chosen:
+        run["encoders"] = [ENCODER]
+    if "generators" not in chosen:
+        run |= {"generators": [], "genception": [], "fidelity": []}
+        run["models"] = [*dict.fromkeys([*run["models"], control()])]
+    parts = {key: run[key] for key in ("models", "generators", "encoders")}
+    built, reading = _built(root, parts, chosen, _TEMPLATE)
+    if not reading and not run["generators"]:
+        raise ConfigError(
+            f"{', '.join(run['encoders'])} cannot read descriptions, and without a generator "
+            f"nothing else is compared; add --encoder {ENCODER}, or --generator"
+        )
+    _retrieve(settings, reading, run["datasets"])
+    settings["genception"] = _chains(built)
+
+
+def _built(
+    root: Path, run: Json, entries: Chosen, template: Path | None = None
+) -> tuple[Settings, list[str]]:
+    """Return settings with these components and no self-retrieval, and the encoders that read."""
+    parts = {"run": {**run, "self_retrieval": []}}
+    _, settings = laid_over(root, parts, "this selection", entries, template)
+    encoders = settings.run.encoders
+    return settings, [
+        name for name in encoders if settings.build("encoders", name).reads
+    ]
+
+
+def _retrieve(settings: Json, reading: list[str], images: list[str]) -> None:
+    """Select self-retrieval over the encoders that read; nothing if there is none."""
+    run = settings["run"]
+    run["self_retrieval"] = images if reading else []
+    is_part = 0 < len(reading) < len(run["encoders"])
+    settings["self_retrieval"] = {"encoders": reading if is_part else None}
+
+
+def _chains(settings: Settings) -> Json:
+    """Return GenCeption's settings: one iteration if a generator is paid by the picture."""
+    for name in settings.run.generators:
+        if isinstance(settings.build("generators", name), RemoteComponent):
+            return {"iterations": 1}
+    return {}
 
 
 def with_entry(
     root: Path, section: str, name: str, entry: Json | None, *, only: bool
 ) -> str:
     """Return ``params.yaml`` with one more entry, selected with the others or alone.
+
+    Beside self-retrieval, the first generator selects GenCeption over the same images. An encoder
+    that does not read is left out of self-retrieval.
 
     Raises:
         ConfigError: another entry has that name, or the selection would not be valid.
@@ -184,8 +244,19 @@ def with_entry(
     if not only:
         others = [other for other in content["run"][section] if other != name]
         names = [*others, name]
-    selected = {"run": {section: names}}
-    return laid_over(root, selected, name, {section: {name: entry}})[0]
+    selected: Json = {"run": {section: names}}
+    written = {section: {name: entry}}
+    images = content["run"].get("self_retrieval")
+    if images and section != "models":
+        settings, reading = _built(root, selected["run"], written)
+        if section == "encoders":
+            listed = content["self_retrieval"].get("encoders") or names
+            _retrieve(selected, [e for e in reading if e in (*listed, name)], images)
+        elif not content["run"].get(section):
+            selected["run"]["genception"] = images
+            if "genception" not in content:
+                selected["genception"] = _chains(settings)
+    return laid_over(root, selected, name, written)[0]
 
 
 def _read_params(root: Path) -> Json:
