@@ -5,33 +5,27 @@ Labeled Data"; Hessel et al. 2021, "CLIPScore: A Reference-free Evaluation Metri
 Captioning".
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from driftledger.benchmarks.base.benchmark import Collecting, Scored, Scoring
+from driftledger.benchmarks.base.benchmark import Scoring
 from driftledger.benchmarks.base.chains.spec import (
     ANOTHER_DESCRIPTION,
     ANOTHER_ENCODER,
     WORDS,
 )
 from driftledger.benchmarks.base.layout import PaperTables
-from driftledger.benchmarks.base.one_call import OneCall
-from driftledger.benchmarks.base.records import Folders, stream_records
+from driftledger.benchmarks.base.one_call import RepliesPerSample, Reply
 from driftledger.benchmarks.base.settings import OfSelected, Section
-from driftledger.benchmarks.base.stage import DATASET, RECORDS_OF, Stage, score_stage
-from driftledger.benchmarks.base.traces import Step, Trace, shot, values_of
-from driftledger.collect.call import Ask
-from driftledger.core.canonical import Json
 from driftledger.core.strict import Name
-from driftledger.core.types import Conversation, Subject
-from driftledger.data.records import read_samples
+from driftledger.core.types import Sample
 from driftledger.scoring.means import mean_over_samples, ratio
 from driftledger.scoring.metric import Input, Metric, MetricTable, ShownIn
-from driftledger.scoring.score import Rows, Score, Scores
+from driftledger.scoring.number import Number
+from driftledger.scoring.score import AnyFlag, Scores
 
-_KEYS = ("dataset", "model")
 _SEEN = frozenset({Input.ENCODER, Input.DESCRIPTIONS, Input.DATA})
 _FIRST: frozenset[ShownIn] = frozenset(
     {"headline", "compared", "glance", "across", "table", "bars", "last"}
@@ -46,20 +40,15 @@ class SelfRetrievalSettings(Section):
     describe_prompt: str = Field(min_length=1)
 
 
-class SelfRetrieval(OneCall):
+class SelfRetrieval(RepliesPerSample):
     """One description per image, compared with all images of the dataset."""
 
     name = "self_retrieval"
     title = "self-retrieval"
-    data = DATASET
+    asks_to = "describe"
+    asked = ("describe_prompt",)
+    seen_by = ("encoder",)
     encoders_read = True
-    collects = Stage(
-        "describe",
-        _KEYS,
-        f"{RECORDS_OF}/self_retrieval/{{dataset}}",
-        settings=("describe_prompt",),
-    )
-    scores = score_stage("self_retrieval", (*_KEYS, "encoder"))
     metrics = MetricTable(
         Metric(
             "recall1",
@@ -109,20 +98,25 @@ class SelfRetrieval(OneCall):
     }
     unfair = (ANOTHER_DESCRIPTION, ANOTHER_ENCODER)
 
-    def asks(self, collecting: Collecting) -> Iterator[tuple[Ask, Json]]:
-        """Yield the calls with which GenCeption's chains begin."""
-        prompt = collecting.protocol["describe_prompt"]
-        for sample in collecting.samples:
-            subject = Subject(sample.id, 1, collecting.on)
-            conversation = Conversation.ask(prompt, sample.medium, subject)
-            yield Ask(collecting.model(), "describe", conversation, subject), {}
+    def ask(self, sample: Sample, settings: Mapping[str, Any]) -> str:
+        """Return the prompt with which GenCeption's chains begin."""
+        return str(settings["describe_prompt"])
 
-    def score(self, scoring: Scoring) -> Scored:
+    def columns(
+        self, scoring: Scoring, replies: Sequence[Reply]
+    ) -> Mapping[str, Sequence[float | None]]:
         from driftledger.benchmarks.self_retrieval.score import (
-            score_retrieval,
+            compared,
         )  # slow to import
 
-        return score_retrieval(scoring, self)
+        return compared(scoring, replies)
+
+    def beside(
+        self, scoring: Scoring, replies: Sequence[Reply]
+    ) -> tuple[Sequence[Number], Sequence[AnyFlag]]:
+        from driftledger.benchmarks.self_retrieval.score import beside, cut_off
+
+        return [*beside(replies)], [*cut_off(scoring, replies)]
 
     def notes(self, scores: Scores) -> Iterator[str]:
         """Yield how many images there are, and what the numbers do not say."""
@@ -133,37 +127,3 @@ class SelfRetrieval(OneCall):
             "more there are and the more alike, the harder it is. Images that differ much are all "
             "found, and what the encoder does not see or read does not count."
         )
-
-    def traces(self, folders: Folders, score: Score, rows: Rows) -> Iterator[Trace]:
-        """Yield a trace per row: the image and its description."""
-        files = {
-            sample.id: sample.medium.path for sample in read_samples(folders["dataset"])
-        }
-        records = {
-            record.unit: record for record in stream_records(folders["describe"])
-        }
-        values = values_of(self.metrics, score)
-        prompt = score.inputs.protocol["describe_prompt"]
-        for row in rows:
-            record = records[row.unit]
-            start: Mapping[str, Any] = {"sample": row.unit, **shot(files[row.unit])}
-            described = {"description": record.text}
-            step = Step(
-                "describe",
-                "model",
-                inputs={"prompt": prompt, **start},
-                outputs=described,
-                outcome=record.outcome,
-                error=record.error,
-                column="image",
-            )
-            yield Trace(
-                unit=row.unit,
-                name="description",
-                inputs=start,
-                outputs=described,
-                outcome=row.outcome,
-                steps=[step],
-                values=values(row),
-                start="image",
-            )
