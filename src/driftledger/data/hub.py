@@ -70,6 +70,9 @@ class Source(NamedTuple):
         """Return the folder, or fetch the files that match into the hub's cache.
 
         For libraries that take no commit: what they load is then what the identity names.
+
+        Raises:
+            MissingSourceError: they are neither here nor on the hub.
         """
         if self.folder is not None:
             return self.folder
@@ -81,7 +84,7 @@ class Source(NamedTuple):
                 )
             )
         except (hub.errors.HTTPError, hub.errors.LocalEntryNotFoundError) as error:
-            raise ConfigError(
+            raise MissingSourceError(
                 f"{self.repository!r:.200} cannot be fetched: {for_line(str(error)):.300}"
             ) from None
 
