@@ -123,6 +123,29 @@ def test_how_much_of_a_text_is_read(provider, encoder):
     assert [reading.cut for reading in readings] == [False, False, True, False, True]
 
 
+@pytest.mark.parametrize("name", READING)
+def test_what_counts_as_read_is_what_shapes_the_features(provider, encoder):
+    begin = "red " * (provider.limit - 1)
+    whole, longer, other = encoder().encode_texts(
+        [f"{begin}cat", f"{begin}cat blue dog", f"{begin}dog"]
+    )
+    assert relative(longer, whole) < 1e-5
+    assert relative(other, whole) > 1e-4
+
+
+@pytest.mark.parametrize("name", ["clip", "metaclip", "siglip"])
+@pytest.mark.parametrize(("length", "limit"), [(64, 62), (10**30, 75)])
+def test_the_smaller_of_two_limits_counts(encoder, folder, length, limit):
+    """Of the tokenizer, whose file may hold none, and of the model, which has 77 positions."""
+    change_json(
+        folder / "tokenizer_config.json", lambda it: it.update(model_max_length=length)
+    )
+    assert encoder().read_texts([LONG]) == [PromptUsage(200, limit)]
+    begin = "red " * (limit - 1)
+    whole, longer = encoder().encode_texts([f"{begin}cat", f"{begin}cat blue"])
+    assert relative(longer, whole) < 1e-5
+
+
 def test_the_fingerprint_follows_the_weights_and_not_the_folder(
     provider, encoder, folder
 ):
