@@ -20,6 +20,8 @@ from driftledger.core.errors import ConfigError
 BUILDS = {
     "open_clip": "openclip.build_open_clip",
     "sentence": "encoders.build_sentence_transformer",
+    "sentence_clip": "encoders.build_sentence_clip",
+    "sentence_qwen": "encoders.build_sentence_qwen",
     "inception": "inception.build_inception",
 }
 """Checkpoint → the function of ``tests.support.checkpoints`` that makes it; the others are cases of
@@ -97,9 +99,9 @@ def refused(encoder, match):
     """Assert that the checkpoint is refused in one sentence that says ``match``."""
     with pytest.raises(ConfigError, match=match) as caught:
         _ = (
-            encoder.encode_images([Image.new("RGB", (9, 9))])
-            if encoder.looks
-            else encoder.encode_texts(["a"])
+            encoder.encode_texts(["a"])
+            if encoder.reads
+            else encoder.encode_images([Image.new("RGB", (9, 9))])
         )
     assert "\n" not in str(caught.value)
 

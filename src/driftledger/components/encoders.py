@@ -8,6 +8,7 @@ import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import date
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -15,7 +16,8 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from PIL import Image
 
-from driftledger.components.base import Encoder
+from driftledger.components.base import Encoder, library_versions
+from driftledger.components.chat import Chat
 from driftledger.components.checkpoints import (
     REPORTING,
     CheckpointComponent,
@@ -23,13 +25,13 @@ from driftledger.components.checkpoints import (
     disarmed,
     memory_guard,
     quietly,
+    read_config,
     refuse_random,
     remembered_sha256,
     torch_dtype,
 )
 from driftledger.core.canonical import Json
 from driftledger.core.errors import ConfigError, MissingSourceError
-from driftledger.core.files import load_json, read_regular
 from driftledger.core.registry import import_extra
 from driftledger.core.types import Float32, PromptUsage
 from driftledger.data.hub import Source
@@ -371,8 +373,7 @@ class Inception(TorchEncoder):
 
     @property
     def _lacks_file(self) -> str:
-        place = f"{self.title} holds no {INCEPTION_FILE}"
-        return f"{place}; download it there from {INCEPTION_ADDRESS}"
+        return f"{self.title} holds no {INCEPTION_FILE}; download it there from {INCEPTION_ADDRESS}"
 
     def weights(self) -> Json:
         folder = self.source.folder
@@ -392,8 +393,9 @@ class Inception(TorchEncoder):
         # torch warns that this format is deprecated
         with warnings.catch_warnings(action="ignore", category=FutureWarning):
             network = torchscript.InceptionV3W(str(file.parent), download=False)
-        network = network.to(self.torch_device).eval()
-        return Tower(network, resizing.build_resizer("clean"))
+        return Tower(
+            network.to(self.torch_device).eval(), resizing.build_resizer("clean")
+        )
 
     def encode_images(self, images: Sequence[Image.Image]) -> Float32:
         torch = import_extra("torch")
@@ -413,7 +415,10 @@ class Inception(TorchEncoder):
 
 
 class Sentence(TorchEncoder):
-    """A model of sentence-transformers for texts, which says how to prompt, pool and normalise."""
+    """A model of sentence-transformers, which says how to prompt, pool and normalise.
+
+    It reads texts, and takes images if the checkpoint has them among its modalities.
+    """
 
     libraries = (
         "torch",
@@ -423,12 +428,29 @@ class Sentence(TorchEncoder):
     )
     extra = "sentence"
 
+    @cached_property
+    def takes_images(self) -> bool:
+        """True if the checkpoint has images among its modalities."""
+        name = "sentence_bert_config.json"  # of the first module, whatever its model is
+        saved = read_config(self.source.local([name]) / name).get("modality_config")
+        return isinstance(saved, dict) and "image" in saved
+
+    @property
+    def looks(self) -> bool:
+        """True if it takes images, or if its files were not read yet, as for its fingerprint."""
+        return self.__dict__.get("takes_images") is not False
+
+    def identity(self) -> Json:
+        identity = super().identity()
+        if self.takes_images:
+            identity["libraries"] |= library_versions("pillow", "torchvision")
+        return identity
+
     def load(self, source: Source) -> Any:
-        library = import_extra("sentence_transformers")
         arguments = self.weight_arguments
         code = arguments.pop("trust_remote_code")
         del arguments["revision"]  # a folder is loaded, which has none
-        patterns = ["*.json", "*.txt", "*.model", "*.safetensors"]
+        patterns = ["*.json", "*.txt", "*.model", "*.jinja", "*.safetensors"]
         if code:
             patterns.append("*.py")
         if self.allow_pickle:
@@ -444,13 +466,14 @@ class Sentence(TorchEncoder):
                 self.refuse_pickle(
                     file.relative_to(folder).as_posix(), "model.safetensors"
                 )
-        model = library.SentenceTransformer(
+        model = import_extra("sentence_transformers").SentenceTransformer(
             str(folder),
             device=self.torch_device,
             trust_remote_code=code,
             local_files_only=True,
             model_kwargs=arguments | {"ignore_mismatched_sizes": True},
-            processor_kwargs={"split_special_tokens": True},
+            # a chat template writes special tokens; _inputs keeps them out of texts
+            processor_kwargs={"split_special_tokens": not self.takes_images},
         )
         network = model.transformers_model
         if network is None or not hasattr(model.tokenizer, "split_special_tokens"):
@@ -458,9 +481,8 @@ class Sentence(TorchEncoder):
                 "its first module is not a transformer with a tokenizer of transformers"
             )
         # transformers reports missing weights, and sentence-transformers does not pass it on
-        first = load_json(read_regular(folder / "modules.json"))[0]["path"]
         _, report = type(network).from_pretrained(
-            folder / first,
+            network.name_or_path,
             config=network.config,
             device_map="meta",
             **REPORTING,
@@ -469,22 +491,51 @@ class Sentence(TorchEncoder):
         refuse_random(report, unused="pooler")
         return model.eval()
 
+    def encode_images(self, images: Sequence[Image.Image]) -> Float32:
+        if not self.takes_images:
+            raise ConfigError(
+                f"{self.title} has no images among its modalities; select an encoder that takes "
+                "them, such as siglip_2"
+            )
+        return self._encode([image.convert("RGB") for image in images])
+
     def encode_texts(self, texts: Sequence[str]) -> Float32:
-        with self.forward_pass(texts):
+        return self._encode(self._inputs(texts))
+
+    def _encode(self, inputs: Sequence[Any]) -> Float32:
+        with self.forward_pass(inputs):
             vectors = self.loaded.encode(
-                well_formed(texts),
-                batch_size=len(texts),
+                inputs,
+                batch_size=len(inputs),
                 show_progress_bar=False,
                 convert_to_tensor=True,
             )
             return as_features(vectors)
 
+    def _inputs(self, texts: Sequence[str]) -> list[dict[str, str]]:
+        """Return the texts as inputs in which the library finds nothing but text.
+
+        It would open a plain string that is the address or the path of an image.
+        """
+        plain = well_formed(texts)
+        if self.takes_images:
+            processor = self.loaded[0].processor
+            chat = Chat(
+                self.title,
+                processor,
+                image_settings={},
+                variables={},
+                today=date.min,
+                own=str(processor.chat_template),  # a CLIP has none
+            )
+            plain = [disarmed(text, chat.control_tokens) for text in plain]
+        return [{"text": text} for text in plain]
+
     def read_texts(self, texts: Sequence[str]) -> list[PromptUsage]:
         model = self.loaded
-        name = model.default_prompt_name
-        prompt = model.prompts[name] if name else None
+        prompt = model.prompts.get(model.default_prompt_name)
 
-        def length(text: str, cut: bool) -> int:
+        def length(text: Any, cut: bool) -> int:
             """Return the length of the model's input, with its special tokens and its prompt."""
             inputs = model.preprocess(
                 [text], prompt=prompt, processing_kwargs={"text": {"truncation": cut}}
@@ -493,8 +544,9 @@ class Sentence(TorchEncoder):
 
         with quietly(*self.loud):
             added = length("", cut=False)
-            readings = []
-            for text in well_formed(texts):
-                total = length(text, cut=False) - added
-                readings.append(PromptUsage(total, length(text, cut=True) - added))
-            return readings
+            return [
+                PromptUsage(
+                    length(text, cut=False) - added, length(text, cut=True) - added
+                )
+                for text in self._inputs(texts)
+            ]

@@ -5,6 +5,7 @@ replaced weight file or a new version of a component runs what depends on it, an
 """
 
 from collections.abc import Sequence
+from functools import cache
 
 from driftledger.benchmarks.base.benchmark import Benchmark
 from driftledger.benchmarks.base.settings import EntryOf
@@ -13,6 +14,7 @@ from driftledger.components.base import Component
 from driftledger.core.canonical import Json, sha256_file, sha256_of
 from driftledger.core.code_digest import code_digest, is_ours
 from driftledger.core.errors import (
+    ConfigError,
     DriftledgerError,
     MissingExtraError,
     MissingSourceError,
@@ -25,7 +27,7 @@ from driftledger.core.registry import PROVIDED_SECTIONS
 from driftledger.core.text import say
 from driftledger.data.datasets.base import Provider
 from driftledger.project.project import NOTED_SETTINGS, RESOLVED, Project, folder_in
-from driftledger.project.settings import Settings
+from driftledger.project.settings import Settings, missing_towers
 
 NOTHING = "none"
 """Noted in place of a missing file or component, since DVC wants every parameter to exist."""
@@ -134,8 +136,9 @@ def _versions(project: Project, missing: dict[str, str] | None) -> Json:
     noted[
         "entries"
     ] = {}  # how each was written, and its digest; no stage depends on it
+    build = cache(settings.build)
     for section, name in selected:
-        entry = settings.build(section, name)
+        entry = build(section, name)
         key = f"{section}.{name}"
         definition = [
             entry.provider,
@@ -175,6 +178,9 @@ def _versions(project: Project, missing: dict[str, str] | None) -> Json:
             # what Python gave is never made again
             if (section, name) not in settings.given and not is_ours(module):
                 noted[section][name]["code"] = code_digest(module)
+    # files that were read for a fingerprint may say that an encoder takes texts alone
+    for problem in missing_towers(settings, build):
+        raise ConfigError(problem)
     return noted
 
 

@@ -461,20 +461,16 @@ def _components(settings: Settings) -> Iterator[str]:
         for name in settings.named(section):
             built(section, name)
     yield from wrong
-    yield from _missing_towers(settings, built)
-    yield from _other_media(settings, built)
+    yield from missing_towers(settings, built)
     yield from _not_understood(settings, built)
 
 
-def _missing_towers(settings: Settings, built: Build) -> Iterator[str]:
+def missing_towers(settings: Settings, built: Build) -> Iterator[str]:
     """Report encoders that cannot encode what they are selected for."""
     run = settings.run
     towers = []
-    datasets = [built("datasets", name) for name in run.datasets]
-    has_texts = any(
-        dataset is not None and dataset.medium == "text" for dataset in datasets
-    )
-    for name in () if has_texts else run.encoders:  # or as _other_media says
+    media = [getattr(built("datasets", name), "medium", None) for name in run.datasets]
+    for name in () if "text" in media else run.encoders:  # or as _other_media says
         towers.append(("image", name, "run.encoders", "name it in run.text_encoders"))
     for name in run.text_encoders:
         towers.append(("text", name, "run.text_encoders", "name it in run.encoders"))
@@ -497,6 +493,7 @@ def _missing_towers(settings: Settings, built: Build) -> Iterator[str]:
             encoder.looks if kind == "image" else encoder.reads
         ):
             yield f"{where}: {name!r} has no {kind} tower; {remedy}"
+    yield from _other_media(settings, built)
 
 
 def _other_media(settings: Settings, built: Build) -> Iterator[str]:

@@ -5,11 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import transformers
+from safetensors.torch import load_file, save_file
 from transformers.models.dinov3_vit.image_processing_dinov3_vit import (
     DINOv3ViTImageProcessor,
 )
 
 from tests.support.cases import cases
+from tests.support.checkpoints import layouts
 from tests.support.checkpoints.text import CLIP_LENGTH, bert_tokenizer, clip_tokenizer
 from tests.support.checkpoints.weights import PARTS, randomise, seeded
 
@@ -62,8 +64,35 @@ def build_sentence_transformer(folder: Path, seed: int = 0) -> Path:
         model = randomise(transformers.BertModel(config))
     model.save_pretrained(folder)
     tokens.save_pretrained(folder)
-    (folder / "1_Pooling").mkdir(exist_ok=True)
-    for each in cases(__file__, "sentence"):
-        content = json.dumps(each["content"])
-        (folder / each["file"]).write_text(content, encoding="utf-8")
+    return with_modules(folder, "sentence")
+
+
+def build_sentence_clip(folder: Path, seed: int = 0) -> Path:
+    """Save a CLIP of sentence-transformers, which takes images and reads 77 tokens."""
+    return with_modules(build(folder, "clip", seed), "sentence_clip")
+
+
+def build_sentence_qwen(folder: Path, seed: int = 0) -> Path:
+    """Save an embedding model in the layout of Qwen3-VL-Embedding, which reads 64 tokens.
+
+    Its weights have the names of the whole model, without the head, as published.
+    """
+    layout = layouts.LAYOUTS["Qwen3-VL"]
+    turns = {"turn_token": "<|im_start|>", "end_token": "<|im_end|>"}
+    layouts.build(folder, layout | {"tokens": layout["tokens"] | turns}, seed)
+    file = folder / "model.safetensors"
+    weights = load_file(file)
+    del weights["lm_head.weight"]
+    save_file(weights, file, {"format": "pt"})
+    return with_modules(folder, "sentence_qwen")
+
+
+def with_modules(folder: Path, name: str) -> Path:
+    """Add the files of sentence-transformers to a checkpoint."""
+    for each in cases(__file__, name):
+        content = each["content"]
+        text = content if isinstance(content, str) else json.dumps(content)
+        file = folder / each["file"]
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text, encoding="utf-8")
     return folder
