@@ -19,7 +19,7 @@ from driftledger.components.openai_chat import OpenAIChat
 from driftledger.components.openai_images import OpenAIImages
 from driftledger.core.errors import DriftledgerError
 from driftledger.core.types import Conversation, Subject, Turn
-from tests.collect.chains import run_protocols
+from tests.collect.chains import eight_images, run_protocols
 from tests.support.cases import cases, each_case
 from tests.support.server import Server
 
@@ -97,6 +97,38 @@ def test_what_comes_of_batches(case, tmp_path, monkeypatch, capsys):
     assert case.get("says", "") in capsys.readouterr().err
     paid = (case.get("attempts", 4), case["cost"])
     assert spent(model, tmp_path, case.get("held", 0)) == paid
+
+
+def about(model, number, image):
+    """Ask about an image between words."""
+    turn = Turn("user", ("Is ", image, f" larger than {number % 2}?"))
+    context = Subject(f"s{number}", 1, "d")
+    result = yield Ask(model, "answer", Conversation((turn,)), context)
+    return result.text
+
+
+@pytest.mark.parametrize("batch", [False, True])
+def test_a_model_that_sees_nothing_is_sent_words_alone_and_asked_once(batch, tmp_path):
+    """Two questions about eight images are two calls, and are paid once each."""
+    images = eight_images(tmp_path)
+    with Server() as server, CallStore(tmp_path) as store:
+        model = model_at(server.base_url, sees="nothing", batch=batch)
+        units = [about(model, number, image) for number, image in enumerate(images)]
+        texts = run_protocols(units, store)
+        again = run_protocols([about(model, 8, images[0])], store)
+        attempts = store.spent(model.fingerprint).attempts
+    calls = server.files[0] if batch else []
+    bodies = [call["body"] for call in calls] or [each.body for each in server.requests]
+    asked = []
+    for body in bodies:
+        [message] = body["messages"]
+        asked.append([(part["type"], part["text"]) for part in message["content"]])
+    expected = [[("text", "Is "), ("text", f" larger than {n}?")] for n in (0, 1)]
+    assert sorted(asked) == expected
+    assert attempts == 2
+    assert texts == [*texts[:2]] * 4
+    assert texts[0] != texts[1]
+    assert again == texts[:1]
 
 
 def test_images_are_drawn_in_batches(tmp_path):

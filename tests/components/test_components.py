@@ -8,6 +8,7 @@ import pytest
 import yaml
 from pydantic import Field
 
+from driftledger.collect.call import Ask
 from driftledger.components.base import (
     ComponentCard,
     Encoder,
@@ -16,18 +17,22 @@ from driftledger.components.base import (
 )
 from driftledger.components.human import Human
 from driftledger.components.openai_chat import OpenAIChat
+from driftledger.components.transformers import Transformers
 from driftledger.core import media
-from driftledger.core.canonical import sha256_of
+from driftledger.core.canonical import sha256_file, sha256_of
 from driftledger.core.code_digest import code_digest
 from driftledger.core.registry import provider_class
+from driftledger.core.types import Conversation, Medium, Subject, Turn
+from driftledger.ledger.rescoring import _absent
 from driftledger.project.project import Project
 from driftledger_demo.encoders.layout import LayoutEncoder
 from driftledger_demo.generators.painter import Painter
 from driftledger_demo.models.controls import Blind
-from tests.conftest import shapes_only
+from tests.conftest import draw, shapes_only
 from tests.sentence import refused
 from tests.support.cases import cases, each_case
 from tests.support.fakes import EchoModel
+from tests.support.fakes.services import FarModel
 from tests.support.params import default_params
 
 
@@ -149,6 +154,68 @@ def test_a_control_is_marked_in_its_card():
     assert own["control"] is shipped["control"] is True
     assert "control" not in model
     assert ComponentCard.model_validate(own).control
+
+
+# The same model without its images: `sees: nothing`.
+
+
+def test_a_model_that_sees_nothing_is_a_control_which_answers_at_full_length():
+    looks = OpenAIChat(model="m", max_tokens=900)
+    blinded = looks.model_copy(update={"sees": "nothing"})
+    card = ComponentCard.of("m", blinded)
+    assert card.control
+    assert card.settings["sees"] == "nothing"
+    assert not ComponentCard.of("m", looks).control
+    assert "sees" not in looks.spec["settings"]
+    assert looks.fingerprint != blinded.fingerprint
+    assert looks.longest == blinded.longest == 900
+    assert FarModel(sees="nothing").longest is None
+
+
+def shown(model, conversation):
+    return Ask(model, "describe", conversation, Subject("s", 1, "d")).conversation
+
+
+CHECKPOINT = Transformers(path="x", sees="nothing")
+
+
+def test_what_a_model_is_shown_instead_of_images(tmp_path):
+    images = []
+    for number in (1, 2):
+        path = draw(tmp_path / f"{number}.png", number)
+        images.append(Medium(path, sha256_file(path)))
+    example = Turn("user", (images[0], "What is it?"))
+    question = Turn("user", ("Is ", images[1], " left of ", images[0], "?"))
+    asked = Conversation((example, Turn("assistant", ("A boat.",)), question))
+    words = Turn("user", ("Is ", " left of ", "?"))
+    plain = (Turn("user", ("What is it?",)), asked.turns[1], words)
+    [grey] = {*shown(CHECKPOINT, asked).media}
+    assert shown(FarModel(sees="nothing"), asked).turns == plain
+    with_grey = asked.with_media(lambda _: grey)
+    assert shown(CHECKPOINT, asked) == shown(CHECKPOINT, with_grey) == with_grey
+    assert grey.sha256 == sha256_file(grey.path)
+    assert grey.open().size == (224, 224)
+    assert grey.open().getcolors() == [(224 * 224, (128, 128, 128))]
+    for model in (FarModel(), Blind()):
+        assert shown(model, asked) == asked
+    # records are followed without the component, by its card
+    card = ComponentCard.of("far", FarModel(sees="nothing"))
+    weights = card.model_copy(update={"identity": {"weights": {}}})
+    assert shown(_absent(card), asked).turns == plain
+    assert shown(_absent(weights), asked) == with_grey
+
+
+def test_the_key_of_a_call_is_of_what_is_shown(tmp_path):
+    first, second = (Medium(tmp_path / f"{name}.png", name * 64) for name in "ab")
+
+    def key(model, image, text="What is it?"):
+        context = Subject(image.sha256[:1], 1, "d")
+        return Ask(model, "describe", Conversation.ask(text, image), context).key
+
+    blinded = FarModel(sees="nothing")
+    assert key(blinded, first) == key(blinded, second)
+    assert key(blinded, first) != key(blinded, first, "Why?")
+    assert key(FarModel(), first) != key(FarModel(), second)
 
 
 # Settings of all components: refused in a sentence that names what is wrong.

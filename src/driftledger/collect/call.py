@@ -43,9 +43,16 @@ class Ask:
     component: Model
     role: str
     conversation: Conversation
+    """As the model gets it: without images if it sees nothing."""
     context: Subject
     repeat: int | None = None
     """Number of this repetition of the same question; each is a call of its own."""
+
+    def __post_init__(self) -> None:
+        # only models that look have the setting
+        if getattr(self.component, "sees", None) == "nothing":
+            shown = self.conversation.with_media(lambda _: self.component.blank)
+            object.__setattr__(self, "conversation", shown)
 
     @property
     def arguments(self) -> tuple[Conversation]:
@@ -57,12 +64,10 @@ class Ask:
         """Hex SHA-256 of all that the result depends on; equal keys are the same call."""
         turns = []
         for turn in self.conversation.turns:
-            parts = []
-            for part in turn.parts:
-                if isinstance(part, str):
-                    parts.append({"text": part})
-                else:
-                    parts.append({"image": part.sha256})
+            parts = [
+                {"text": part} if isinstance(part, str) else {"image": part.sha256}
+                for part in turn.parts
+            ]
             turns.append({"role": turn.role, "parts": parts})
         images = [medium.sha256 for medium in self.conversation.media]
         limit = self.conversation.max_tokens
@@ -95,6 +100,8 @@ class Draw:
 
 
 Call: TypeAlias = Ask | Draw
+StandIn: TypeAlias = tuple[Component, Conversation | str | None]
+"""A component, and what it is asked at most; None if it is asked the same as before."""
 Steps: TypeAlias = PythonGenerator[Call, Result, R]
 """A protocol of one unit: it yields calls, is sent their results, and returns its own."""
 
@@ -108,7 +115,7 @@ class Planned(Generic[R]):
 
     steps: Steps[R]
     """Not started."""
-    calls: Sequence[tuple[Component, Conversation | str]]
+    calls: Sequence[StandIn]
     after: Sequence[tuple[Component, Conversation | str]] = ()
     """The most calls of later protocols, which need the results of all that run with this one."""
     is_check: bool = False

@@ -116,7 +116,11 @@ class Plan:
                     if any(digest in batch.keys for batch in calls.batches):
                         calls.in_batches += 1
                         skipped = True
-                pending = unit.calls[walked.answered + skipped :]
+                pending = [
+                    (component, content)
+                    for component, content in unit.calls[walked.answered + skipped :]
+                    if content is not None
+                ]
                 following = (*pending, *unit.after)
                 names = [component.fingerprint for component, _ in following]
                 for component, content in pending:

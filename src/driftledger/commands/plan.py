@@ -130,7 +130,7 @@ def _preview(project: Project, missing: dict[str, str]) -> Preview:
                     continue
                 before = plan.likely_cost
                 collecting = _count(task, plan)
-                if collecting.model().is_control:
+                if collecting.model().control:
                     of_controls += plan.likely_cost - before
         counted = _by_component(project, plan)
         notes = []

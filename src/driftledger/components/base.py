@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache, cached_property
 from importlib import metadata
 from operator import not_
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeAlias, TypeVar
 
 from PIL import Image
@@ -15,7 +16,7 @@ from driftledger.core.code_digest import code_digest, is_ours
 from driftledger.core.files import Record
 from driftledger.core.registry import Provided, not_installed
 from driftledger.core.strict import is_none
-from driftledger.core.types import Conversation, Float32, PromptUsage, Result
+from driftledger.core.types import Conversation, Float32, Medium, PromptUsage, Result
 
 Kind = Literal["model", "generator", "encoder"]
 
@@ -61,6 +62,11 @@ class Component(Provided, ABC):
 
     is_control: ClassVar[bool] = False
     """Set it in a model that does not look: its scores show what a benchmark gives for nothing."""
+
+    @property
+    def control(self) -> bool:
+        """True for a control: by its class, or as its entry says ``sees: nothing``."""
+        return self.is_control or getattr(self, "sees", None) == "nothing"
 
     batch_size: int = Field(default=16, ge=1, le=4096)
     """Calls that are handed over at once. It is part of the identity: in reduced precision, results
@@ -171,6 +177,9 @@ class Model(Component):
     """Providers of components that understand this model although their
     :attr:`Component.understands` does not name it: its user vouches for that."""
 
+    blank: ClassVar[Medium | None] = None
+    """What stands in for each image if its entry says ``sees: nothing``; None leaves images out."""
+
     @property
     def longest(self) -> int | None:
         """The most tokens of a reply by its own settings; None if nothing limits it."""
@@ -187,6 +196,21 @@ class Model(Component):
 
         A reply that goes on from a beginning includes it.
         """
+
+
+GREY = Medium(
+    Path(__file__).with_name("grey.png"),
+    "a46622bc047d2c5b4644f9b69c47a3146a9bec8e1bc374ead4c3407badcda49c",
+)
+"""224×224 pixels of mid-grey, for models whose templates and processors need an image."""
+
+
+class SightedModel(Model):
+    """A model that looks at images, unless its entry says ``sees: nothing``."""
+
+    sees: Literal["nothing"] | None = Field(default=None, exclude_if=is_none)
+    """``nothing``: the same model is asked without the images, as a control. Calls that differ in
+    their images alone are then one call."""
 
 
 class Generator(Component):
@@ -286,5 +310,5 @@ class ComponentCard(Record):
             fingerprint=component.fingerprint,
             **component.spec,
             mark=component.mark,
-            control=component.is_control,
+            control=component.control,
         )

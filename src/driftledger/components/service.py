@@ -26,9 +26,9 @@ from tenacity.wait import wait_random_exponential
 from driftledger.components.base import (
     Component,
     Generator,
-    Model,
     Operational,
     Readiness,
+    SightedModel,
 )
 from driftledger.components.budget import Limits, Meter, Prices
 from driftledger.core.canonical import Json
@@ -482,7 +482,7 @@ class RemoteComponent(Component):
             return await asyncio.gather(*map(answer, calls))
 
 
-class RemoteModel(RemoteComponent, Model):
+class RemoteModel(RemoteComponent, SightedModel):
     """A model behind a service."""
 
     def respond(self, conversations: Sequence[Conversation]) -> list[Result]:

@@ -16,7 +16,12 @@ from driftledger.components.adapters import (
     other_base,
     template_of,
 )
-from driftledger.components.base import Model, Operational, library_versions
+from driftledger.components.base import (
+    GREY,
+    Operational,
+    SightedModel,
+    library_versions,
+)
 from driftledger.components.chat import Chat, Prompt, UnfitError
 from driftledger.components.checkpoints import (
     ADAPTER,
@@ -141,7 +146,7 @@ def _adapt(model: Any, adapter: Source, name: str) -> None:
         raise ValueError(f"the base has no place for {first_few(unused)}")
 
 
-class Transformers(ImageCheckpoint, Model):
+class Transformers(ImageCheckpoint, SightedModel):
     """Answers with the most likely text: greedily, or by beam search.
 
     It does not sample: a conversation carries no seed, and equal calls must have equal replies. Of
@@ -150,6 +155,7 @@ class Transformers(ImageCheckpoint, Model):
 
     version = "1"
     libraries: ClassVar[tuple[str, ...]] = ("torch", "transformers", "tokenizers")
+    blank = GREY
 
     by_length: bool = Field(default=False, exclude_if=not_)
     """Whether prompts of like length, among those of eight batches, form batches. That needs less

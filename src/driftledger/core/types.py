@@ -135,14 +135,19 @@ class Conversation:
             default=own,
         )
 
-    def with_media(self, change: Callable[[Medium], Medium]) -> "Conversation":
-        """Return the same conversation with each image replaced by ``change`` of it."""
+    def with_media(self, change: Callable[[Medium], Medium | None]) -> "Conversation":
+        """Return the same conversation with each image replaced by ``change`` of it.
+
+        None leaves the image out.
+        """
         turns = []
         for turn in self.turns:
             parts = [
                 part if isinstance(part, str) else change(part) for part in turn.parts
             ]
-            turns.append(replace(turn, parts=tuple(parts)))
+            turns.append(
+                replace(turn, parts=tuple(part for part in parts if part is not None))
+            )
         return replace(self, turns=tuple(turns))
 
     @property

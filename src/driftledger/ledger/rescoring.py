@@ -26,7 +26,7 @@ from driftledger.benchmarks.base.records import (
 from driftledger.benchmarks.base.settings import recorded
 from driftledger.benchmarks.base.usage import USAGE, usage_behind
 from driftledger.collect.features import FeatureStore
-from driftledger.components.base import Component, ComponentCard, Encoder
+from driftledger.components.base import GREY, Component, ComponentCard, Encoder
 from driftledger.core.canonical import Json, canonical_json
 from driftledger.core.files import (
     Record,
@@ -92,7 +92,13 @@ def play(
 
 def _absent(card: ComponentCard) -> Component:
     """Return a stand-in for a component that is not here; it is never called."""
-    absent = SimpleNamespace(fingerprint=card.fingerprint, spec={}, longest=0)
+    absent = SimpleNamespace(
+        fingerprint=card.fingerprint,
+        spec={},
+        longest=0,
+        sees=card.settings.get("sees"),
+        blank=GREY if "weights" in card.identity else None,
+    )
     absent.model_dump = lambda: dict(card.settings)
     return cast(Component, absent)
 

@@ -90,11 +90,9 @@ def _planned(
     if role == "model" and not examples:
         for shots in protocol.shots:
             stand_in = [(sample, longest)] * shots
+            later = conversation(protocol, context, sample, length, examples=stand_in)
             stand_ins.append(
-                (
-                    model,
-                    conversation(protocol, context, sample, length, examples=stand_in),
-                )
+                (model, Ask(model, "describe", later, context).conversation)
             )
     step = 0
     if role == "model":
@@ -108,7 +106,7 @@ def _planned(
     }
     known = {key: value for key, value in extra.items() if value}
     steps = answered(ask, step, extra=known, role=role)
-    return Planned(steps, [(model, question)], stand_ins)
+    return Planned(steps, [(model, ask.conversation)], stand_ins)
 
 
 def conversation(

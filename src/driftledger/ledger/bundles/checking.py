@@ -352,7 +352,7 @@ class GivenEncoder:
         return self.card.mark
 
     @property
-    def is_control(self) -> bool:
+    def control(self) -> bool:
         return self.card.control
 
     @property

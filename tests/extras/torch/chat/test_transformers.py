@@ -7,10 +7,13 @@ from typing import Any
 import pytest
 import torch
 import transformers
+from PIL import Image
 from torch.overrides import TorchFunctionMode
 
+from driftledger.collect.batches import ask_batch
+from driftledger.collect.call import Ask
 from driftledger.core.errors import OutOfMemoryError
-from driftledger.core.types import Conversation, Outcome
+from driftledger.core.types import Conversation, Medium, Outcome, Subject
 from tests.extras.chatting import failure, model, says, texts
 from tests.extras.encoding import change_json
 from tests.support.checkpoints.weights import PARTS
@@ -68,6 +71,29 @@ def test_it_says_what_the_library_says(checkpoint, images, beams):
         )
         == expected
     )
+
+
+def test_one_that_sees_nothing_answers_about_a_grey_image(checkpoint, images, tmp_path):
+    """In examples, too; so that the images change nothing."""
+    grey = tmp_path / "grey.png"
+    Image.new("RGB", (224, 224), (128, 128, 128)).save(grey)
+
+    def asked(image):
+        example = (image, "What is it?")
+        return says(
+            ("user", example), ("assistant", "A boat."), ("user", (image, "And it?"))
+        )
+
+    blinded, plain = model(checkpoint, sees="nothing"), model(checkpoint)
+    calls = [
+        Ask(blinded, "describe", asked(image), Subject("s", 1)) for image in images
+    ]
+    expected = plain.respond([asked(Medium(grey, ""))] * len(images))
+    replies = ask_batch(calls)
+    assert texts(replies) == texts(expected)
+    assert all(reply.outcome.goes_on and reply.text for reply in replies)
+    assert len({call.key for call in calls}) == 1
+    assert blinded.fingerprint != plain.fingerprint
 
 
 def test_beams_and_their_length_penalty_change_what_it_says(llava, asked):

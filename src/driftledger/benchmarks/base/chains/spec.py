@@ -21,8 +21,16 @@ from driftledger.benchmarks.base.records import (
 )
 from driftledger.benchmarks.base.stage import DATASET, RECORDS_OF, Stage
 from driftledger.benchmarks.base.traces import Shown, Step, Trace, shot, values_of
-from driftledger.collect.call import Ask, Draw, NotStoredError, Planned, RunSteps, Steps
-from driftledger.components.base import Component, Model, longest_reply
+from driftledger.collect.call import (
+    Ask,
+    Draw,
+    NotStoredError,
+    Planned,
+    RunSteps,
+    StandIn,
+    Steps,
+)
+from driftledger.components.base import Model, longest_reply
 from driftledger.core.canonical import derive_seed
 from driftledger.core.grouping import grouped
 from driftledger.core.types import Conversation, Medium, Sample, Subject
@@ -115,8 +123,11 @@ class ChainBenchmark(Benchmark):
                 model, request, sample.medium, Subject(sample.id, 1, collecting.on)
             )
             last = request.last(sample.category, collecting.dataset)
-            calls: list[tuple[Component, Conversation | str]]
-            calls = [(ask.component, ask.conversation), draw] * last
+            asked = ask.conversation
+            # a model that sees nothing is asked the same at each t
+            again = asked if sample.medium in asked.media else None
+            calls: list[StandIn]
+            calls = [(model, asked), draw, *[(model, again), draw] * (last - 1)]
             if sample.medium.kind == "text":  # which is drawn first, and is known
                 first = request.drawing(sample.medium.open())
                 calls = [(draw[0], first), *calls[:-1]]
