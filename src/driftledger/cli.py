@@ -274,6 +274,13 @@ def add(
     ] = False,
     base_url: BaseUrlOption = None,
     key_env: KeyOption = None,
+    sees_nothing: Annotated[
+        bool,
+        typer.Option(
+            "--sees-nothing",
+            help="Select the same model without its images, as a control.",
+        ),
+    ] = False,
 ) -> None:
     """Select one more model, generator or encoder in params.yaml.
 
@@ -283,7 +290,13 @@ def add(
         raise ConfigError(unknown_name("kind", kind, kinds))
     _say(
         *commands.models.add(
-            context.obj, f"{kind}s", given, only=only, base_url=base_url, key=key_env
+            context.obj,
+            f"{kind}s",
+            given,
+            only=only,
+            base_url=base_url,
+            key=key_env,
+            sees_nothing=sees_nothing,
         )
     )
 

@@ -74,10 +74,7 @@ def dated(project: Project, names: Collection[str]) -> tuple[Project, str]:
                 f"{name!r:.100} is not a service that {PARAMS} selects, as a model, a generator or "
                 "the judge; anything else would answer the same again"
             )
-        entry = settings.entry(section, name)
-        fields = entry.model_dump(
-            mode="json", exclude_unset=True, exclude={"about", "retired"}
-        )
+        fields = settings.entry(section, name).written
         day, _, number = fields.get("as_of", "").partition(".")
         fields["as_of"] = f"{today}.{int(number or 1) + 1}" if day == today else today
         entries[section][name] = fields

@@ -9,12 +9,18 @@ from rich.table import Table
 from rich.text import Text
 
 from driftledger.commands.terminal import HEAD, line, table
+from driftledger.components.base import SightedModel
 from driftledger.core.canonical import Json
 from driftledger.core.errors import ConfigError, DriftledgerError, unknown_name
 from driftledger.core.files import write_text
 from driftledger.core.grouping import grouped
 from driftledger.core.registry import EXTRAS, provider_class
-from driftledger.project.catalogue import SECTIONS, catalogue, selectable
+from driftledger.project.catalogue import (
+    SECTIONS,
+    catalogue,
+    checked_class,
+    selectable,
+)
 from driftledger.project.presets import with_entry
 from driftledger.project.project import Project
 from driftledger.project.settings import PARAMS
@@ -30,17 +36,30 @@ def add(
     only: bool,
     base_url: str | None,
     key: str | None,
+    sees_nothing: bool,
 ) -> list[str]:
     """Select one more model, generator or encoder in ``params.yaml``, and say what it needs.
 
     Args:
         only: whether it is selected alone, in place of the others.
+        sees_nothing: whether to select the same model without its images instead.
 
     Raises:
-        ConfigError: it is unknown, or cannot understand the others; nothing is written.
+        ConfigError: it is unknown, cannot be asked like that, or cannot understand the others;
+            nothing is written.
     """
-    name, entry = selectable(section, choice, base_url, key)
     before = project.settings.benchmarks
+    entries = project.settings.entries(section)
+    name, entry = selectable(section, choice, base_url, key, entries)
+    if sees_nothing:
+        entry = (entry or entries[name].written) | {"sees": "nothing"}
+        name += "_sees_nothing"
+        kind = checked_class(section, entry["provider"], project.root)
+        if not issubclass(kind, SightedModel):
+            raise ConfigError(
+                f"{choice!r} cannot be asked without images; name a model that is a service or a "
+                "checkpoint"
+            )
     text = with_entry(project.root, section, name, entry, only=only)
     write_text(project.root / PARAMS, text)
     project = Project(project.root, own_code=True)
@@ -107,11 +126,11 @@ def catalogue_rows(words: str = "") -> list[Json]:
                 "checked": (fields["about"] or {}).get("checked"),
             }
             rows.append(row)
-    matching = []
-    for row in rows:
-        text = f"{row['section']} {row['name']} {row['is']}"
-        if words.lower() in text.lower():
-            matching.append(row)
+    matching = [
+        row
+        for row in rows
+        if words.lower() in f"{row['section']} {row['name']} {row['is']}".lower()
+    ]
     if not matching:
         raise ConfigError(unknown_name("name", words, [row["name"] for row in rows]))
     return sorted(matching, key=lambda row: row["retired"] is not None)

@@ -158,10 +158,8 @@ def _with_first(
     The project lies in a folder of its own, and selects only the scores of a race.
     """
     name = keys["dataset"]
-    entry = project.settings.entry("datasets", name).model_dump(
-        mode="json", exclude_unset=True, exclude={"about", "retired"}
-    )
-    entries = {"datasets": {name: {**entry, "first": size}}}
+    written = project.settings.entry("datasets", name).written
+    entries = {"datasets": {name: written | {"first": size}}}
     text, settings = laid_over(project.root, {}, UNTIL, entries)
     selected: dict[str, Sequence[str]] = dict.fromkeys(benchmark_names(), ())
     selected |= {BENCHMARK: (name,), "models": models, "question_sets": ()}

@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, StringConstrai
 
 from driftledger.benchmarks.base.descriptions import Description
 from driftledger.components.base import Component, Encoder, Generator, Model
+from driftledger.core.canonical import Json
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.files import load_json, load_yaml, read_regular
 from driftledger.core.registry import (
@@ -69,6 +70,13 @@ class CatalogueEntry(BaseModel):
     retired: date | None = None
     """The day from which its service refuses it; like ``about``, not a setting."""
 
+    @property
+    def written(self) -> Json:
+        """The provider and the settings, as they stand in ``params.yaml``."""
+        return self.model_dump(
+            mode="json", exclude_unset=True, exclude={"about", "retired"}
+        )
+
 
 @cache
 def shipped(name: str) -> Any:
@@ -103,17 +111,22 @@ class CorrelationSettings(Strict):
 
 
 def selectable(
-    section: str, choice: str, base_url: str | None = None, key: str | None = None
+    section: str,
+    choice: str,
+    base_url: str | None = None,
+    key: str | None = None,
+    entries: Mapping[str, Any] | None = None,
 ) -> tuple[str, Any]:
     """Return the name and the entry of something that a user selects.
 
-    The entry is None if the catalogue has it.
+    The entry is None if ``entries`` have it.
 
     Args:
-        choice: a name of the catalogue, ``provider/model``, a folder with a checkpoint, or
+        choice: a name of ``entries``, ``provider/model``, a folder with a checkpoint, or
             ``package.module:Class``.
         base_url: where the service is, if it is not the provider's own.
         key: the environment variable with its key; None for a server that needs none.
+        entries: known entries by name; without them, the catalogue's.
 
     Raises:
         ConfigError: it is nothing of these.
@@ -122,15 +135,13 @@ def selectable(
     folder = Path(choice).expanduser()
     valid = providers(section)
     service = {"base_url": base_url, "api_key_env": key} if base_url else {}
-    if choice in catalogue(section):
-        shipped_entry = catalogue(section)[choice].model_dump(
-            mode="json", exclude_unset=True, exclude={"about", "retired"}
-        )
+    known: Any = entries or catalogue(section)
+    if choice in known:
+        written = known[choice].written
         is_service = (
-            "base_url"
-            in provider_class(section, shipped_entry["provider"]).model_fields
+            "base_url" in provider_class(section, written["provider"]).model_fields
         )
-        return choice, shipped_entry | service if service and is_service else None
+        return choice, written | service if service and is_service else None
     if section == "generators" and provider == "openai":
         provider = "openai_images"
     if folder.is_dir():
@@ -150,7 +161,7 @@ def selectable(
         if "base_url" in fields:
             entry |= service
     else:
-        unknown = unknown_name(section[:-1], choice[:200], catalogue(section))
+        unknown = unknown_name(section[:-1], choice[:200], known)
         raise ConfigError(
             f"{unknown}; or a folder, or PROVIDER/MODEL with one of the providers "
             f"{', '.join(sorted(valid))}"
