@@ -1,0 +1,133 @@
+"""A service beside the same model without its images: what is sent and paid, and that all holds."""
+
+import json
+
+import pytest
+
+from tests.acceptance.numbers import numbers, read
+from tests.conftest import make_checkout
+from tests.support.bundles import Forger, differing
+from tests.support.params import default_params
+from tests.support.server import ChatAnswer, Server, described
+
+pytestmark = pytest.mark.slow
+
+TWIN = "seer_sees_nothing"
+IMAGES = 8
+RECORDS = f"data/records/{TWIN}"
+
+
+def reply(body):
+    """Describe, or answer with an option that every question of these sets has."""
+    text = body["messages"][-1]["content"][-1]["text"]
+    if "yes or no" in text:
+        return ChatAnswer("Yes")
+    return ChatAnswer("(A)") if "\nA. " in text else described(body)
+
+
+def select(address):
+    def change(params):
+        params |= default_params()
+        params["run"] |= {
+            "datasets": ["my_images", "digits"],
+            "genception": ["my_images"],
+            "fidelity": ["my_images"],
+            "models": ["seer"],
+            "text_encoders": ["tfidf"],
+        }
+        params["datasets"] = {
+            "my_images": {"provider": "image_folder", "path": "my_images"},
+            "digits": {
+                "provider": "digits",
+                "support_per_label": 2,
+                "test_per_label": 1,
+            },
+        }
+        params["models"]["seer"] = {
+            "provider": "openai",
+            "model": "vision-1",
+            "base_url": address,
+            "api_key_env": None,
+            "understood_by": ["painter", "layout", "rubric"],
+            "prices": {"input": 1.0, "output": 2.0},
+            "limits": {"concurrency": 8, "timeout": 60.0},
+        }
+        params["genception"] |= {"iterations": 2, "repeats": 2}
+        params["mm_sap"]["permutations"] = 2
+        params["descriptions"]["features_by_words"]["max_tokens"] = [60]
+        for name in params["run"]["question_sets"]:
+            params["question_sets"][name]["count"] = 13
+
+    return change
+
+
+@pytest.fixture(scope="module")
+def twins(tmp_path_factory):
+    """Return the checkout after a run, the plan before it, and each request's parts."""
+    checkout = make_checkout(tmp_path_factory.mktemp("twins"))
+    with Server(reply=reply) as server:
+        checkout.params(select(server.base_url))
+        checkout.run("driftledger", "add", "model", "seer", "--sees-nothing")
+        checkout.commit("a service, and the same without its images")
+        plan = json.loads(checkout.run("driftledger", "plan", "--json").stdout)
+        checkout.run("driftledger", "run")
+    checkout.commit("a run")
+    sent = []
+    for request in server.requests:
+        parts = []
+        for message in request.body["messages"]:
+            parts += message["content"]
+        sent.append([part.get("text") for part in parts])
+    return checkout, plan, sent
+
+
+def test_it_is_sent_each_text_once_and_paid_as_planned(twins):
+    _, plan, sent = twins
+    with_images = [texts for texts in sent if None in texts]
+    alone = [texts for texts in sent if None not in texts]
+    assert len(alone) == plan[f"models.{TWIN}"]["to_make"]
+    # equal descriptions are drawn alike in both repeats, which nobody can know before
+    assert len(with_images) <= plan["models.seer"]["to_make"]
+    # the same words, each set of them once
+    words = {tuple(filter(None, texts)) for texts in with_images}
+    assert sorted(words) == sorted(map(tuple, alone))
+
+
+def test_its_records_name_the_images_and_share_a_call(twins):
+    checkout, _, _ = twins
+    file = checkout.root / RECORDS / "genception/my_images/painter/records.jsonl"
+    records = [json.loads(line) for line in file.read_text().splitlines()]
+    replies = [record["results"][0] for record in records]
+    parents = {record["extra"]["parent_sha256"] for record in records}
+    assert len(records) == IMAGES * 2 * 2
+    assert len({reply["key"] for reply in replies}) == 1
+    assert len(parents) > IMAGES
+    calls = file.with_name("usage.jsonl").read_text().splitlines()
+    assert [json.loads(call)["role"] for call in calls].count("model") == 1
+
+
+def test_its_scores_are_those_of_a_control(twins):
+    checkout, _, _ = twins
+    scores = [
+        read(file)
+        for file in checkout.root.glob(f"reports/scores/{TWIN}/**/score.json")
+    ]
+    assert len({score["benchmark"] for score in scores}) >= 6
+    for score in scores:
+        assert score["components"]["model"]["control"] is True
+        assert not [flag for flag in score["flags"] if "alarm" in flag]
+        assert numbers(score)
+    leaderboard = (checkout.root / "reports/leaderboard.md").read_text("utf-8")
+    rows = [row for row in leaderboard.splitlines() if row.startswith(f"| {TWIN}")]
+    assert rows
+
+
+def test_verify_and_check_find_that_all_holds(twins, tmp_path):
+    checkout, _, _ = twins
+    checkout.run("driftledger", "verify")
+    bundle = tmp_path / "score.zip"
+    checkout.run("driftledger", "bundle", f"{TWIN}/painter/layout", "-o", str(bundle))
+    assert differing(Forger(bundle).check(tmp_path)) == []
+    checkout.run("driftledger", "check", str(bundle))
+    plan = json.loads(checkout.run("driftledger", "plan", "--json").stdout)
+    assert {calls["to_make"] for calls in plan.values()} == {0}
