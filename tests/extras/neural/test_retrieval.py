@@ -52,3 +52,20 @@ def test_the_page_has_the_stages_in_order_and_apart(prompt):
     assert len(intervals) == 3
     for (_, high), (low, _) in pairwise(intervals):
         assert high < low
+
+
+def test_fewer_images_are_easier_and_change_no_cosine():
+    """The table over numbers of images, by the interval of the most images."""
+    assert retrieval.COUNTED in PAGE
+    rows = []
+    for line in PAGE.split(retrieval.COUNTED)[1].splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        rows.append([[*map(float, re.findall(NUMBER, cell))] for cell in cells])
+    assert [row[0] for row in rows] == [[15], [30], [60], [120], [240]]
+    few, *_, most = rows
+    for place in (1, 2):
+        values = [row[place][0] for row in rows]
+        assert values == sorted(values, reverse=True)
+        assert few[place][0] > most[place][2]
+    for place in (3, 4):
+        assert few[place][1] < most[place][0] < few[place][2]
