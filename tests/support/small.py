@@ -25,6 +25,7 @@ def small_params() -> Params:
     params["run"] |= {
         "datasets": ["my_images", "digits"],
         "genception": ["my_images"],
+        "self_retrieval": ["my_images"],
         "fidelity": ["my_images"],
     }
     params["run"] |= {"models": ["regions_medium", "blind"], "text_encoders": ["tfidf"]}

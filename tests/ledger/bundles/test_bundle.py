@@ -123,7 +123,8 @@ def test_without_images_their_hashes_still_lead_to_the_lock(original, tmp_path):
     assert report.headlines[f"{MODEL}/fidelity/my_images/painter/layout"] == {
         "ssim": "not checkable",
         "words": "reproduced",
-        "image_similarity": FROM_FEATURES,
+        "clip_s_i": FROM_FEATURES,
+        "clip_s": FROM_FEATURES,
         "frechet": FROM_FEATURES,
         "kid": FROM_FEATURES,
     }

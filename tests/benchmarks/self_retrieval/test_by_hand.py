@@ -1,0 +1,99 @@
+"""Self-retrieval worked by hand: an image is a direction, and so is a text by its letters a and b.
+
+A case names for each sample the red and green of its image, and what the model said of it, or the
+outcome that it had instead. The encoder reads the first two words.
+"""
+
+import pytest
+from PIL import Image
+
+from driftledger.benchmarks.base.records import CARD, RECORDS, CollectedCard
+from driftledger.benchmarks.registry import benchmark, shipped_section
+from driftledger.components.base import ComponentCard
+from driftledger.core.canonical import sha256_bytes
+from driftledger.core.errors import CoverageError
+from driftledger.core.files import write_json, write_jsonl
+from driftledger.core.media import png_bytes
+from driftledger.core.types import Outcome
+from driftledger.data.records import SampleEntry
+from tests.support.by_hand import assert_score
+from tests.support.cases import each_case, lines
+from tests.support.chains import CARD as DATASET
+from tests.support.chains import scoring
+from tests.support.fakes import EchoModel, LetterEncoder
+from tests.support.ledgers import record
+
+SPEC = benchmark("self_retrieval")
+
+
+def write_folders(folder, case):
+    (folder / "d").mkdir()
+    (folder / "c").mkdir()
+    entries = []
+    records = []
+    for sample, (colour, said) in case["samples"].items():
+        content = png_bytes(Image.new("RGB", (16, 16), (*colour, 0)))
+        (folder / "d" / f"{sample}.png").write_bytes(content)
+        entry = SampleEntry(
+            id=sample,
+            file=f"{sample}.png",
+            sha256=sha256_bytes(content),
+            width=16,
+            height=16,
+        )
+        entries.append(entry)
+        is_outcome = said in [*Outcome]
+        outcome, text = (said, None) if is_outcome else ("ok", said)
+        records.append(record(sample, outcome, text))
+    write_jsonl(folder / "d/samples.jsonl", entries)
+    card = DATASET.model_copy(update={"samples": len(entries)})
+    write_json(folder / "d/dataset.json", card)
+    write_jsonl(folder / "c" / RECORDS, records)
+    collected = CollectedCard(
+        benchmark=SPEC.name,
+        stage=SPEC.collects.name,
+        keys={"dataset": "d", "model": "m"},
+        data_digest="dd",
+        components={"model": ComponentCard.of("m", EchoModel())},
+        protocol={"describe_prompt": "p", "seed": 1},
+    )
+    write_json(folder / "c" / CARD, collected)
+
+
+@each_case(lines("benchmarks/self_retrieval.jsonl"))
+def test_a_score_by_hand(tmp_path, case):
+    write_folders(tmp_path, case)
+    settings = case.get("settings", {})
+    given = scoring(SPEC, tmp_path, {"encoder": LetterEncoder(wide=2)}, settings)
+    if "error" in case:
+        with pytest.raises(CoverageError, match=case["error"]):
+            SPEC.score(given)
+        return
+    score, rows = SPEC.score(given)
+    assert_score(case, score, rows)
+    assert score.unranked == case.get("unranked")
+    assert [flag.text for flag in score.flags if flag.alarm] == case.get("alarms", [])
+
+
+def test_a_description_is_asked_for_in_the_words_of_genception():
+    prompts = [
+        shipped_section(name)["describe_prompt"]
+        for name in ("self_retrieval", "genception")
+    ]
+    assert prompts[0] == prompts[1]
+
+
+def test_a_row_is_shown_with_its_image_and_its_description(tmp_path):
+    case = {"samples": {"x": [[200, 0], "a"], "y": [[0, 200], "b"]}}
+    write_folders(tmp_path, case)
+    given = scoring(SPEC, tmp_path, {"encoder": LetterEncoder(wide=2)}, {})
+    score, rows = SPEC.score(given)
+    [trace, _] = SPEC.traces(given.folders, score, rows)
+    [step] = trace.steps
+    assert (trace.unit, step.inputs["prompt"], step.outputs) == (
+        "x",
+        "p",
+        {"reply": "a"},
+    )
+    assert step.inputs["image"].file == tmp_path / "d/x.png"
+    assert trace.values == {"recall@1": 100.0, "CLIPScore": 100.0}
