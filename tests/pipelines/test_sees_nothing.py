@@ -32,6 +32,7 @@ def select(address):
             "datasets": ["my_images", "digits"],
             "genception": ["my_images"],
             "fidelity": ["my_images"],
+            "self_retrieval": ["my_images"],
             "models": ["seer"],
             "text_encoders": ["tfidf"],
         }
@@ -120,6 +121,14 @@ def test_its_scores_are_those_of_a_control(twins):
     leaderboard = (checkout.root / "reports/leaderboard.md").read_text("utf-8")
     rows = [row for row in leaderboard.splitlines() if row.startswith(f"| {TWIN}")]
     assert rows
+
+
+def test_one_description_finds_one_image_of_all(twins):
+    checkout, _, _ = twins
+    [file] = checkout.root.glob(
+        f"reports/scores/{TWIN}/self_retrieval/**/layout/score.json"
+    )
+    assert numbers(read(file))["recall1"] == 100 / IMAGES
 
 
 def test_verify_and_check_find_that_all_holds(twins, tmp_path):
