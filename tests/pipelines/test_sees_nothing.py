@@ -1,5 +1,7 @@
 """A service beside the same model without its images: what is sent and paid, and that all holds."""
 
+import csv
+import io
 import json
 
 import pytest
@@ -15,6 +17,11 @@ pytestmark = pytest.mark.slow
 TWIN = "seer_sees_nothing"
 IMAGES = 8
 RECORDS = f"data/records/{TWIN}"
+SAME = (
+    *("benchmark", "data", "generator", "encoder", "text_encoder", "description"),
+    *("metric", "t", "group_kind", "group"),
+)
+"""The columns of ``leaderboard.csv`` in which a number of both models is the same."""
 
 
 def reply(body):
@@ -129,6 +136,22 @@ def test_one_description_finds_one_image_of_all(twins):
         f"reports/scores/{TWIN}/self_retrieval/**/layout/score.json"
     )
     assert numbers(read(file))["recall1"] == 100 / IMAGES
+
+
+def test_its_values_are_the_floors_of_the_model(twins):
+    checkout, _, _ = twins
+    text = (checkout.root / "reports/leaderboard.csv").read_text("utf-8")
+    values = {}
+    floors = {}
+    for row in csv.DictReader(io.StringIO(text)):
+        number = tuple(row[key] for key in SAME)
+        if row["model"] == TWIN:
+            values[number] = row["value"]
+        elif row["floor"]:
+            floors[number] = row["floor"]
+    assert {number: values[number] for number in floors} == floors
+    for benchmark in ("genception", "trac", "fidelity", "mm_sap", "mm_vet", "mme"):
+        assert any(number[0] == benchmark for number in floors)
 
 
 def test_verify_and_check_find_that_all_holds(twins, tmp_path):

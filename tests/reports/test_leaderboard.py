@@ -3,12 +3,14 @@
 import csv
 import io
 
+import pytest
 from markdown_it import MarkdownIt
 from rich.console import Console
 
 from driftledger.commands.glance import glance
-from driftledger.reports.leaderboard import overview
+from driftledger.reports.leaderboard import FLOORS, overview
 from driftledger.reports.report import metrics_of
+from driftledger.scoring.frame import place_of
 from driftledger.scoring.number import Number
 from tests.support.cases import cases, each_case
 from tests.support.ledgers import component, fidelity_score, varied
@@ -63,6 +65,28 @@ def test_a_leaderboard(case):
         assert note in "\n".join(glance.notes)
 
 
+@each_case(cases(__file__, "floors"))
+def test_floors_and_ceilings(case):
+    """Scores, the floor and the share of numbers, and their table at a glance."""
+    numbers = ranked(scores_of(case["scores"]))
+    found = {}
+    for number in numbers:
+        parts = [number.benchmark, number.data]
+        if len({each.generator for each in numbers}) > 1:
+            parts.append(number.generator)
+        name = "/".join([*parts, place_of(number).name])
+        found.setdefault(name, {})[number.model] = [number.floor, number.share]
+    for name, expected in case["floors"].items():
+        assert found[name] == {
+            model: pytest.approx(bounds) for model, bounds in expected.items()
+        }
+    glance = overview(numbers, every=True)
+    assert glance is not None
+    assert FLOORS in glance.notes
+    if "table" in case:
+        assert texts(glance)[1:] == case["table"]
+
+
 def test_hostile_text_is_inert():
     score = fidelity_score(flags=[HOSTILE], why={"human": HOSTILE})
     hostile = Number(metric="ssim", group_kind="category", group=HOSTILE, value=1.0)
@@ -94,7 +118,9 @@ def test_the_closing_table_fits_a_terminal():
     text = console.export_text()
     assert max(map(len, text.splitlines())) <= 80
     lines = [line.split() for line in text.splitlines()]
-    assert ["seer", "0.700", "31.50"] in lines
+    assert ["seer", "0.700", "64.00", "64.00", "31.50", "62.00"] in lines
+    assert ["±0.050", "60%", "60%", "0.500"] in lines, "a share is the last line"
+    assert ["−200%"] in lines
     assert ["(0–1)", "(reader)", "(counter)", "(0–100)", "(%)"] in lines
     assert any("±0.050" in line for line in lines), "an even interval"
     assert ["0.00–41.14"] in [line[:1] for line in lines], "an uneven one"
@@ -102,6 +128,9 @@ def test_the_closing_table_fits_a_terminal():
     assert lines.index(["controls:"]) < next(
         n for n, line in enumerate(lines) if line[:1] == ["blind"]
     )
+    at = lines.index(["range:"])
+    assert lines[at + 1] == ["floor", "0.900", "10.00", "10.00", "–", "–"]
+    assert lines[at + 2] == ["ceiling", "1.000", "100.00", "100.00", "100.00", "100.00"]
 
 
 @each_case(cases(__file__, "metrics"))

@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Sequence
 
+from rich.align import Align
 from rich.console import Group, RenderableType
 from rich.text import Text
 
@@ -94,10 +95,9 @@ def glance(overview: Table, data: Sequence[str]) -> RenderableType:
         heads = overview.head[at : at + _COLUMNS]
         drawn = table("", *heads, numbers=heads)
         for column, head in zip(drawn.columns[1:], heads, strict=True):
-            column.header = Text("\n").join(
-                map(line, head.replace(" / ", "\xa0/\xa0").split(" "))
-            )
-            column.vertical = "bottom"
+            words = head.replace(" / ", "\xa0/\xa0").split(" ")
+            header = Text("\n").join(map(line, words))
+            column.header = Align.right(header, vertical="bottom")
         for kind, rows in overview.by_kind.items():
             if kind != MODELS:
                 drawn.add_row(line(f"{kind}:", QUIET))
@@ -124,7 +124,7 @@ def _cells(overview: Table) -> list[Cell]:
 
 
 def _in_terminal(cell: Cell | str) -> Text:
-    """Return a name, or a number with its interval and coverage below it.
+    """Return a name, or a number with its interval, coverage and share of the range below it.
 
     The interval is ± half its width, or both ends if it is lopsided. A coverage of 1 is left out.
     """
@@ -143,4 +143,6 @@ def _in_terminal(cell: Cell | str) -> Text:
         texts.append(line(interval_text, QUIET))
     if score.coverage != 1:
         texts.append(line(f"{score.coverage:.{COVERAGE.digits}f}", QUIET))
+    if cell.share:
+        texts.append(line(cell.share, QUIET))
     return Text("\n").join(texts)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
+from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
 from pandas import DataFrame
@@ -35,7 +36,7 @@ from driftledger.scoring.frame import (
 )
 from driftledger.scoring.metric import COSTS, COVERAGE, Metric
 from driftledger.scoring.score import Score, marks_of
-from driftledger.scoring.table import Cell, Table, markdown
+from driftledger.scoring.table import RANGE, Cell, Table, markdown, number_cell
 
 T = TypeVar("T")
 
@@ -43,16 +44,23 @@ _COLUMNS = [
     *(*SETUP, "model", "control", "coverage"),
     *(*PLACE, "value", "low", "high", "std", "n"),
     *("rank", "letters", "apart", "why"),
+    *("floor", "share"),
 ]
 """Models that share one of ``letters`` cannot be told apart, and their ``rank`` is 1 + how many are
 shown to be better. Without letters nothing was tested, and the rank goes by values. Controls have
 none. ``apart`` says why a rank is not among those of the rows without it."""
 
-BRACKETS = "the interval, and a coverage below 1"
+BRACKETS = "the interval, a coverage below 1, and the share of the range"
 LETTERS = (
     "Models that share a letter cannot be told apart (paired differences, Holm's correction over "
     "all pairs). Bold marks the group that no model is shown to be better than. A value without a "
     "letter was not tested; controls do not compete."
+)
+
+FLOORS = (
+    "Floor: what the benchmark gives for nothing, by a model's own control that sees nothing, or "
+    "the best control, or chance; ceiling: the best possible value; a percentage of the range: "
+    "(value − floor) / (ceiling − floor)."
 )
 
 
@@ -238,7 +246,16 @@ def _detailed(title: str, columns: Columns, note: str) -> Table:
                 apart.append(f"{head} of {number.model} has no rank: {number.apart}.")
     order = best_first([*scores.values()], next(iter(columns.values())))
     table = models_table(title, columns, order, write=_detailed_cell)
-    return table._replace(notes=[note, *table.notes, *apart])
+    floors = [Cell("floor", kind=RANGE)]
+    ceilings = [Cell("ceiling", kind=RANGE)]
+    for head in table.head[1:]:  # a control's floor is that of most models
+        number = max(columns[head], key=attrgetter("control"))
+        floors.append(number_cell(number.floor, number.digits))
+        ceilings.append(number_cell(metric_of(number).ceiling, number.digits))
+    return table._replace(
+        rows=[*table.rows, floors, ceilings],
+        notes=[note, FLOORS, *table.notes, *apart],
+    )
 
 
 def _detailed_cell(number: Any) -> Cell:
@@ -248,7 +265,20 @@ def _detailed_cell(number: Any) -> Cell:
     details = [interval(number)]
     if number.coverage != 1:
         details.append(f"coverage {number.coverage:.{COVERAGE.digits}f}")
-    return cell._replace(more="; ".join(filter(None, details)), deviation="")
+    share = percentage(number.share)
+    if share:
+        details.append(f"{share} of the range")
+    more = "; ".join(filter(None, details))
+    return cell._replace(more=more, share=share, deviation="")
+
+
+def percentage(share: float | None) -> str:
+    """Write a share of the range; empty without one.
+
+    >>> percentage(0.7025), percentage(-0.46), percentage(-0.004), percentage(None)
+    ('70%', '−46%', '0%', '')
+    """
+    return "" if share is None else f"{share:z.0%}".replace("-", "−")
 
 
 def remarks(scores: Sequence[Score]) -> Iterator[str]:

@@ -55,6 +55,12 @@ class Rank(NamedTuple):
     """Some of the models that it was tested with are not of the best group."""
     doubtful: bool = False
     """A control is better, or if tested: the number is not shown to be better than each control."""
+    floor: float | None = None
+    """What the benchmark gives for nothing: the value of the same model without its picture, else
+    of the best control, else chance."""
+    share: float | None = None
+    """(value − floor) / (ceiling − floor), negative below the floor. None for controls, and where
+    the floor is the ceiling."""
 
 
 def with_ranks(numbers: DataFrame, rows_of: RowsOf = no_rows) -> DataFrame:
@@ -131,9 +137,9 @@ def _ranks(members: Sequence[Any], rows_of: RowsOf) -> dict[Any, Rank]:
         if metric.has_direction and not number.apart and number.worth is not None:
             competing.append(number)
     competing.sort(key=lambda number: (-sign * number.worth, number.model))
-    controls = [sign * number.worth for number in competing if number.control]
+    controls = [number for number in competing if number.control]
     models = [number for number in competing if not number.control]
-    ranks = {number.Index: Rank() for number in members}
+    ranks = {number.Index: _with_floor(number, controls) for number in members}
     if not models:
         return ranks
     units = _units(metric, competing, rows_of)
@@ -141,10 +147,41 @@ def _ranks(members: Sequence[Any], rows_of: RowsOf) -> dict[Any, Rank]:
     tested = _tested(metric, names, units, members[0].score) if units else {}
     by_value = competition_ranks([number.worth for number in models], metric.is_higher)
     for number, rank in zip(models, by_value, strict=True):
-        behind = max(controls, default=-math.inf) - sign * number.worth
-        plain = Rank(rank=rank, doubtful=behind > 10**-DECIMALS)
-        ranks[number.Index] = tested.get(number.model, plain)._replace(by_value=rank)
+        better = [sign * (control.worth - number.worth) for control in controls]
+        plain = Rank(rank=rank, doubtful=max(better, default=0.0) > 10**-DECIMALS)
+        own = ranks[number.Index]
+        ranks[number.Index] = tested.get(number.model, plain)._replace(
+            by_value=rank, floor=own.floor, share=own.share
+        )
     return ranks
+
+
+def _with_floor(number: Any, controls: Sequence[Any]) -> Rank:
+    """Return the floor of a number, and its share of the range.
+
+    Args:
+        controls: the same number of controls, the best first.
+    """
+    metric = metric_of(number)
+    ceiling = metric.ceiling
+    blind = {**number.score.components["model"].settings, "sees": "nothing"}
+    floors = list[Any]()
+    for control in controls:
+        model = control.score.components["model"]
+        if model.settings == blind and not number.control:
+            floors.insert(0, control.worth)
+        floors.append(control.worth)
+    chance = number.score.find(metric.chance)
+    if chance and not number.group_kind:
+        floors.append(chance.value)
+    if not floors:
+        return Rank()
+    rank = Rank(floor=floors[0])
+    if ceiling is None or number.worth is None or number.control:
+        return rank
+    span = ceiling - floors[0]
+    share = (number.worth - floors[0]) / span if abs(span) > _CLOSE else None
+    return rank._replace(share=share)
 
 
 def _units(metric: Metric, numbers: Sequence[Any], rows_of: RowsOf) -> dict[str, Units]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from enum import StrEnum
 from functools import partial
-from math import inf
+from math import inf, isfinite
 from typing import Any, Literal
 
 from driftledger.metrics.intervals import Estimate
@@ -68,6 +68,10 @@ class Metric:
     """In the unit; no end of an interval lies outside."""
     span: float = 0.0
     """How far the best value of a sample is from the worst, in the unit; 0 if unknown."""
+    chance: str = ""
+    """The metric of the same score that has what guessing gives; empty if none has."""
+    reachable: bool = True
+    """Whether a model can reach the best end of ``range``; no encoder sees a text as its image."""
     direction: Direction = "higher"
     digits: int = 2
     over_t: bool = False
@@ -112,6 +116,13 @@ class Metric:
         """Return the title with its unit, and a remark if lower is better."""
         unit = f" ({self.unit})" if self.unit else ""
         return self.titled(t) + unit + self.remark
+
+    @property
+    def ceiling(self) -> float | None:
+        """The best possible value; None if there is none that a model can reach."""
+        best = self.range[self.is_higher]
+        known = self.has_direction and self.reachable and isfinite(best)
+        return best if known else None
 
     @property
     def remark(self) -> str:

@@ -15,6 +15,7 @@ NOTHING = "–"
 MODELS = "models"
 NOT_RANKED = "not ranked"
 CONTROLS = "controls"
+RANGE = "range"
 """Kinds of rows, in the order in which they are shown."""
 
 
@@ -40,7 +41,9 @@ class Cell(NamedTuple):
     """Models that share one cannot be told apart; empty without a test."""
     deviation: str = ""
     more: str = ""
-    """Behind a value in brackets: its interval, its coverage."""
+    """Behind a value in brackets: its interval, its coverage, its share of the range."""
+    share: str = ""
+    """The last of them by itself: ``70%``."""
     kind: str = MODELS
     """Of the row that it names."""
 
@@ -87,7 +90,7 @@ class Table(NamedTuple):
             return MODELS if isinstance(row[0], str) else row[0].kind
 
         rows = grouped(self.rows, kind_of)
-        kinds = (MODELS, NOT_RANKED, CONTROLS)
+        kinds = (MODELS, NOT_RANKED, CONTROLS, RANGE)
         return {kind: rows[kind] for kind in kinds if kind in rows}
 
 

@@ -125,6 +125,7 @@ class FidelityBenchmark(ChainBenchmark):
             "over samples",
             f"drift.cosine_similarity; {_PAPER}",
             needs=SEEN - {Input.DRAWN},
+            reachable=False,
             shown=_FIRST,
         ),
         _percent(

@@ -134,7 +134,13 @@ class MMSAPQuestions(QuestionRules):
 _OVER_ORDERS = "mean over the stored orders of the options"
 _MEASURE = "self_awareness.worths; Wang et al., MM-SAP, equation"
 _percent = partial(
-    Metric, needs=READ, estimate=ratio, is_ratio=True, unit="%", scale=PERCENT
+    Metric,
+    needs=READ,
+    estimate=ratio,
+    is_ratio=True,
+    unit="%",
+    scale=PERCENT,
+    range=(0, 100),
 )
 _HEADLINE: frozenset[ShownIn] = frozenset({"headline", "compared", "table"})
 

@@ -344,6 +344,7 @@ class MMVet(QuestionBenchmark):
             is_ratio=True,
             unit="0–100",
             scale=PERCENT,
+            range=(0, 100),
             in_rows=True,
             span=100.0,
             shown=frozenset(

@@ -123,6 +123,7 @@ _share = partial(
     is_ratio=True,
     unit="%",
     scale=PERCENT,
+    range=(0, 100),
 )
 _FIRST: frozenset[ShownIn] = frozenset(
     {"headline", "compared", "glance", "across", "table", "bars", "last"}

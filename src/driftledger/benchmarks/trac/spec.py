@@ -92,6 +92,7 @@ class Trac(Benchmark):
             f"retrieval.hits; {_PAPER}, section 3.2.1",
             in_rows=True,
             span=100.0,
+            chance="chance",
             shown=_HEADLINE | {"glance", "bars", "last"},
             alias="trac_accuracy",
         ),
