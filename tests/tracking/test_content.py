@@ -7,10 +7,13 @@ import json
 import pytest
 
 from driftledger.ledger.lineage import CodeVersion
+from driftledger.reports.leaderboard import FLOORS
+from driftledger.scoring.number import Number
 from driftledger.tracking.content import (
     artifacts_of,
     metrics_of,
     params_of,
+    ranked_in,
     rows_csv,
     tags_of,
 )
@@ -75,10 +78,32 @@ def test_params_are_few_and_name_versions():
 )
 def test_a_run_says_whether_there_was_a_commit(commit, dirty, shown):
     code = CodeVersion(commit=commit, dirty=dirty)
-    tags = tags_of(evidence(gen_score()).model_copy(update={"code": code}))
+    run = evidence(gen_score()).model_copy(update={"code": code})
+    tags = tags_of(run, ranked_in([run]))
     assert tags["git.commit"] == (commit or "none")
     assert tags["git.dirty"] == str(dirty).lower()
     assert f"| code | {shown} |" in tags["mlflow.note.content"]
+
+
+@each_case(cases(__file__, "notes"))
+def test_a_note_has_floors_and_ceilings(case):
+    """Runs of one score each, and the first lines of each run's note."""
+    runs = [evidence(score) for score in scores_of(case["scores"])]
+    ranked = ranked_in(runs)
+    found = {}
+    for run in runs:
+        table, floors, _ = tags_of(run, ranked)["mlflow.note.content"].split("\n\n", 2)
+        assert floors == FLOORS
+        head, _, *found[run.name] = table.split("\n")
+        assert head == "| score | value | floor | ceiling | of the range | scored |"
+    assert found == case["notes"]
+
+
+def test_a_number_that_a_later_version_wrote_is_in_no_note():
+    score = gen_score()
+    score.numbers.append(Number(metric="later", value=1.0))
+    run = evidence(score)
+    assert "| 0.7 |" in tags_of(run, ranked_in([run]))["mlflow.note.content"]
 
 
 def test_rows_of_all_scores_are_one_table(tmp_path):

@@ -27,6 +27,7 @@ from driftledger.tracking import track as tracking_module
 from driftledger.tracking.traces import Traces
 from driftledger.tracking.track import WRITER, track
 from driftledger.tracking.view import VIEW_TAG
+from tests.support.ledgers import varied
 from tests.support.pictures import count_decodes
 from tests.tracking.conftest import Evaluated
 from tests.tracking.dump import dump, evaluation_runs, view_of
@@ -195,6 +196,26 @@ def test_a_changed_generator_replaces_a_run_and_is_a_version_of_its_own(project)
     assert project.shown() == ["seer: true", "blind: true"]
     assert generator_of(again["runs"][0]) == 1
     assert again["old"] == after["old"]
+
+
+def test_a_changed_floor_is_in_the_notes_of_runs_that_did_not_change(project):
+    def pushed(floor):
+        """Push a model and a control with this value; the counts and a row of the model's note."""
+        control = card("blind", floor, control=True)
+        blind = varied(gen_score("blind", floor), model=control)
+        runs = write_project(project.root, evidence(gen_score()), evidence(blind))
+        counts = project.counts(*runs)
+        [seer] = [run for run in project.search() if run.info.run_name[:4] == "seer"]
+        rows = seer.data.tags["mlflow.note.content"].splitlines()
+        return counts, rows[2]
+
+    row = "| GenCeption GC@2 · shapes | 0.7 | {} | 1.000 | {} | 2 of 2 |"
+    assert pushed(0.2) == ([2, 0], row.format("0.200", "62%"))
+    assert pushed(0.4) == ([1, 1], row.format("0.400", "50%"))
+    before = project.dump()
+    assert pushed(0.4) == ([0, 2], row.format("0.400", "50%"))
+    assert project.dump() == before
+    assert pushed(0.2) == ([0, 2], row.format("0.200", "62%"))
 
 
 def test_old_versions_are_active_and_the_evaluation_runs_are_the_current_ones(project):

@@ -3,16 +3,20 @@
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import canonical_json
 from driftledger.core.text import csv_text, for_csv, for_line
 from driftledger.ledger.lineage import Lineage, Run
+from driftledger.reports.leaderboard import FLOORS, percentage
+from driftledger.reports.tests import with_ranks
+from driftledger.scoring.frame import frame, place_of, rows_in
 from driftledger.scoring.metric import COSTS, Metric
-from driftledger.scoring.number import Number, NumberName
+from driftledger.scoring.number import Number, NumberName, Place
 from driftledger.scoring.roles import ROLES, flags_of
 from driftledger.scoring.score import Row, Score
+from driftledger.scoring.table import number_cell
 from driftledger.tracking.view import MAX_TAG
 
 FINGERPRINT = "driftledger.fingerprint"
@@ -35,6 +39,10 @@ _NOT_SHOWN = ("example_encoder", "example_model")
 """Roles of components that chose examples, or that others are compared with."""
 
 
+Ranked: TypeAlias = Mapping[tuple[int, Place], Any]
+"""``id`` of a score and a place → the row of a frame with ranks."""
+
+
 class Tracked(NamedTuple):
     """A number of a score, under the name that MLflow shows."""
 
@@ -46,6 +54,7 @@ class Tracked(NamedTuple):
     title: str
     """For people, with the benchmark, data and components."""
     metric: Metric
+    place: Place
     score: Score
     is_headline: bool
     """True of the first number of its score."""
@@ -127,6 +136,7 @@ def _tracked_in(run: Run) -> Iterator[Tracked]:
                 step=step,
                 title=f"{lineage.spec.title} {metric.titled(t)} · {data}",
                 metric=metric,
+                place=number.place,
                 score=score,
                 is_headline=is_headline and not step,
                 is_further=score is not first,
@@ -202,12 +212,20 @@ def params_of(run: Run) -> dict[str, str]:
     return dict(list(params.items())[:MOST_PARAMS])
 
 
-def tags_of(run: Run) -> dict[str, str]:
-    """Return those tags of a run that depend on no other run."""
+def ranked_in(runs: Iterable[Run]) -> Ranked:
+    """Return the numbers of the headlines' metrics in the scores of runs."""
+    numbers = frame(lineage.score for run in runs for lineage in run.lineages)
+    headlines = [each.metric.name for run in runs for each in headlines_of(run)]
+    rows = rows_in(with_ranks(numbers[numbers["metric"].isin(headlines)]))
+    return {(id(row.score), place_of(row)): row for row in rows}
+
+
+def tags_of(run: Run, ranked: Ranked) -> dict[str, str]:
+    """Return those tags of a run that depend on no other run but by its floors."""
     code = run.code
     tags = {
         FINGERPRINT: run.fingerprint,
-        NOTE: _note(run),
+        NOTE: _note(run, ranked),
         "driftledger.version": ", ".join(
             dict.fromkeys(each.score.driftledger for each in run.lineages)
         ),
@@ -292,16 +310,20 @@ def _cells(lineage: Lineage, row: Row, widths: Mapping[str, int]) -> dict[str, s
     return cells
 
 
-def _note(run: Run) -> str:
+def _note(run: Run, ranked: Ranked) -> str:
     """Describe a run in Markdown: its headlines, components, data, code and flags."""
-    lines = ["| score | value | scored |", "|---|---|---|"]
+    lines = ["| score | value | floor | ceiling | of the range | scored |"]
+    lines.append("|---|---|---|---|---|---|")
     for tracked in headlines_of(run):
         score = tracked.score
-        title = in_table(tracked.title)
+        number = ranked[id(score), tracked.place]
+        bounds = [number.floor, tracked.metric.ceiling]
+        floor, ceiling = [number_cell(bound, number.digits) for bound in bounds]
         lines.append(
-            f"| {title} | {tracked.value:.4g} | {score.scored} of {score.total} |"
+            f"| {in_table(tracked.title)} | {tracked.value:.4g} | {floor} | {ceiling} | "
+            f"{percentage(number.share)} | {score.scored} of {score.total} |"
         )
-    lines += ["", "| | version | made with |", "|---|---|---|"]
+    lines += ["", FLOORS, "", "| | version | made with |", "|---|---|---|"]
     for role, versions in cards_of(run).items():
         for card in versions:
             title = role.replace("_", " ")

@@ -43,6 +43,7 @@ from driftledger.tracking.content import (
     headlines_of,
     metrics_of,
     params_of,
+    ranked_in,
     tags_of,
 )
 from driftledger.tracking.store import (
@@ -169,6 +170,7 @@ class _Push:
         self._tracking = tracking
         self._series = series_of(each.score for run in runs for each in run.lineages)
         self._runs = sorted(runs, key=_sort_key)
+        self._ranked = ranked_in(runs)
         # a score without a generator is in several runs
         self._rows_of = cache(lambda path: read_jsonl(root / path, Row))
         self._writer = id_of(main_checkout(root))
@@ -267,7 +269,7 @@ class _Push:
         from mlflow.entities import LoggedModelInput, Param, RunTag
 
         client = self._client
-        tags = tags_of(run)
+        tags = tags_of(run, self._ranked)
         first = {FINGERPRINT: tags[FINGERPRINT], WRITER: self._writer}
         written = client.create_run(
             self._experiment_id, run_name=_title(run), tags=first
@@ -433,6 +435,8 @@ class _Push:
                 colour = self._series[run.combination.model].colour
                 tags = {TYPE: EVALUATION, PARENT: None, "mlflow.runColor": colour}
                 tags[CURRENT] = str(not is_experiment).lower()
+                # another run's control may be the floor
+                tags[NOTE] = tags_of(run, self._ranked)[NOTE]
             elif name.removeprefix(OLD) in names:
                 wanted = OLD + name.removeprefix(OLD)
             if wanted != name:
