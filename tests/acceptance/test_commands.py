@@ -101,23 +101,23 @@ def test_the_commands_about_the_default_project_run(project):
 
 @pytest.mark.slow
 def test_the_commands_about_a_service_run(tmp_path):
+    """Each ``init`` begins a project, in which the commands of further pages go on."""
     pytest.importorskip("openai")
-    project = Checkout(tmp_path / "theirs", tmp_path / "state")
-    for number in range(6):
-        draw(project.root / "photos" / f"{number}.png", number)
-    own_code.write(project.root, hues=own_code.ENCODER)
-    project.run("git", "init", "--quiet")
-    project.env["OPENAI_API_KEY"] = "sk-newcomer"
     with Service() as service:
-        service.listed = ["gpt-5.4-mini-2026-03-17", "gpt-image-2-2026-04-21"]
+        service.listed = ["gpt-5.4-mini-2026-03-17", "gemini-3.8-flash"]
+        service.listed += ["gpt-image-2-2026-04-21"]
         address = f" --base-url {service.base_url} --key-env OPENAI_API_KEY"
-        first, *others = typed("services")
-        ran(project, first.replace("encoder dinov2", "encoder hues:hues") + address)
-        project.params(one_drawing)
-        for command in others:
-            command = command.replace("dinov2", "hues").replace("gc_at_5", "gc_at_1")
+        projects = []
+        for typed_command in typed("services"):
+            command = re.sub(" --encoder (dinov2|siglip_2)", "", typed_command)
+            command = re.sub("dinov2|siglip_2", "hues", command)
+            command = command.replace("gc_at_5", "gc_at_1")  # drawings are paid
             if command.startswith("driftledger init"):
-                continue  # of another page
+                projects.append(six_photographs(tmp_path / f"project {len(projects)}"))
+                command += " --encoder hues:Hues" + address
+            elif command.startswith("driftledger add generator"):
+                command += address
+            project = projects[-1]
             if "run --again" in command:
                 project.commit("what is there")
             ran(project, command.replace("git commit", "git commit --allow-empty"))
@@ -126,9 +126,15 @@ def test_the_commands_about_a_service_run(tmp_path):
         assert service.kinds["generations"] > 6
 
 
-def one_drawing(params):
-    params["genception"]["iterations"] = 1
-    params["run"]["fidelity"] = []
+def six_photographs(folder):
+    """Make a repository of pictures, an encoder that reads, and a key."""
+    project = Checkout(folder / "theirs", folder / "state")
+    for number in range(6):
+        draw(project.root / "photos" / f"{number}.png", number)
+    own_code.write(project.root, hues=own_code.READER)
+    project.run("git", "init", "--quiet")
+    project.env["OPENAI_API_KEY"] = "sk-newcomer"
+    return project
 
 
 @pytest.mark.slow

@@ -31,7 +31,14 @@ from driftledger.data.datasets.image_folder import ImageFolder
 from driftledger.data.question_sets.table import QuestionTable
 from driftledger.data.records import loss_notes, notes_of
 from driftledger.project.catalogue import name_of
-from driftledger.project.presets import NOTHING, OWN, Chosen, first_params
+from driftledger.project.presets import (
+    ENCODER,
+    NOTHING,
+    ON_ENCODER,
+    OWN,
+    Chosen,
+    first_params,
+)
 from driftledger.project.project import LOCK, Project
 from driftledger.project.settings import PARAMS
 
@@ -231,6 +238,8 @@ def _component_notes(root: Path, is_chosen: bool) -> list[str]:
     notes = []
     for section in COMPONENTS:
         notes += needs(project, section, project.settings.named(section))
+    if project.settings.run.encoders == (ENCODER,):
+        notes.append(ON_ENCODER)
     judge = project.settings.judge
     if is_chosen and judge:
         notes.append(

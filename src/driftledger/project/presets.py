@@ -43,7 +43,12 @@ Chosen = Mapping[str, Mapping[str, Mapping[str, Any] | None]]
 """Section → name → the entry to write, None for one of the catalogue's."""
 NOTHING: Chosen = {}
 ENCODER = "siglip_2"
-"""The encoder of a first project: it sees images, reads texts, and runs on a laptop."""
+ON_ENCODER = (
+    f"{ENCODER} reads the first 64 tokens of a description; if more than one in ten is longer, no "
+    "model has a rank: 'driftledger add encoder qwen_3_vl_embedding_2b --only' reads all (4,300 MB)"
+)
+"""The encoder of a first project, which sees, reads and runs on a laptop; and what to know of it.
+"""
 
 
 def presets(root: Path) -> dict[str, Path]:
