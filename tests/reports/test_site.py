@@ -21,6 +21,7 @@ from driftledger.project.project import Combination, Project
 from driftledger.reports.report import content, write_report
 from driftledger.reports.site.build import site_files
 from driftledger.reports.site.templating import path_of, section_of
+from driftledger.reports.site.units import number_of
 from driftledger.scoring.score import Score
 from tests.support.cases import CASES, cases, each_case
 from tests.support.ledgers import card_of, write_image
@@ -200,6 +201,22 @@ def test_a_page(case, site):
         assert text in html
     for text, count in case.get("counts", {}).items():
         assert html.count(text) == count
+
+
+@pytest.mark.parametrize(
+    ("name", "title", "value", "share"),
+    [
+        ("genception", "GC@5", 0.4, 0.4),
+        ("genception", "GC@5", -0.2, 0.0),
+        ("mm_sap", "answer accuracy", 25.0, 0.25),
+        ("mm_vet", "total grade", 25.0, 0.25),
+        ("mme", "score", 150.0, 0.75),
+        ("fidelity", "CLIP-S", 30.0, None),
+        ("fidelity", "FID", 3.0, None),
+    ],
+)
+def test_a_bar_goes_up_to_the_ceiling(name, title, value, share):
+    assert number_of(benchmark(name), title, value).share == share
 
 
 def test_without_records_the_rest_is_written(tmp_path):

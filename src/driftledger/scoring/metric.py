@@ -121,8 +121,9 @@ class Metric:
     def ceiling(self) -> float | None:
         """The best possible value; None if there is none that a model can reach."""
         best = self.range[self.is_higher]
-        known = self.has_direction and self.reachable and isfinite(best)
-        return best if known else None
+        if self.has_direction and self.reachable and isfinite(best):
+            return best
+        return None
 
     @property
     def remark(self) -> str:

@@ -312,8 +312,8 @@ def _cells(lineage: Lineage, row: Row, widths: Mapping[str, int]) -> dict[str, s
 
 def _note(run: Run, ranked: Ranked) -> str:
     """Describe a run in Markdown: its headlines, components, data, code and flags."""
-    lines = ["| score | value | floor | ceiling | of the range | scored |"]
-    lines.append("|---|---|---|---|---|---|")
+    head = "| score | value | floor | ceiling | of the range | scored |"
+    lines = [head, "|---|---|---|---|---|---|"]
     for tracked in headlines_of(run):
         score = tracked.score
         number = ranked[id(score), tracked.place]

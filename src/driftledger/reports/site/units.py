@@ -33,7 +33,7 @@ class UnitNumber(NamedTuple):
     text: str
     value: float
     share: float | None
-    """The length of its bar, from 0 to 1; None for a value without bounds."""
+    """The length of its bar, from 0 to 1; None for a value without a ceiling."""
 
 
 @dataclass
@@ -72,13 +72,11 @@ def number_of(spec: Benchmark, title: str, value: float) -> UnitNumber:
     if metric is None:
         return UnitNumber(title, f"{value:.3f}", value=value, share=None)
     text = f"{value:.{metric.digits}f}"
-    most = 1.0
     if metric.unit == "%":
         text += " %"
-        most = 100.0
     share = None
-    if metric.direction == "higher" and (metric.unit == "%" or metric.digits == 3):
-        share = min(max(value / most, 0.0), 1.0)
+    if metric.ceiling:
+        share = min(max(value / metric.ceiling, 0.0), 1.0)
     return UnitNumber(title, text, value=value, share=share)
 
 
