@@ -49,6 +49,8 @@ def test_its_metrics_are_told_and_computed_by_functions_that_there_are(spec):
         assert metric.needs, metric.name
         module, _, function = metric.function.rpartition(".")
         assert callable(getattr(import_module(module), function)), metric.name
+        if metric.chance:
+            assert spec.metrics[metric.chance].unit == metric.unit, metric.name
     for heads in spec.paper_tables.values():
         for place in heads.values():
             assert "table" in spec.metrics[place.metric].shown

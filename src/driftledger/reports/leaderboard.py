@@ -48,7 +48,8 @@ _COLUMNS = [
 ]
 """Models that share one of ``letters`` cannot be told apart, and their ``rank`` is 1 + how many are
 shown to be better. Without letters nothing was tested, and the rank goes by values. Controls have
-none. ``apart`` says why a rank is not among those of the rows without it."""
+none. ``apart`` says why a rank is not among those of the rows without it. ``floor`` is what the
+benchmark gives for nothing, and ``share`` how far the value is from there to the ceiling."""
 
 BRACKETS = "the interval, a coverage below 1, and the share of the range"
 LETTERS = (
