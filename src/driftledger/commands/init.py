@@ -249,8 +249,7 @@ def _component_notes(root: Path, is_chosen: bool) -> list[str]:
         notes += [
             "what it selects is a demonstration: a toy describer and a toy painter, which only "
             "understand each other",
-            "'driftledger models' lists real ones; driftledger init --force --model M --generator "
-            "G --encoder E",
+            "'driftledger models' lists real ones; driftledger init --force --model M",
         ]
     return notes
 

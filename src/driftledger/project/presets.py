@@ -180,8 +180,7 @@ def first_params(
 def _fit(root: Path, settings: Json, chosen: Chosen) -> None:
     """Leave what fits chosen models: without a generator, self-retrieval and a control.
 
-    Raises:
-        ConfigError: no encoder reads, and nothing draws.
+    Errors are those of :func:`_retrieve`.
     """
     run = settings["run"]
     if "encoders" not in chosen:
@@ -191,12 +190,7 @@ def _fit(root: Path, settings: Json, chosen: Chosen) -> None:
         run["models"] = [*dict.fromkeys([*run["models"], control()])]
     parts = {key: run[key] for key in ("models", "generators", "encoders")}
     built, reading = _built(root, parts, chosen, _TEMPLATE)
-    if not reading and not run["generators"]:
-        raise ConfigError(
-            f"{', '.join(run['encoders'])} cannot read descriptions, and without a generator "
-            f"nothing else is compared; add --encoder {ENCODER}, or --generator"
-        )
-    _retrieve(settings, reading, run["datasets"])
+    _retrieve(settings, reading, run["datasets"], draws=bool(run["generators"]))
     settings["genception"] = _chains(built)
 
 
@@ -212,9 +206,21 @@ def _built(
     ]
 
 
-def _retrieve(settings: Json, reading: list[str], images: list[str]) -> None:
-    """Select self-retrieval over the encoders that read; nothing if there is none."""
+def _retrieve(
+    settings: Json, reading: list[str], images: list[str], *, draws: bool
+) -> None:
+    """Select self-retrieval over the encoders that read; nothing if there is none.
+
+    Raises:
+        ConfigError: there is none, and no generator draws.
+    """
     run = settings["run"]
+    if not (reading or draws):
+        raise ConfigError(
+            f"{', '.join(run['encoders'])} cannot read descriptions, and without a generator "
+            f"nothing else is compared; name an encoder that reads, such as {ENCODER}, or a "
+            "generator"
+        )
     run["self_retrieval"] = images if reading else []
     is_part = 0 < len(reading) < len(run["encoders"])
     settings["self_retrieval"] = {"encoders": reading if is_part else None}
@@ -255,8 +261,9 @@ def with_entry(
     if images and section != "models":
         settings, reading = _built(root, selected["run"], written)
         if section == "encoders":
-            listed = content["self_retrieval"].get("encoders") or names
-            _retrieve(selected, [e for e in reading if e in (*listed, name)], images)
+            listed = (content.get("self_retrieval") or {}).get("encoders") or names
+            kept = [other for other in reading if other in (*listed, name)]
+            _retrieve(selected, kept, images, draws=bool(settings.run.generators))
         elif not content["run"].get(section):
             selected["run"]["genception"] = images
             if "genception" not in content:
