@@ -41,7 +41,7 @@ WORST = 60
 """How far the colours that a service may name for one image lie apart."""
 END_AT = {
     "plan": "missing",
-    "run": "(self-retrieval recall|Cost, )",
+    "run": "(self-retrieval recall|Cost, |Floor: )",
     "compare": "CLIPScore",
 }
 """Command that pages show → how the line begins from which on they have no room."""
