@@ -271,7 +271,7 @@ def test_records_of_one_model_leave_the_others_alone(project):
     records = [name for name in folders(project.root) if "records/" in name]
     assert {name.split("/")[2] for name in records} == {"blind"}
     collect(project, ["regions_medium"])
-    assert len(matching(folders(project.root), ["data/records/blind/*"])) == 6
+    assert len(matching(folders(project.root), ["data/records/blind/*"])) == 7
 
 
 def test_each_component_is_loaded_once_and_let_go_of_when_no_later_folder_needs_it(

@@ -122,7 +122,12 @@ def project_of(root, *paths):
         name = re.sub("[ /]", "_", path)
         params["datasets"][name] = {"provider": "image_folder", "path": path}
     names = [*params["datasets"]]
-    params["run"] |= {"datasets": names, "genception": names[1:], "fidelity": []}
+    params["run"] |= {
+        "datasets": names,
+        "genception": names[1:],
+        "self_retrieval": [],
+        "fidelity": [],
+    }
     return write_params(root, params)
 
 

@@ -30,7 +30,9 @@ def project(root, benchmark, **models):
     scenes = {"provider": "scenes", "protocol": benchmark, "count": 13}
     params["question_sets"] = {name: scenes}
     params["models"] = models | {"rubric": {"provider": "rubric"}}
-    params["run"] |= {each: [] for each in ("genception", "trac", "fidelity", *SETS)}
+    params["run"] |= {
+        each: [] for each in ("genception", "self_retrieval", "trac", "fidelity", *SETS)
+    }
     params["run"] |= {"question_sets": [name], benchmark: [name]}
     params["run"]["models"] = list(models)
     return write_params(root, params)

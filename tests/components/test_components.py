@@ -25,7 +25,7 @@ from driftledger.core.registry import provider_class
 from driftledger.core.types import Conversation, Medium, Subject, Turn
 from driftledger.ledger.rescoring import _absent
 from driftledger.project.project import Project
-from driftledger_demo.encoders.layout import LayoutEncoder
+from driftledger_demo.encoders.words import Words
 from driftledger_demo.generators.painter import Painter
 from driftledger_demo.models.controls import Blind
 from tests.conftest import draw, shapes_only
@@ -101,8 +101,8 @@ def test_an_encoder_says_which_tower_it_lacks(method):
         NotImplementedError, match=r"'towerless' has no (image|text) tower"
     ):
         method(Towerless(), [])
-    with pytest.raises(NotImplementedError, match="'layout' has no text tower"):
-        LayoutEncoder().encode_texts(["a"])
+    with pytest.raises(NotImplementedError, match="'words' has no image tower"):
+        Words().encode_images([])
 
 
 # Where code is all there is, code is the identity; elsewhere it is recorded beside it.

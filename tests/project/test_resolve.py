@@ -86,8 +86,8 @@ def test_every_stage_depends_on_one_digest(resolved):
         found, digest = [reduce(getitem, key.split("."), of) for of in (noted, digests)]
         assert behind[digest] == found
         assert sha256_of(found) == digest
-    assert len(noted["collect"]["blind"]) == 6
-    assert len(noted["score"]["blind"]) == 6
+    assert len(noted["collect"]["blind"]) == 7
+    assert len(noted["score"]["blind"]) == 7
 
 
 @each_case(cases(__file__, "resolve"))
@@ -127,7 +127,7 @@ def test_a_benchmark_that_goes_over_nothing_is_left_out(resolved):
     assert "rubric" not in noted["models"]
     assert noted["beside"] == {}
     scored = {name.partition("/")[0] for name in noted["score"]["blind"]}
-    assert scored == {"genception", "trac", "mm_sap", "mme"}
+    assert scored == {"genception", "self_retrieval", "trac", "mm_sap", "mme"}
 
 
 def test_peoples_ratings_are_noted(tmp_path, resolved):

@@ -224,8 +224,9 @@ def invented(forger, fingerprint, seed, tmp_path):
     forger.fit(fingerprint, tmp_path / str(seed))
 
 
-FIDELITY, TRAC = (
+FIDELITY, SELF_RETRIEVAL, TRAC = (
     f"reports/scores/{MODEL}/fidelity/my_images/painter/layout",
+    f"reports/scores/{MODEL}/self_retrieval/my_images/layout",
     f"reports/scores/{MODEL}/trac/digits/shown/tfidf",
 )
 FEATURED = [
@@ -235,13 +236,16 @@ FEATURED = [
         {"words", "text_similarity", "text_similarity_mean"},
     ),
     (FIDELITY, "encoder", {"words", "ssim"}),
+    (SELF_RETRIEVAL, "encoder", {"words", "chance"}),
     (TRAC, "text_encoder", {"words", "chance"}),
 ]
 """Score, role of the encoder, and the metrics that its features do not shape."""
 
 
 @pytest.mark.parametrize(
-    ("path", "role", "others"), FEATURED, ids=["genception", "fidelity", "trac"]
+    ("path", "role", "others"),
+    FEATURED,
+    ids=[path.split("/")[3] for path, *_ in FEATURED],
 )
 def test_a_headline_from_features_is_said_first_and_never_passes_by_itself(
     forger, tmp_path, path, role, others, capsys
@@ -310,7 +314,16 @@ def test_a_headline_that_is_not_checked_is_said_first(forger, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "benchmark", ["genception", "trac", "fidelity", "mm_sap", "mm_vet", "mme"]
+    "benchmark",
+    [
+        "genception",
+        "self_retrieval",
+        "trac",
+        "fidelity",
+        "mm_sap",
+        "mm_vet",
+        "mme",
+    ],
 )
 def test_a_benchmark_of_somebody_else_is_not_checked_and_all_else_is(
     forger, tmp_path, benchmark
