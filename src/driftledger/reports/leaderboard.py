@@ -60,7 +60,7 @@ LETTERS = (
 
 FLOORS = (
     "Floor: what the benchmark gives for nothing, by a model's own control that sees nothing, or "
-    "the best control, or chance; ceiling: the best possible value; a percentage of the range: "
+    "the best control, or chance; ceiling: the best possible value; percentages of the range: "
     "(value − floor) / (ceiling − floor)."
 )
 
@@ -267,9 +267,7 @@ def _detailed_cell(number: Any) -> Cell:
     if number.coverage != 1:
         details.append(f"coverage {number.coverage:.{COVERAGE.digits}f}")
     share = percentage(number.share)
-    if share:
-        details.append(f"{share} of the range")
-    more = "; ".join(filter(None, details))
+    more = "; ".join(filter(None, [*details, share]))
     return cell._replace(more=more, share=share, deviation="")
 
 
