@@ -275,6 +275,7 @@ def test_an_image_is_found_by_its_bytes_wherever_it_was_copied_to(original, tmp_
     ]
     assert {each["benchmark"] for each in found.places[0]["scores"]} == {
         "genception",
+        "self_retrieval",
         "fidelity",
     }
     drawn = find_image(

@@ -52,7 +52,7 @@ def test_a_lineage_names_the_folders_and_outputs_behind_a_score(original):
 
 def test_a_score_says_what_it_is_of_and_every_number_is_in_its_table(original):
     lineages = original.evidence().lineages
-    assert len(lineages) == 6
+    assert len(lineages) == 7
     for each in lineages:
         score, spec = each.score, each.spec
         records = original.root / each.collected[spec.collects.name].path / RECORDS

@@ -77,7 +77,7 @@ def test_an_untouched_project_holds(original):
     assert verified.result.findings == []
     assert verified.result.skipped == []
     checked = verified.result.checked
-    assert checked["scores"] == 6
+    assert checked["scores"] == 7
     assert checked["calls"] == 8
     assert min(checked[name] for name in ("files", "links", "runs"))
     values = records = 0
