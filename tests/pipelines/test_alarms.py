@@ -26,6 +26,7 @@ def select(address):
         params["run"] |= {
             "datasets": ["my_images", "digits"],
             "genception": ["my_images"],
+            "self_retrieval": ["my_images"],
             "fidelity": ["my_images"],
             "words": ["my_images"],
             "models": ["seer"],
