@@ -116,6 +116,10 @@ def test_the_leaderboard_the_site_and_the_closing_lines_say_them(blindfolded):
             ]
             assert LACKS in line
             assert "are one text" in line
+    [first, *_] = [
+        each for each in printed.splitlines() if "GC@" in each or "alarm" in each
+    ]
+    assert ": alarm: " in first, "alarms stand before the numbers"
 
 
 def test_verify_and_check_compute_them_again(blindfolded, tmp_path):

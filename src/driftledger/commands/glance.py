@@ -85,7 +85,7 @@ def _target(project: Project, cell: Cell, scores: Sequence[Score]) -> str:
 
 
 def glance(overview: Table, data: Sequence[str]) -> RenderableType:
-    """Lay out the leaderboard's overview; controls and unranked models come last.
+    """Lay out the leaderboard's overview below its alarms; controls and unranked models come last.
 
     Args:
         data: the names of what it is over.
@@ -114,8 +114,9 @@ def glance(overview: Table, data: Sequence[str]) -> RenderableType:
     where = f"on {first_few(data, 10)}; reports/leaderboard.md has all"
     if CONTROLS in overview.by_kind:
         where = f"controls ignore the sample; {where}"
-    styled = (line(note, HEAD if ALARM in note else QUIET) for note in [*notes, where])
-    return Group(*tables[:-1], *styled)
+    alarms = [line(note, HEAD) for note in notes if ALARM in note]
+    styled = [line(note, QUIET) for note in [*notes, where] if ALARM not in note]
+    return Group(*alarms, *tables[:-1], *styled)
 
 
 def _cells(overview: Table) -> list[Cell]:

@@ -116,6 +116,8 @@ def reasons_apart(scores: Sequence[Score]) -> dict[str, str]:
     best = max(models, key=lambda score: (score.unranked is None, score.share))
     reasons = {}
     for score in scores:
+        if best.unranked is not None and score.unranked is None:
+            continue  # there is nothing to compare a control with
         difference = coverage_difference(best, score)
         if difference is not None and difference.why:
             reasons[score.model] = difference.reason
