@@ -10,11 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date
 from functools import cached_property
+from operator import not_
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from PIL import Image
+from pydantic import Field, JsonValue
 
 from driftledger.components.base import Encoder, library_versions
 from driftledger.components.chat import Chat
@@ -428,6 +430,10 @@ class Sentence(TorchEncoder):
     )
     extra = "sentence"
 
+    image_processor: dict[str, JsonValue] = Field(default_factory=dict, exclude_if=not_)
+    """Settings of the checkpoint's image processor to change, e.g. ``size: {shortest_edge: 65536,
+    longest_edge: 262144}`` (pixels) for Qwen3-VL-Embedding."""
+
     @cached_property
     def takes_images(self) -> bool:
         """True if the checkpoint has images among its modalities."""
@@ -489,6 +495,12 @@ class Sentence(TorchEncoder):
             **arguments,
         )
         refuse_random(report, unused="pooler")
+        if self.takes_images:
+            self._chat(model)  # which tries image_processor
+        elif self.image_processor:
+            raise ConfigError(
+                f"{self.title} has no images among its modalities; remove image_processor"
+            )
         return model.eval()
 
     def encode_images(self, images: Sequence[Image.Image]) -> Float32:
@@ -509,6 +521,7 @@ class Sentence(TorchEncoder):
                 batch_size=len(inputs),
                 show_progress_bar=False,
                 convert_to_tensor=True,
+                processing_kwargs={"image": self.image_processor},
             )
             return as_features(vectors)
 
@@ -519,17 +532,25 @@ class Sentence(TorchEncoder):
         """
         plain = well_formed(texts)
         if self.takes_images:
-            processor = self.loaded[0].processor
-            chat = Chat(
-                self.title,
-                processor,
-                image_settings={},
-                variables={},
-                today=date.min,
-                own=str(processor.chat_template),  # a CLIP has none
-            )
-            plain = [disarmed(text, chat.control_tokens) for text in plain]
+            control = self._chat(self.loaded).control_tokens
+            plain = [disarmed(text, control) for text in plain]
         return [{"text": text} for text in plain]
+
+    def _chat(self, model: Any) -> Chat:
+        """Return the chat format of a model that takes images.
+
+        Raises:
+            ConfigError: its image processor refuses a setting.
+        """
+        processor = model[0].processor
+        return Chat(
+            self.title,
+            processor,
+            image_settings=self.image_processor,
+            variables={},
+            today=date.min,
+            own=str(processor.chat_template),  # a CLIP has none
+        )
 
     def read_texts(self, texts: Sequence[str]) -> list[PromptUsage]:
         model = self.loaded

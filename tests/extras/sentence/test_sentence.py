@@ -5,11 +5,14 @@ from functools import partial
 
 import pytest
 import sentence_transformers
+from PIL import Image
 from safetensors.torch import load_file, save_file
+from transformers.models.qwen2_vl.image_processing_qwen2_vl import Qwen2VLImageProcessor
 
 from driftledger.components.contract import check_component
 from driftledger.components.encoders import Sentence
 from driftledger.core.errors import ConfigError, MissingSourceError
+from driftledger.project.catalogue import catalogue
 from tests.extras.encoding import LONG, TEXTS, change_json, refused, relative, tiny
 from tests.support.checkpoints.weights import drop_one_weight
 
@@ -83,6 +86,67 @@ def test_arguments_that_were_saved_for_the_processor_are_used(
     found = encoder(folder).encode_images(images)
     assert relative(found, library(folder).encode(images)) < 1e-5
     assert relative(found, before) > 0.01
+
+
+def seen_tokens(sentence, image):
+    """Encode an image, and count the tokens that the model sees of it."""
+    counts = []
+
+    def count(_, inputs):
+        counts.append(int(inputs[0]["image_grid_thw"].prod()) // 4)
+
+    with sentence.loaded[0].register_forward_pre_hook(count):
+        features = sentence.encode_images([image])
+    assert len(counts) == 1
+    return counts[0], features
+
+
+def test_the_model_sees_a_smaller_copy(built, copied, images):
+    tokens, features = seen_tokens(encoder(built("sentence_qwen")), images[0])
+    size = {"shortest_edge": 1024, "longest_edge": 2048}
+    smaller = encoder(built("sentence_qwen"), image_processor={"size": size})
+    fewer, found = seen_tokens(smaller, images[0])
+    assert fewer <= 2048 / 16**2 < tokens  # a token is 16 × 16 pixels
+    folder = copied("sentence_qwen")
+    change_json(
+        folder / "processor_config.json",
+        lambda it: it["image_processor"].update(size=size),
+    )
+    assert relative(found, library(folder).encode(images[:1])) < 1e-5
+    assert relative(found, features) > 0.01
+    assert smaller.spec["settings"]["image_processor"] == {"size": size}
+
+
+def test_settings_of_the_image_processor_of_a_clip(built, images):
+    plain, found = (
+        encoder(built("sentence_clip"), image_processor=settings).encode_images(images)
+        for settings in ({}, {"image_std": [1.0, 1.0, 1.0]})
+    )
+    assert relative(found, plain) > 0.01
+
+
+def test_a_photograph_is_256_tokens_by_the_catalogue():
+    settings = catalogue("encoders")["qwen_3_vl_embedding_2b"].image_processor
+    processor = Qwen2VLImageProcessor(patch_size=16, merge_size=2)
+    photograph = Image.new("RGB", (4000, 3000))
+    prepared = processor(photograph, return_tensors="pt", **settings)
+    assert 192 <= int(prepared["image_grid_thw"].prod()) // 4 <= 256
+
+
+@each_that_sees
+@pytest.mark.parametrize(("key", "value"), [("do_resiz", False), ("size", "large")])
+def test_a_wrong_setting_of_the_image_processor_is_refused(name, key, value, built):
+    refused(
+        encoder(built(name), image_processor={key: value}),
+        rf"{name}' cannot use image_processor: .*{key}",
+    )
+
+
+def test_a_model_of_texts_has_no_image_processor(folder):
+    refused(
+        encoder(folder, image_processor={"do_resize": False}),
+        "no images among its modalities; remove image_processor$",
+    )
 
 
 @each_kind
