@@ -35,7 +35,7 @@ QUICK_START = Path("docs/quick_start.md")
 BEGIN = "<!-- python -m lab.first_use: begin -->\n"
 END = "<!-- python -m lab.first_use: end -->"
 PHOTOGRAPHS = 12
-ENCODER = "siglip_2"
+ENCODER = "qwen_3_vl_embedding_2b"
 """The encoder of the quick start, for which the toy stands in."""
 WORST = 60
 """How far the colours that a service may name for one image lie apart."""

@@ -109,8 +109,10 @@ def test_the_commands_about_a_service_run(tmp_path):
         address = f" --base-url {service.base_url} --key-env OPENAI_API_KEY"
         projects = []
         for typed_command in typed("services"):
-            command = re.sub(" --encoder (dinov2|siglip_2)", "", typed_command)
-            command = re.sub("dinov2|siglip_2", "hues", command)
+            command = re.sub(
+                " --encoder (dinov2|qwen_3_vl_embedding_2b)", "", typed_command
+            )
+            command = re.sub("dinov2|qwen_3_vl_embedding_2b", "hues", command)
             command = command.replace("gc_at_5", "gc_at_1")  # drawings are paid
             if command.startswith("driftledger init"):
                 projects.append(six_photographs(tmp_path / f"project {len(projects)}"))

@@ -22,7 +22,9 @@ def of_the_quick_start():
     commands = []
     for block in re.findall(r"```console\n(.*?)```", page, re.DOTALL):
         for line in block.splitlines():
-            words = shlex.split(line.replace("siglip_2", "hues"), comments=True)
+            words = shlex.split(
+                line.replace("qwen_3_vl_embedding_2b", "hues"), comments=True
+            )
             if words[:2] == ["pip", "install"] or words[0] in ("driftledger", "git"):
                 commands.append(words)
     ends = [words[1] for words in commands].index("audit") + 1

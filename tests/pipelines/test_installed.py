@@ -153,20 +153,20 @@ def test_ten_commands_lead_to_a_score_that_is_checked(python, tmp_path):
     typed = typed_until_the_first_score()
     typed.remove("cd my-repository")  # where they are
     assert len(typed) <= 10
-    installing = ("python3 -m venv", "source ", "pip install '.[openai,torch]'")
+    installing = ("python3 -m venv", "source ", "pip install '.[openai,sentence]'")
     commands = [line for line in typed if not line.startswith(installing)]
     assert len(typed) - len(commands) == len(installing)
     theirs = newcomer(tmp_path, 6, python, "[openai]")
-    own_code.write(theirs.root, hues=own_code.ENCODER)
+    own_code.write(theirs.root, hues=own_code.READER)
     with Service() as service:
-        service.listed = ["gpt-5.4-mini-2026-03-17", "gpt-image-2-2026-04-21"]
+        service.listed = ["gpt-5.4-mini-2026-03-17", "gemini-3.8-flash"]
         at = f"--base-url {service.base_url} --key-env OPENAI_API_KEY"
         script = "\n".join(commands)
-        script = script.replace("--encoder dinov2", f"--encoder hues:hues {at}")
+        script = script.replace(" init ", f" init --encoder hues:Hues {at} ")
         script = script.replace("KEY=…", "KEY=sk-newcomer")
         shown = theirs.run("bash", "-e", "-c", script)
-    name = "gpt_5_4_mini/gpt_image_2/hues"
-    assert f"driftledger audit {name}:gc_at_5" in shown
+    assert re.search(r"^next: driftledger audit \w+/hues:recall1$", shown, re.M)
+    name = "gpt_5_4_mini/hues"
     theirs.run("driftledger", "bundle", name, "-o", "score.zip", "--trust")
     checked = theirs.run("driftledger", "check", "score.zip", "--trust-features")
     assert re.search(r"[1-9]\d* reproduced, .* 0 differ", checked)

@@ -42,13 +42,14 @@ _TEMPLATE = OWN / "templates" / PARAMS
 Chosen = Mapping[str, Mapping[str, Mapping[str, Any] | None]]
 """Section → name → the entry to write, None for one of the catalogue's."""
 NOTHING: Chosen = {}
-ENCODER = "siglip_2"
+ENCODER = "qwen_3_vl_embedding_2b"
+"""The encoder of a first project, which sees images and reads whole descriptions."""
 ON_ENCODER = (
-    f"{ENCODER} reads the first 64 tokens of a description; if more than one in ten is longer, no "
-    "model has a rank: 'driftledger add encoder qwen_3_vl_embedding_2b --only' reads all (4,300 MB)"
+    f"{ENCODER} reads whole descriptions; without a GPU, 100 images and two models take it about "
+    "half an hour. 'driftledger add encoder siglip_2 --only' is quicker, but reads 64 tokens, "
+    "which ranks short descriptions only: ask for these by self_retrieval.describe_prompt"
 )
-"""The encoder of a first project, which sees, reads and runs on a laptop; and what to know of it.
-"""
+"""What a user should know of it."""
 
 
 def presets(root: Path) -> dict[str, Path]:
