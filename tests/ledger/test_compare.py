@@ -35,6 +35,8 @@ from tests.support.terminal import printed
 
 OTHER = component("oracle")
 """Another model than the ledgers' own."""
+CHAINED = ("similarity", "gc", "distinctive", "text_similarity")
+"""Metrics of GenCeption that rows hold."""
 
 
 def run(*lineages, **changes):
@@ -53,7 +55,7 @@ def chains(root, name, values, score=None, **changes):
     rows = [
         row(
             sample,
-            {key: list(some) for key in ("similarity", "gc", "text_similarity")},
+            {key: list(some) for key in CHAINED},
             sample[-1],
         )
         for sample, some in values.items()

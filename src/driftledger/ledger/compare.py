@@ -15,6 +15,7 @@ import numpy as np
 from driftledger.benchmarks.base.benchmark import UNREAD_COUNTS, Benchmark, Rule
 from driftledger.core.errors import LedgerError, StoreError, first_few
 from driftledger.core.text import changes, shown_apart
+from driftledger.data.records import ONE_CATEGORY
 from driftledger.ledger.changes import find_changes, second_asking
 from driftledger.ledger.comparison import (
     NOT_RANKED,
@@ -420,12 +421,16 @@ def _known(metric: Metric, score: Score) -> list[Place]:
 
 
 def units_of(metric: Metric, rows: Sequence[Row], t: int | None) -> Units:
-    """Return the value of each row at t: the mean over its orders or gradings."""
+    """Return the value of each row at t: the mean over its orders or gradings.
+
+    A ratio is over all units alike, whatever their categories.
+    """
     units = {}
     for row in rows:
         values = [value for value in metric.values_at(row, t) if value is not None]
         if values:
-            units[row.unit] = (exact_mean(values), row.group, row.cluster)
+            group = ONE_CATEGORY if metric.is_ratio else row.group
+            units[row.unit] = (exact_mean(values), group, row.cluster)
     return units
 
 

@@ -257,6 +257,6 @@ def _reproduce(metric: Metric, units: Units, value: float) -> bool:
         return False
     groups: dict[str, list[float]] = {}
     for share, group, _ in units.values():
-        groups.setdefault("" if metric.is_ratio else group, []).append(share)
+        groups.setdefault(group, []).append(share)
     mean = metric.scale * exact_mean([*map(exact_mean, groups.values())])
     return abs(mean - value) <= _CLOSE * max(1.0, abs(value))
