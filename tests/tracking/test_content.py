@@ -103,7 +103,7 @@ def test_a_number_that_a_later_version_wrote_is_in_no_note():
     score = gen_score()
     score.numbers.append(Number(metric="later", value=1.0))
     run = evidence(score)
-    assert "| 0.7 |" in tags_of(run, ranked_in([run]))["mlflow.note.content"]
+    assert "| 0.700 |" in tags_of(run, ranked_in([run]))["mlflow.note.content"]
 
 
 def test_rows_of_all_scores_are_one_table(tmp_path):

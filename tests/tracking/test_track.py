@@ -209,7 +209,7 @@ def test_a_changed_floor_is_in_the_notes_of_runs_that_did_not_change(project):
         rows = seer.data.tags["mlflow.note.content"].splitlines()
         return counts, rows[2]
 
-    row = "| GenCeption GC@2 · shapes | 0.7 | {} | 1.000 | {} | 2 of 2 |"
+    row = "| GenCeption GC@2 · shapes | 0.700 | {} | 1.000 | {} | 2 of 2 |"
     assert pushed(0.2) == ([2, 0], row.format("0.200", "62%"))
     assert pushed(0.4) == ([1, 1], row.format("0.400", "50%"))
     before = project.dump()

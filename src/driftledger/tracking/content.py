@@ -317,10 +317,10 @@ def _note(run: Run, ranked: Ranked) -> str:
     for tracked in headlines_of(run):
         score = tracked.score
         number = ranked[id(score), tracked.place]
-        bounds = [number.floor, tracked.metric.ceiling]
-        floor, ceiling = [number_cell(bound, number.digits) for bound in bounds]
+        values = [tracked.value, number.floor, tracked.metric.ceiling]
+        value, floor, ceiling = [number_cell(each, number.digits) for each in values]
         lines.append(
-            f"| {in_table(tracked.title)} | {tracked.value:.4g} | {floor} | {ceiling} | "
+            f"| {in_table(tracked.title)} | {value} | {floor} | {ceiling} | "
             f"{percentage(number.share)} | {score.scored} of {score.total} |"
         )
     lines += ["", FLOORS, "", "| | version | made with |", "|---|---|---|"]

@@ -62,7 +62,8 @@ def cut_off(scoring: Scoring, replies: Sequence[Reply]) -> Iterator[Flag]:
     cut = sum(reading.cut for reading in readings)
     for flag in cut_texts(readings, "the encoder", "encoder"):
         if cut > MOST_CUT * len(readings):
-            remedy = "no rank; take an encoder that reads longer texts"
-            text = f"{ALARM}{flag.text}: {remedy}"
+            text = (
+                f"{ALARM}{flag.text}: no rank; take an encoder that reads longer texts"
+            )
             flag = Flag(text=text, role="encoder", alarm=True, unranks=True)
         yield flag
