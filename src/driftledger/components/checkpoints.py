@@ -236,9 +236,10 @@ class CheckpointComponent(Component):
         if repository is None:
             return [], notes
         hub = import_extra("huggingface_hub")
+        errors = import_extra("huggingface_hub.errors")  # not yet loaded with the hub
         cache = Path(import_extra("huggingface_hub.constants").HF_HUB_CACHE)
         with suppress(
-            hub.errors.HTTPError, hub.errors.OfflineModeIsEnabled, OSError, ValueError
+            errors.HTTPError, errors.OfflineModeIsEnabled, OSError, ValueError
         ):
             patterns = {
                 "allow_patterns": ["*.safetensors"],

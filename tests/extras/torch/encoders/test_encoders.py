@@ -4,6 +4,7 @@ own."""
 from functools import partial
 from typing import Any, NamedTuple
 
+import huggingface_hub
 import numpy as np
 import pytest
 import torch
@@ -347,3 +348,9 @@ def test_features_that_are_not_finite_name_the_encoder_and_the_image(
         match=r"encoder vit gives features of .*moon\.png' that are not finite",
     ):
         encode_media(tiny(ViT, vit_folder), [Medium(tmp_path / "moon.png", "")])
+
+
+def test_a_pinned_checkpoint_is_ready_before_anything_was_asked_of_the_hub(monkeypatch):
+    """The hub's library loads its modules late: until then they are none of its attributes."""
+    monkeypatch.delattr(huggingface_hub, "errors", raising=False)
+    assert CLIP(path="nobody/clip", revision="0" * 40).readiness() == ([], [])
