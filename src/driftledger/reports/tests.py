@@ -167,12 +167,10 @@ def _with_floor(number: Any, controls: Sequence[Any]) -> Rank:
     metric = metric_of(number)
     ceiling = metric.ceiling
     blind = {**number.score.components["model"].settings, "sees": "nothing"}
-    floors = list[Any]()
-    for control in controls:
-        model = control.score.components["model"]
-        if model.settings == blind and not number.control:
+    floors = [control.worth for control in controls]
+    for control in () if number.control else controls:
+        if control.score.components["model"].settings == blind:
             floors.insert(0, control.worth)
-        floors.append(control.worth)
     chance = number.score.find(metric.chance)
     if chance and not number.group_kind:
         floors.append(chance.value)
