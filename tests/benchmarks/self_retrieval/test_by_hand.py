@@ -16,6 +16,8 @@ from driftledger.core.files import write_json, write_jsonl
 from driftledger.core.media import png_bytes
 from driftledger.core.types import Outcome
 from driftledger.data.records import SampleEntry
+from driftledger.reports.tests import metric_of, with_ranks
+from driftledger.scoring.frame import frame, rows_in
 from tests.support.by_hand import assert_score
 from tests.support.cases import each_case, lines
 from tests.support.chains import CARD as DATASET
@@ -97,3 +99,13 @@ def test_a_row_is_shown_with_its_image_and_its_description(tmp_path):
     )
     assert step.inputs["image"].file == tmp_path / "d/x.png"
     assert trace.values == {"recall@1": 100.0, "CLIPScore": 100.0}
+
+
+def test_chance_is_the_floor_and_no_text_reaches_the_best_clip_score(tmp_path):
+    case = {"samples": {"x": [[200, 0], "a"], "y": [[0, 200], "b"]}}
+    write_folders(tmp_path, case)
+    given = scoring(SPEC, tmp_path, {"encoder": LetterEncoder(wide=2)}, {})
+    ranked = rows_in(with_ranks(frame([SPEC.score(given)[0]])))
+    bounds = {row.metric: (row.floor, metric_of(row).ceiling) for row in ranked}
+    assert bounds["recall1"] == (50.0, 100.0)
+    assert bounds["clip_score"][1] is None
