@@ -142,7 +142,7 @@ def test_a_change_makes_what_depends_on_it_and_pays_for_no_more(
     monkeypatch.setattr(Regions, "_answer", lambda *_: "no")  # also to another prompt
     before = folders(root)
     bytes_before = contents(root)
-    assert len(before) == 5 + 2 * (6 + 6)
+    assert len(before) == 5 + 2 * (7 + 7)
     if "draws" in case:
         path, number = case["draws"]
         draw(Path(path), number, (24, 18))
@@ -204,7 +204,7 @@ def test_what_is_not_on_this_machine_is_kept_as_it_was_noted_and_fails_where_it_
     }
     selected = {"models": ["regions_medium", "theirs"], "datasets": ["my_images"]}
     selected["question_sets"] = ["scenes_mme"]
-    nothing = ("genception", "fidelity", "trac", "mm_sap", "mm_vet")
+    nothing = ("genception", "self_retrieval", "fidelity", "trac", "mm_sap", "mm_vet")
     selected |= {name: [] for name in nothing}
     sets = [
         ["models", "theirs", theirs],
