@@ -542,14 +542,13 @@ class Sentence(TorchEncoder):
         Raises:
             ConfigError: its image processor refuses a setting.
         """
-        processor = model[0].processor
         return Chat(
             self.title,
-            processor,
+            model.processor,
             image_settings=self.image_processor,
             variables={},
             today=date.min,
-            own=str(processor.chat_template),  # a CLIP has none
+            own=str(model.processor.chat_template),  # a CLIP has none
         )
 
     def read_texts(self, texts: Sequence[str]) -> list[PromptUsage]:

@@ -43,13 +43,12 @@ Chosen = Mapping[str, Mapping[str, Mapping[str, Any] | None]]
 """Section → name → the entry to write, None for one of the catalogue's."""
 NOTHING: Chosen = {}
 ENCODER = "qwen_3_vl_embedding_2b"
-"""The encoder of a first project, which sees images and reads whole descriptions."""
 ON_ENCODER = (
     f"{ENCODER} reads whole descriptions; without a GPU, 100 images and two models take it about "
     "half an hour. 'driftledger add encoder siglip_2 --only' is quicker, but reads 64 tokens, "
     "which ranks short descriptions only: ask for these by self_retrieval.describe_prompt"
 )
-"""What a user should know of it."""
+"""The encoder of a first project, which sees and reads; and what to know of it."""
 
 
 def presets(root: Path) -> dict[str, Path]:
