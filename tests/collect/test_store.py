@@ -14,12 +14,13 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from types import SimpleNamespace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from filelock import FileLock
 from PIL import Image
+from pydantic import PrivateAttr
 
 from driftledger.collect import pictures
 from driftledger.collect.call import Ask, Batch, Draw, Spent
@@ -670,3 +671,78 @@ def test_features_that_are_not_finite_name_the_encoder_and_what_it_was_given(tmp
             encode_media(encoder, media, store)
         with pytest.raises(ComponentError, match=sentence.format("blue")):
             encode_texts(encoder, ["a", "blue"], store)
+
+
+class GivenEncoder(LetterEncoder):
+    """Gives what a test says, or raises it."""
+
+    provider = "given"
+    _given: Any = PrivateAttr()
+
+    def encode_images(self, images):
+        return self.encode_texts(images)
+
+    def encode_texts(self, texts):
+        if isinstance(self._given, Exception):
+            raise self._given
+        return self._given
+
+
+def given(value):
+    encoder = GivenEncoder()
+    encoder._given = value
+    return encoder
+
+
+@pytest.mark.parametrize(
+    "value", [np.array([[0.1, 2.0]]), [[0.1, 2.0]], np.array([[0.1, 2.0]], object)]
+)
+def test_features_of_any_numbers_are_float32(tmp_path, value):
+    wanted = np.array([[0.1, 2.0]], np.float32)
+    for _ in range(2):  # as well where the store has them
+        features = encode_texts(given(value), ["a"], FeatureStore(tmp_path))
+        assert features.dtype == np.float32
+        assert features.tolist() == wanted.tolist()
+
+
+def test_features_that_an_earlier_version_stored_as_float64_are_float32(tmp_path):
+    store = FeatureStore(tmp_path)
+    encoder = given(None)
+    store.get(encoder.fingerprint, "texts", ["a"], lambda: np.array([[0.1]]))
+    assert encode_texts(encoder, ["a"], store).dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("value", "sentence"),
+    [
+        (
+            None,
+            r"gives features of shape \(\) for 1 inputs; it must be one vector for each",
+        ),
+        (np.ones(2), r"gives features of shape \(2,\) for 1 inputs"),
+        (np.ones((2, 2)), r"gives features of shape \(2, 2\) for 1 inputs"),
+        (np.ones((1, 1, 2)), r"gives features of shape \(1, 1, 2\) for 1 inputs"),
+        ([[1e300]], "gives features of '.*' that are not finite"),
+        ([["one"]], "raises ValueError: could not convert string to float: 'one' in "),
+        (KeyError("b"), r"raises KeyError: 'b' in .*test_store\.py, line \d+$"),
+    ],
+)
+def test_features_of_no_use_are_one_sentence_that_names_the_encoder(
+    tmp_path, value, sentence
+):
+    medium = Medium(tmp_path / "red.png", "red")
+    Image.new("RGB", (2, 2), "red").save(medium.path)
+    with pytest.raises(ComponentError, match=f"^encoder given {sentence}"):
+        encode_texts(given(value), ["a"])
+    with pytest.raises(ComponentError, match=f"^encoder given {sentence}"):
+        encode_media(given(value), [medium])
+
+
+def test_only_a_text_may_have_features_of_zero(tmp_path):
+    medium = Medium(tmp_path / "red.png", "red")
+    Image.new("RGB", (2, 2), "red").save(medium.path)
+    zeros = given(np.zeros((1, 2), np.float32))
+    assert not encode_texts(zeros, ["a"]).any()
+    sentence = r"^encoder given gives features of '.*red\.png' that are all zero$"
+    with pytest.raises(ComponentError, match=sentence):
+        encode_media(zeros, [medium])

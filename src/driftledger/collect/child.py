@@ -17,11 +17,14 @@ from multiprocessing.connection import Connection, Pipe
 from threading import Thread
 from typing import Any
 
+import numpy as np
+
 from driftledger.collect.batches import LocalCalls
 from driftledger.collect.call import Call
 from driftledger.components.base import Component, Encoder
 from driftledger.components.checkpoints import CheckpointComponent
-from driftledger.core.errors import ComponentError
+from driftledger.core.errors import ComponentError, DriftledgerError
+from driftledger.core.text import shortened
 from driftledger.core.types import Result
 
 
@@ -50,11 +53,25 @@ class ChildCalls(LocalCalls):
         return results
 
     def encode(self, encoder: Encoder, method: str, batch: Sequence[Any]) -> Any:
-        """Return the result of an encoder's method for a batch; errors as in :meth:`make`."""
+        """Return features or readings of a batch; errors as in :meth:`make`.
+
+        Raises:
+            ComponentError: the method raises or gives no numbers, as a user's own class may.
+        """
         if _fits_child(encoder) and type(encoder).fitted is Encoder.fitted:
             return self._ask(encoder, "encode", encoder, method, batch)
         # what a fitted encoder learnt is not in its fingerprint
-        return getattr(encoder, method)(batch)
+        try:
+            answer = getattr(encoder, method)(batch)
+            return answer if method == "read_texts" else np.asarray(answer, np.float32)
+        except DriftledgerError:
+            raise
+        except Exception as error:
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            raised = shortened(f"{type(error).__name__}: {error}")
+            raise ComponentError(
+                f"encoder {encoder.provider} raises {raised} in {last.filename}, line {last.lineno}"
+            ) from error
 
     def release(self, component: Component) -> None:
         """Let a component free its memory; the next call loads it again."""

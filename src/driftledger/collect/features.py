@@ -139,7 +139,7 @@ def encode_media(
                 batch=digests,
                 make=partial(encode, first),
             )
-            arrays.append(_finite(encoder, batch, array))
+            arrays.append(_checked(encoder, batch, array))
     return np.concatenate(arrays) if arrays else np.zeros((0, 0), np.float32)
 
 
@@ -159,25 +159,36 @@ def encode_texts(
     while batch := list(islice(unique, encoder.batch_size)):
         make = partial(_call, encoder, "encode_texts", batch)
         array = store.get(encoder.fingerprint, "texts", batch=batch, make=make)
-        rows.update(zip(batch, _finite(encoder, batch, array), strict=True))
+        rows.update(zip(batch, _checked(encoder, batch, array), strict=True))
     if not rows:
         return np.zeros((0, 0), np.float32)
     return np.stack([rows[text] for text in texts])
 
 
-def _finite(
-    encoder: Encoder, batch: Sequence[Medium | str], features: Float32
+def _checked(
+    encoder: Encoder, batch: Sequence[Medium | str], stored: Float32
 ) -> Float32:
-    """Return the features of a batch.
+    """Return the features of a batch, n×d and float32.
 
     Raises:
-        ComponentError: some of them are not finite.
+        ComponentError: they have another shape, some are not finite, or all of an image are zero.
     """
-    for item, vector in zip(batch, features, strict=False):
-        if not np.isfinite(vector).all():
-            name = shortened(item if isinstance(item, str) else str(item.path), 200)
-            message = f"gives features of {name!r} that are not finite"
-            raise ComponentError(f"encoder {encoder.provider} {message}")
+    features = stored.astype(np.float32, copy=False)
+    gives = f"encoder {encoder.provider} gives features"
+    if features.shape[:-1] != (len(batch),):
+        raise ComponentError(
+            f"{gives} of shape {features.shape} for {len(batch)} inputs; it must be one vector for "
+            "each"
+        )
+    for item, vector in zip(batch, features, strict=True):
+        name = item if isinstance(item, str) else str(item.path)
+        problem = "" if np.isfinite(vector).all() else "not finite"
+        if not (vector.any() or isinstance(item, str)):
+            problem = "all zero"
+        if problem:
+            raise ComponentError(
+                f"{gives} of {shortened(name, 200)!r} that are {problem}"
+            )
     return features
 
 

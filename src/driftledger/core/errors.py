@@ -68,7 +68,7 @@ class OutOfMemoryError(DriftledgerError):
 
 
 class ComponentError(DriftledgerError):
-    """A component gave features that are not finite, or has lost its process or device."""
+    """A component gave features that cannot be used, raised, or has lost its process or device."""
 
 
 class LedgerError(DriftledgerError):

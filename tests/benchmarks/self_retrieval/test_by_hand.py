@@ -4,6 +4,7 @@ A case names for each sample the red and green of its image, and what the model 
 outcome that it had instead. The encoder reads the first two words.
 """
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -11,7 +12,7 @@ from driftledger.benchmarks.base.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.registry import benchmark, shipped_section
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import sha256_bytes
-from driftledger.core.errors import CoverageError
+from driftledger.core.errors import ComponentError, CoverageError
 from driftledger.core.files import write_json, write_jsonl
 from driftledger.core.media import png_bytes
 from driftledger.core.types import Outcome
@@ -109,3 +110,20 @@ def test_chance_is_the_floor_and_no_text_reaches_the_best_clip_score(tmp_path):
     bounds = {row.metric: (row.floor, metric_of(row).ceiling) for row in ranked}
     assert bounds["recall1"] == (50.0, 100.0)
     assert bounds["clip_score"][1] is None
+
+
+class WideReader(LetterEncoder):
+    """Gives a text another number of features than an image."""
+
+    def encode_texts(self, texts):
+        return np.ones((len(texts), 5), np.float32)
+
+
+def test_an_encoder_whose_towers_do_not_fit_is_named(tmp_path):
+    write_folders(tmp_path, {"samples": {"x": [[200, 0], "a"]}})
+    given = scoring(SPEC, tmp_path, {"encoder": WideReader(wide=2)}, {})
+    sentence = (
+        f"^encoder {WideReader.provider} gives 2 features of an image and 5 of a text"
+    )
+    with pytest.raises(ComponentError, match=sentence):
+        SPEC.score(given)

@@ -9,6 +9,7 @@ from driftledger.benchmarks.base.chains.scoring import cut_texts
 from driftledger.benchmarks.base.one_call import Reply
 from driftledger.benchmarks.base.scoring import PERCENT, known_cosine, targets_of
 from driftledger.collect.features import encode_media, encode_texts, read_texts
+from driftledger.core.errors import ComponentError
 from driftledger.metrics.exact import exact_mean
 from driftledger.metrics.neighbours import own_nearest
 from driftledger.scoring.number import Number
@@ -21,7 +22,11 @@ MOST_CUT = 0.1
 def compared(
     scoring: Scoring, replies: Sequence[Reply]
 ) -> Mapping[str, Sequence[float | None]]:
-    """Return how surely each description's image is the nearest, and 100 · max(cosine, 0)."""
+    """Return how surely each description's image is the nearest, and 100 · max(cosine, 0).
+
+    Raises:
+        ComponentError: the encoder gives texts other features than images.
+    """
     encoder = scoring.encoders["encoder"]
     targets = targets_of(scoring.samples)
     media = [sample.medium for sample in scoring.samples]
@@ -31,6 +36,11 @@ def compared(
     if rows:
         images = encode_media(encoder, media, scoring.features)
         texts = encode_texts(encoder, texts_of(replies), scoring.features)
+        if images.shape[1] != texts.shape[1]:
+            raise ComponentError(
+                f"encoder {encoder.provider} gives {images.shape[1]} features of an image and "
+                f"{texts.shape[1]} of a text, which cannot be compared"
+            )
         own = [targets.own[row] for row in rows]
         nearest = own_nearest(images[targets.firsts], texts, own)
         cosines = np.maximum(known_cosine(images[rows], texts), 0.0)
