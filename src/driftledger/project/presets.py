@@ -141,7 +141,7 @@ def first_params(
     """Return the text of a project's first ``params.yaml``: a preset over its data.
 
     Args:
-        preset: None is ``start``, of which chosen models keep the benchmarks that fit them.
+        preset: None is ``start``, of which chosen components keep the benchmarks that fit them.
         data: entries of ``datasets`` in place of the preset's, and of ``question_sets``; with
             questions alone, nothing is described or drawn.
         chosen: what is selected in place of the preset's components.
@@ -171,27 +171,32 @@ def first_params(
             run["judge"] = "gpt_4_1_judge"
     for section, entries in chosen.items():
         run[section] = [*entries]
-    if preset is None and "models" in chosen and "datasets" in run:
-        _fit(root, settings, chosen)
+    if chosen and run.get("self_retrieval"):
+        _fit(root, settings, chosen, preset)
     what = f"the preset {preset or 'start'}"
     return laid_over(root, settings, what, {**data, **chosen}, _TEMPLATE)[0]
 
 
-def _fit(root: Path, settings: Json, chosen: Chosen) -> None:
-    """Leave what fits chosen models: without a generator, self-retrieval and a control.
+def _fit(root: Path, settings: Json, chosen: Chosen, preset: str | None) -> None:
+    """Leave what fits the choice; self-retrieval goes over the encoders that read.
+
+    Without a named preset, models without a generator have self-retrieval and a control, and
+    iterations are as many as the generator's price allows.
 
     Errors are those of :func:`_retrieve`.
     """
     run = settings["run"]
-    if "encoders" not in chosen:
-        run["encoders"] = [ENCODER]
-    if "generators" not in chosen:
-        run |= {"generators": [], "genception": [], "fidelity": []}
-        run["models"] = [*dict.fromkeys([*run["models"], control()])]
+    if preset is None and "models" in chosen:
+        if "encoders" not in chosen:
+            run["encoders"] = [ENCODER]
+        if "generators" not in chosen:
+            run |= {"generators": [], "genception": [], "fidelity": []}
+            run["models"] = [*dict.fromkeys([*run["models"], control()])]
     parts = {key: run[key] for key in ("models", "generators", "encoders")}
     built, reading = _built(root, parts, chosen, _TEMPLATE)
     _retrieve(settings, reading, run["datasets"], draws=bool(run["generators"]))
-    settings["genception"] = _chains(built)
+    if preset is None:
+        settings["genception"] = _chains(built)
 
 
 def _built(
