@@ -429,6 +429,8 @@ def _selection(settings: Settings) -> Iterator[str]:
             yield f"{spec.name} needs {needed}; select some, or nothing in run.{spec.name}"
         for key, mark, names in settings.section(spec.name).marks(OfSelected):
             of = mark.key or spec.name
+            if len({*names}) < len(names):
+                yield f"{spec.name}.{key} names something twice; remove one of the two"
             for name in names:
                 if name not in getattr(run, of):
                     yield (
