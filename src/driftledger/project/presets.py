@@ -258,7 +258,8 @@ def with_entry(
         )
     names = [name]
     if not only:
-        others = [other for other in content["run"][section] if other != name]
+        selected_now = content["run"].get(section, [])
+        others = [other for other in selected_now if other != name]
         names = [*others, name]
     selected: Json = {"run": {section: names}}
     written = {section: {name: entry}}
