@@ -272,7 +272,7 @@ def with_entry(
             _retrieve(selected, kept, images, draws=bool(settings.run.generators))
         elif not content["run"].get(section):
             selected["run"]["genception"] = images
-            if "genception" not in content:
+            if content.get("genception") is None:
                 selected["genception"] = _chains(settings)
     return laid_over(root, selected, name, written)[0]
 
@@ -322,10 +322,10 @@ def laid_over(
     content = yaml.load((template or root / PARAMS).read_text(encoding="utf-8"))
     run = content["run"] | preset.get("run", {})
     for name in benchmark_names() if preset else ():
-        if run.get(name) and name not in content:
+        if run.get(name) and content.get(name) is None:
             _add_section(content, name, yaml.load(section_text(name))[name])
     for section, values in preset.items():
-        if section in content:
+        if content.get(section) is not None:
             _set_values(content[section], section, values)
     for section, named in entries.items():
         for name, entry in named.items():
