@@ -19,6 +19,7 @@ from driftledger.core.types import Outcome
 from driftledger.data.records import SampleEntry
 from driftledger.reports.tests import metric_of, with_ranks
 from driftledger.scoring.frame import frame, rows_in
+from driftledger.scoring.score import Score
 from tests.support.by_hand import assert_score
 from tests.support.cases import each_case, lines
 from tests.support.chains import CARD as DATASET
@@ -127,3 +128,15 @@ def test_an_encoder_whose_towers_do_not_fit_is_named(tmp_path):
     )
     with pytest.raises(ComponentError, match=sentence):
         SPEC.score(given)
+
+
+def test_a_foreign_score_without_chance_has_no_note(tmp_path):
+    write_folders(tmp_path, {"samples": {"x": [[200, 0], "a"]}})
+    given = scoring(SPEC, tmp_path, {"encoder": LetterEncoder(wide=2)}, {})
+    score, _ = SPEC.score(given)
+    assert len([*SPEC.notes([score])]) == 1
+    content = score.to_dict()
+    content["numbers"] = [
+        each for each in content["numbers"] if each["metric"] != "chance"
+    ]
+    assert not [*SPEC.notes([Score.model_validate(content)])]

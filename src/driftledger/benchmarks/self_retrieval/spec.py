@@ -123,9 +123,9 @@ class SelfRetrieval(RepliesPerSample):
     def notes(self, scores: Scores) -> Iterator[str]:
         """Yield how many images there are, and what the numbers do not say."""
         chance = scores[0].find("chance")
-        assert chance is not None
-        yield (
-            f"Among {chance.n} different images, of which a guess finds {chance.value:.2f} %: the "
-            "more there are and the more alike, the harder it is. Images that differ much are all "
-            "found, and what the encoder does not see or read does not count."
-        )
+        if chance is not None:  # a score of a stranger may lack it
+            yield (
+                f"Among {chance.n} different images, of which a guess finds {chance.value:.2f} %: "
+                "the more there are and the more alike, the harder it is. Images that differ much "
+                "are all found, and what the encoder does not see or read does not count."
+            )
