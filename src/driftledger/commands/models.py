@@ -53,7 +53,7 @@ def add(
     name, entry = selectable(section, choice, base_url, key, entries)
     if sees_nothing:
         entry = (entry or entries[name].written) | {"sees": "nothing"}
-        name += "_sees_nothing"
+        name = name.removesuffix("_sees_nothing") + "_sees_nothing"
         kind = checked_class(section, entry["provider"], project.root)
         if not issubclass(kind, SightedModel):
             raise ConfigError(
