@@ -197,7 +197,7 @@ def _of(*parts: str | None) -> str:
 
 
 def _digits(each: Row) -> int:
-    return 3 if each["benchmark"] == "genception" else 1
+    return 3 if each["benchmark"] == "genception" or "kid" in each["metric"] else 1
 
 
 def _point(each: Row | None, digits: int) -> str:

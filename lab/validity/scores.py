@@ -23,6 +23,9 @@ from driftledger.scoring.score import ROWS, SCORE, Row, Score
 ALL_METRICS = ("fidelity",)
 """Benchmarks of which every metric is ranked, since they have no one headline; of the others the
 first is."""
+UNREAD = ("clip_s", "layout")
+"""A metric and the encoder through which it is left out: ``layout`` reads the words of the embedded
+describers alone."""
 
 
 class Reading(NamedTuple):
@@ -121,6 +124,8 @@ def _readings(
     for name in names:
         metric = spec.metrics[name]
         through = keys.get("encoder") or keys.get("text_encoder") or ""
+        if (name, through) == UNREAD:
+            continue
         is_encoded = metric.needs & {Input.ENCODER, Input.TEXT_ENCODER}
         generator = keys.get("generator", "") if Input.DRAWN in metric.needs else ""
         for number in score.over_t(name):
