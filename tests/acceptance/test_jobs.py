@@ -248,7 +248,8 @@ def project(service, tmp_path_factory):
     project = init(folder, *data, "--benchmark", "mme")
 
     def select(params):
-        unused = ("genception", "fidelity", "generators", "encoders")
+        images = ("genception", "self_retrieval", "fidelity")
+        unused = (*images, "generators", "encoders")
         params["run"] |= {name: [] for name in unused} | {"models": ["eyes"]}
         params["run"] |= {name: ["hard", "easy"] for name in ("mme", "question_sets")}
         easy = params["question_sets"]["hard"] | {"path": "easy.csv"}

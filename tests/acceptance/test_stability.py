@@ -47,5 +47,5 @@ def test_the_project_of_1_0_is_read_and_goes_on_without_a_call(tmp_path):
     assert audited["records"] == {"chain": digest}
     assert audited["code"]["commit"] == project.git("rev-parse", "HEAD~1").strip()
     check(stability.of_project(project), code=False)
-    assert len(before) == 6
+    assert len(before) == 7
     assert metrics_of_services(project) == before

@@ -89,7 +89,7 @@ def test_a_plan_says_where_the_file_is_had(tmp_path, monkeypatch):
     make_small(tmp_path)
 
     def change(params):
-        params["run"]["encoders"] = ["inception"]
+        params["run"] |= {"encoders": ["inception"], "self_retrieval": []}
 
     [missing] = plan(changed(tmp_path, change)).missing
     assert missing.startswith("encoders.inception: 'weights/inception' holds no ")
