@@ -63,7 +63,10 @@ class ChildCalls(LocalCalls):
         # what a fitted encoder learnt is not in its fingerprint
         try:
             answer = getattr(encoder, method)(batch)
-            return answer if method == "read_texts" else np.asarray(answer, np.float32)
+            with np.errstate(over="ignore"):  # what is too large is told as not finite
+                return (
+                    answer if method == "read_texts" else np.asarray(answer, np.float32)
+                )
         except DriftledgerError:
             raise
         except Exception as error:

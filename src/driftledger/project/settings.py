@@ -446,7 +446,7 @@ def _selection(settings: Settings) -> Iterator[str]:
 
 _ANY_MODEL = {
     "generators": "gpt_image_2 or sdxl",
-    "encoders": "vit or dinov2",
+    "encoders": "dinov2 or siglip_2",
     "models": "gpt_4_1_judge",
 }
 """Entries of the catalogue that work for every model, by section."""

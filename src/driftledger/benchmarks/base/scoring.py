@@ -62,15 +62,13 @@ class Targets(NamedTuple):
 
 def targets_of(samples: Sequence[Sample]) -> Targets:
     """Return the different contents of samples, and which is each sample's own."""
-    places: dict[str, int] = {}
-    firsts: list[int] = []
-    own = []
+    clusters = clusters_of(samples)
+    firsts = []
     for index, sample in enumerate(samples):
-        place = places.setdefault(sample.medium.sha256, len(places))
-        if place == len(firsts):
+        if clusters[sample.id] == sample.id:
             firsts.append(index)
-        own.append(place)
-    return Targets(firsts, own)
+    places = {samples[first].id: place for place, first in enumerate(firsts)}
+    return Targets(firsts, [places[clusters[sample.id]] for sample in samples])
 
 
 def known_cosine(before: Float32, after: Float32) -> Float64:
