@@ -25,7 +25,12 @@ from pydantic import PrivateAttr
 from driftledger.collect import pictures
 from driftledger.collect.call import Ask, Batch, Draw, Spent
 from driftledger.collect.database import DATABASE, LOCK
-from driftledger.collect.features import FeatureStore, encode_media, encode_texts
+from driftledger.collect.features import (
+    FeatureStore,
+    encode_media,
+    encode_texts,
+    read_texts,
+)
 from driftledger.collect.store import CallStore
 from driftledger.collect.tables import component_id
 from driftledger.commands.shards import merge
@@ -746,3 +751,15 @@ def test_only_a_text_may_have_features_of_zero(tmp_path):
     sentence = r"^encoder given gives features of '.*red\.png' that are all zero$"
     with pytest.raises(ComponentError, match=sentence):
         encode_media(zeros, [medium])
+
+
+def test_how_much_is_read_is_said_of_each_text():
+    class Silent(LetterEncoder):
+        provider = "silent"
+
+        def read_texts(self, texts):
+            return super().read_texts(texts)[1:]
+
+    sentence = "^encoder silent says of 1 texts how much it reads, and was given 2$"
+    with pytest.raises(ComponentError, match=sentence):
+        read_texts(Silent(), ["a", "b"])

@@ -210,5 +210,10 @@ def read_texts(
 
 def _readings(encoder: Encoder, texts: Sequence[str]) -> NDArray[np.int64]:
     readings = _call(encoder, "read_texts", texts)
+    if len(readings) != len(texts):
+        raise ComponentError(
+            f"encoder {encoder.provider} says of {len(readings)} texts how much it reads, and was "
+            f"given {len(texts)}"
+        )
     usages = [(usage.tokens, usage.read) for usage in readings]
     return np.array(usages, np.int64)
