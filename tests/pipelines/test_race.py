@@ -6,9 +6,11 @@ import json
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 from collections import Counter
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -117,9 +119,11 @@ def seen(folder, body):
     """Answer a request as the embedded describer with that detail does."""
     [shown] = [each for each in body["messages"][-1]["content"] if "image_url" in each]
     data = base64.b64decode(shown["image_url"]["url"].partition(",")[2])
-    file = folder / f"{hashlib.sha256(data).hexdigest()}.png"
+    digest = hashlib.sha256(data).hexdigest()
+    # Two requests may show one picture at once, and each needs a whole file.
+    file = Path(tempfile.mkdtemp(dir=folder)) / f"{digest}.png"
     file.write_bytes(data)
-    image = Medium(file, file.stem)
+    image = Medium(file, digest)
     describer = Regions(detail=body["model"])
     [result] = describer.respond([Conversation.ask("Describe it.", image)])
     return ChatAnswer(result.text)
