@@ -66,7 +66,7 @@ docs: $(VENV)/installed-dev ## build README and docs/ as a site in build/docs; a
 ui: $(VENV)/installed ## open MLflow on the scores
 	driftledger ui
 
-perf: $(VENV)/installed-all ## measure; results in reports/perf/ and docs/method/performance.md
+perf: $(VENV)/installed-all ## measure; results in reports/perf/ and reports/speed.md
 	python -m lab.perf.waits
 	python -m lab.performance
 

@@ -1,4 +1,4 @@
-"""The page of what was measured: ``docs/method/performance.md`` has a table for each machine in
+"""What was measured: ``reports/speed.md`` has a table for each machine in
 ``reports/perf/``.
 
 Run as ``python -m lab.performance`` in the top folder, which measures nothing; ``make perf`` does
@@ -11,7 +11,7 @@ from pathlib import Path
 from driftledger.core.files import write_text
 from lab.perf._report import IDLE
 
-FOLDER, PAGE = Path("reports/perf"), Path("docs/method/performance.md")
+FOLDER, PAGE = Path("reports/perf"), Path("reports/speed.md")
 BEGIN, END = (
     "<!-- python -m lab.performance: begin -->",
     "<!-- python -m lab.performance: end -->",
