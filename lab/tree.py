@@ -1,12 +1,10 @@
-"""Write the tree of the package into ``docs/architecture.md``: a line for each folder and file."""
+"""Print the tree of the package, with the first line of each folder and file."""
 
 import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-PAGE = Path("docs/architecture.md")
 PACKAGE = Path("src/driftledger")
-BEGIN, END = "<!-- tree -->\n```\n", "```\n<!-- /tree -->\n"
 
 
 def first_line(module: Path) -> str:
@@ -26,13 +24,5 @@ def lines(folder: Path, depth: int = 0) -> Iterator[str]:
             yield f"{indent}  {path.stem:<{26 - 2 * depth}} {first_line(path)}"
 
 
-def with_tree(page: str) -> str:
-    """Return the page with today's tree."""
-    before, _, rest = page.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    tree = "\n".join(lines(PACKAGE))
-    return f"{before}{BEGIN}{tree}\n{END}{after}"
-
-
 if __name__ == "__main__":
-    PAGE.write_text(with_tree(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    print(*lines(PACKAGE), sep="\n")
