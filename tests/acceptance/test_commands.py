@@ -25,7 +25,10 @@ PAGES = (
     "README.md",
     "CONTRIBUTING.md",
     "docs/quick_start.md",
-    *(f"docs/{name}.md" for name in ("components", "services", "mlflow_and_dvc", "clusters")),
+    *(
+        f"docs/{name}.md"
+        for name in ("components", "services", "mlflow_and_dvc", "clusters")
+    ),
     "docs/regressions.md",
     "docs/trust.md",
     "docs/troubleshooting.md",
