@@ -137,6 +137,8 @@ def test_a_result_is_found_again_with_all_that_it_holds(png, folder):
         assert stored == replace(put, usage=None)
         assert stored.medium.path.read_bytes() == png
         assert store.find(key(2)) is None
+        assert store.usage(key(1)) == put.usage
+        assert component_id(COMPONENT) in store.means()
     columns = {"component": OWNER, "dataset": "d", "sample": "s1", "t": 1}
     columns |= {"seconds": 0.5, "input_tokens": 10, "output_tokens": 2}
     columns |= {"cost": 0.25, "most_cost": 0.5}
@@ -384,39 +386,6 @@ def test_a_store_that_is_only_read_is_not_made(folder):
         assert store.find(key(1)) is None
         assert store.spent("f") == Spent()
     assert not folder.exists()
-
-
-@pytest.mark.parametrize("writes", [True, False])
-@each_case(cases(__file__, "earlier"))
-def test_calls_of_an_earlier_store_are_not_made_again(
-    case, writes, png, tmp_path, folder
-):
-    """Version 5 noted as cost what may be a bound, so that no cost was counted."""
-    with CallStore(folder) as store:
-        items = [finished(1, png=png), finished(2, "a dog")]
-        store.put(items, {"f": Spent(2, 1)})
-    spoil(folder, case["script"])
-    before = (folder / DATABASE).read_bytes()
-    expected = Usage(10, 2, seconds=0.5, cost=case["cost"], most_cost=0.5)
-    size = len(png) if case["sized"] else None
-    with CallStore(folder, writes=writes) as store, CallStore(tmp_path / "new") as new:
-        assert store.pictures.mean_size(COMPONENT) == size
-        assert new.merge(store) == (2, 0)
-        for each in (store, new):
-            texts = [result.text for result in found(each, keys(1, 2)).values()]
-            assert texts == ["a cat", "a dog"]
-            assert each.usage(key(1)) == each.usage(key(2)) == expected
-            assert component_id(COMPONENT) in each.means()
-            assert each.spent("f") == Spent(2, 1)
-        if writes:
-            store.put([finished(3)])
-            assert store.usage(key(3)) == replace(expected, cost=0.25)
-    assert writes or (folder / DATABASE).read_bytes() == before
-    with CallStore(folder, writes=writes) as store:
-        assert store.pictures.mean_size(COMPONENT) == (len(png) if writes else size)
-    with database_of(folder) as db:
-        [version] = db.execute("PRAGMA user_version").fetchone()
-    assert version == (6 if writes else case["version"])
 
 
 def test_a_changed_row_is_not_believed(tmp_path, capsys):

@@ -25,16 +25,11 @@ from filelock import BaseFileLock, FileLock, Timeout
 
 from driftledger.collect.damaged import rows_left
 from driftledger.collect.tables import (
-    AS_UPGRADED,
-    BEFORE,
     CALL,
     COMPUTED,
     CREATE,
-    HAS_PICTURES,
     HAVE_ARRIVED,
     LEFT,
-    PICTURES,
-    UPGRADE,
     VERSION,
     is_intact,
 )
@@ -217,7 +212,7 @@ class Database(AbstractContextManager["Database"]):
         if file is not None:
             wait_until_free(db, file, writes=self.writes)
         [(version,)] = db.execute("PRAGMA user_version")
-        if version not in (0, BEFORE, VERSION):
+        if version not in (0, VERSION):
             db.close()
             raise StoreError(
                 f"the call store {self.folder} is of version {version}, and version {VERSION} is "
@@ -234,10 +229,6 @@ class Database(AbstractContextManager["Database"]):
             raise StoreError(
                 f"{file} is not a call store of driftledger's; move it away"
             )
-        if version == BEFORE:
-            db.executescript(UPGRADE if self.writes else AS_UPGRADED)
-        if not db.execute(HAS_PICTURES).fetchone():
-            db.execute(PICTURES.format("" if self.writes else "TEMP"))
         # it reads all pages, as the search for lost images does
         [(problem,)] = db.execute("PRAGMA integrity_check(1)")
         if problem != "ok":

@@ -8,8 +8,6 @@ from driftledger.core.canonical import sha256_bytes
 
 VERSION = 6
 """Version of the tables."""
-BEFORE = 5
-"""Version whose calls are read, too: it noted the most that one may have cost as its cost."""
 
 CREATE = f"""BEGIN IMMEDIATE;
 CREATE TABLE calls (
@@ -32,36 +30,21 @@ CREATE TABLE submitted (  -- calls in batches of services, without results
     file TEXT NOT NULL, sent REAL NOT NULL, id TEXT, most REAL NOT NULL  -- its largest cost
 );
 CREATE TABLE store (name TEXT NOT NULL);
+CREATE TABLE pictures (  -- size and time of a file when it was last hashed
+    image BLOB PRIMARY KEY, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL
+);
 INSERT INTO store VALUES (lower(hex(randomblob(8))));
 PRAGMA user_version = {VERSION};
 COMMIT;"""
-_UNPRICED = "key, result, image, checksum, component, dataset, sample, t, "
-_UNPRICED += "seconds, input_tokens, output_tokens"
-COLUMNS = f"{_UNPRICED}, cost, most_cost"
+COLUMNS = "key, result, image, checksum, component, dataset, sample, t, "
+COLUMNS += "seconds, input_tokens, output_tokens, cost, most_cost"
 CALL = 13
 """Number of columns of a call."""
 INSERT = f"INSERT OR {{}} INTO calls ({COLUMNS}) VALUES ({', '.join('?' * CALL)})"
-UPGRADE = f"""BEGIN IMMEDIATE;
-ALTER TABLE calls RENAME COLUMN cost TO most_cost;
-ALTER TABLE calls ADD COLUMN cost REAL;
-PRAGMA user_version = {VERSION};
-COMMIT;"""
-AS_UPGRADED = f"CREATE TEMP VIEW calls AS SELECT rowid, {_UNPRICED}, NULL AS cost, "
-AS_UPGRADED += "cost AS most_cost FROM main.calls"
-"""The calls of a store of version 5, as a reader sees them."""
-
-PICTURES = """CREATE {} TABLE pictures (  -- size and time of a file when it was last hashed
-    image BLOB PRIMARY KEY, size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL
-)"""
-HAS_PICTURES = "SELECT 1 FROM sqlite_master WHERE name = 'pictures'"
-"""Earlier stores have no such table."""
-
 MERGE_SPENT = """INSERT INTO spent VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE
 SET attempts = max(attempts, excluded.attempts), cost = max(cost, excluded.cost)"""
 LEFT = {
-    # in a store that was of version 5, the last two columns are swapped
-    INSERT.format("IGNORE"): f"SELECT {_UNPRICED}, min(cost, most_cost), "
-    "coalesce(max(cost, most_cost), cost, most_cost) FROM calls NOT INDEXED "
+    INSERT.format("IGNORE"): f"SELECT {COLUMNS} FROM calls NOT INDEXED "
     "WHERE typeof(result) = 'blob'",
     MERGE_SPENT: "SELECT * FROM spent NOT INDEXED WHERE length(component) = 64 AND "
     "typeof(store) = 'text' AND typeof(attempts) = 'integer' AND typeof(cost) = 'real'",
