@@ -9,8 +9,8 @@ import pytest
 from tests.acceptance.numbers import numbers, read
 from tests.conftest import make_checkout
 from tests.support.bundles import Forger, differing
-from tests.support.params import default_params
 from tests.support.server import ChatAnswer, Server, described
+from tests.support.small import service_params
 
 pytestmark = pytest.mark.slow
 
@@ -34,37 +34,9 @@ def reply(body):
 
 def select(address):
     def change(params):
-        params |= default_params()
-        params["run"] |= {
-            "datasets": ["my_images", "digits"],
-            "genception": ["my_images"],
-            "fidelity": ["my_images"],
-            "self_retrieval": ["my_images"],
-            "models": ["seer"],
-            "text_encoders": ["tfidf"],
-        }
-        params["datasets"] = {
-            "my_images": {"provider": "image_folder", "path": "my_images"},
-            "digits": {
-                "provider": "digits",
-                "support_per_label": 2,
-                "test_per_label": 1,
-            },
-        }
-        params["models"]["seer"] = {
-            "provider": "openai",
-            "model": "vision-1",
-            "base_url": address,
-            "api_key_env": None,
-            "understood_by": ["painter", "layout", "rubric"],
-            "prices": {"input": 1.0, "output": 2.0},
-            "limits": {"concurrency": 8, "timeout": 60.0},
-        }
-        params["genception"] |= {"iterations": 2, "repeats": 2}
-        params["mm_sap"]["permutations"] = 2
-        params["descriptions"]["features_by_words"]["max_tokens"] = [60]
-        for name in params["run"]["question_sets"]:
-            params["question_sets"][name]["count"] = 13
+        prices = {"input": 1.0, "output": 2.0}
+        params |= service_params(address, questions=13, prices=prices)
+        params["genception"]["repeats"] = 2
 
     return change
 

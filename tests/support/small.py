@@ -49,6 +49,25 @@ def small_params() -> Params:
     return params
 
 
+def service_params(address: str, questions: int, **more: Any) -> Params:
+    """Let a service at ``address`` be the only model; entries of it have ``more``."""
+    params = small_params()
+    params["run"]["models"] = ["seer"]
+    params["models"]["seer"] = {
+        "provider": "openai",
+        "model": "vision-1",
+        "base_url": address,
+        "api_key_env": None,
+        "understood_by": ["painter", "layout", "rubric"],
+        "limits": {"concurrency": 8, "timeout": 60.0},
+        **more,
+    }
+    params["mm_sap"]["permutations"] = params["mm_vet"]["gradings"] = 2
+    for name in params["run"]["question_sets"]:
+        params["question_sets"][name]["count"] = questions
+    return params
+
+
 def write_params(root: Path, params: Params) -> Project:
     """Write ``params.yaml``, and open the project that it describes."""
     (root / "params.yaml").write_text(
