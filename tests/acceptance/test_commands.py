@@ -94,7 +94,7 @@ def test_each_command_of_each_page_has_its_place():
 def test_the_commands_about_the_default_project_run(project):
     (project.root / "photos").mkdir()
     shutil.copy(dataset_images(project.root)[0], project.root / "photos" / "2.png")
-    commands = typed("evaluated")
+    commands = dict.fromkeys(typed("evaluated"))  # what two pages name runs once
     assert len(commands) > 20
     for command in commands:
         done = ran(project, command)
