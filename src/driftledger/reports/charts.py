@@ -34,7 +34,7 @@ from driftledger.reports.tables import (
 )
 from driftledger.reports.tests import metric_of
 from driftledger.scoring.frame import place_of, scores_in
-from driftledger.scoring.metric import COSTS, Metric
+from driftledger.scoring.metric import Metric
 from driftledger.scoring.number import Place
 from driftledger.scoring.score import Score
 from driftledger.scoring.table import Cell
@@ -59,10 +59,6 @@ _NAME = 26
 """The most characters of a name."""
 _WIDE = 6.6
 """Width of most figures in inches."""
-_ON_COSTS = (
-    "the line joins models that are better than every cheaper one; models without a known cost "
-    "are left out"
-)
 _STYLE: Any = {
     "svg.hashsalt": "driftledger",
     "svg.fonttype": "none",
@@ -152,10 +148,7 @@ def figures_of(part: Numbers, series: SeriesOf) -> Iterator[Drawing]:
         yield from _lines(part, lines, series)
     for kind in spec.group_bars:
         yield from _groups(part, kind)
-    scatters = [*spec.figures(in_order(part))]
-    for numbers in headlines:
-        scatters += _against_cost(part, numbers)
-    for scatter in scatters:
+    for scatter in spec.figures(in_order(part)):
         yield from _scatter(part, scatter, series)
 
 
@@ -307,7 +300,7 @@ def _draw_marks(axis: "Axes", marks: Sequence[Any], size: float) -> None:
 
 
 def _scatter(part: Numbers, plain: Scatter, series: SeriesOf) -> Iterator[Drawing]:
-    """Yield a figure with a point per model: a share against a share or a cost.
+    """Yield a figure with a point per model: a share against a share.
 
     There is no figure if no model has both numbers.
     """
@@ -318,39 +311,23 @@ def _scatter(part: Numbers, plain: Scatter, series: SeriesOf) -> Iterator[Drawin
     for number in numbers:
         model = number.model
         if model in across and number.worth is not None:
-            point = (across[model], number.worth, number.low, number.high)
-            marks.append((model, series[model], [point]))
+            marks.append((model, series[model], [(across[model], number.worth)]))
     if not marks:
         return
     x = spec.metrics[plain.x].title
     y = metric_of(numbers[0]).titled(numbers[0].t)
-    is_cost = plain.x in COSTS
-    line: Any = {"drawstyle": "steps-post"} if is_cost else {"linestyle": (0, (1, 3))}
     lines = plain.lines
 
     def draw(axis: "Axes") -> None:
-        from matplotlib.ticker import LogLocator
-
+        style: Any = {"linewidth": 0.7, "linestyle": (0, (1, 3))}
         for label, ends in lines.items():
-            axis.plot(*np.transpose(ends), color=MUTED, linewidth=0.7, **line)
+            axis.plot(*np.transpose(ends), color=MUTED, **style)
             axis.text(*ends[-1], f" {label}", fontsize=7.5, color=MUTED, va="center")
         _draw_marks(axis, marks, size=7.5)
-        if not is_cost:
-            axis.set(xlim=(-2, 104), ylim=(-2, 102), aspect="equal")
-            axis.set(xlabel=f"{x}, %", ylabel=f"{y}, %")
-            return
-        costs = []
-        for _, look, [(cost, _, low, high)] in marks:
-            axis.vlines(cost, low, high, colors=look.colour)
-            costs.append(cost)
-        axis.set(xlabel=x, ylabel=y)
-        axis.grid()
-        if max(costs) > 10 * min(costs) > 0:
-            axis.set_xscale("log")
-            axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-            axis.xaxis.set_major_formatter("{x:g}")
+        axis.set(xlim=(-2, 104), ylim=(-2, 102), aspect="equal")
+        axis.set(xlabel=f"{x}, %", ylabel=f"{y}, %")
 
-    note = _about(part, plain.note, _intervals(part, "whiskers") if is_cost else "")
+    note = _about(part, plain.note)
     title = f"{spec.title}: {y} against {x}"
     yield Drawing(plain.name, title, note=note, draw=draw, size=(_WIDE, 4.4))
 
@@ -359,33 +336,6 @@ def _worths(part: Numbers, metric: Metric) -> dict[str, float]:
     """Return model → the value that it is ranked by at the last t, if it has one."""
     worths = {number.model: number.worth for number in shown_numbers(part, metric)}
     return {model: worth for model, worth in worths.items() if worth is not None}
-
-
-def _against_cost(part: Numbers, numbers: Numbers) -> list[Scatter]:
-    """Return a figure of a headline against the first cost that two models have.
-
-    Its line is the Pareto front: each model on it is better than every cheaper one.
-    """
-    for name, cost in COSTS.items():
-        costs = _worths(part, cost)
-        if len(costs) < 2:
-            continue
-        ranked = []
-        for number in numbers:
-            rank = number.by_value
-            if rank is not None and number.model in costs:
-                ranked.append((costs[number.model], rank, number.worth))
-        front = []
-        best = math.inf
-        for x, rank, worth in sorted(ranked):
-            if rank < best:
-                best = rank
-                front.append((x, worth))
-        place = place_of(numbers[0])
-        lines = {"": front} if front else {}
-        title = f"cost_{place.name}"
-        return [Scatter(title, name, y=place.metric, lines=lines, note=_ON_COSTS)]
-    return []
 
 
 def _groups(part: Numbers, kind: str) -> Iterator[Drawing]:
