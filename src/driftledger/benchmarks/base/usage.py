@@ -5,11 +5,8 @@ Only calls of services and checkpoints are noted. No score, fingerprint or rank 
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-from pydantic import field_validator
 
 from driftledger.benchmarks.base.records import stream_records
 from driftledger.core.files import (
@@ -43,14 +40,6 @@ class CallUsage(SparseRecord):
     """True for a service, whose calls may cost money."""
     usage: Usage = Usage()
     """Without seconds where it was made in a batch, or nothing is known of it."""
-
-    @field_validator("usage")
-    @classmethod
-    def _tells_counted_costs(cls, usage: Usage) -> Usage:
-        """Read the cost in a line of an earlier version as an upper bound."""
-        if usage.cost is not None and usage.most_cost is None:
-            usage = replace(usage, cost=None, most_cost=usage.cost)
-        return usage
 
 
 class RoleUsage(Strict):
