@@ -12,8 +12,9 @@ from driftledger.benchmarks.base.benchmark import Benchmark
 from driftledger.benchmarks.registry import benchmark, benchmarks
 from driftledger.core.errors import StoreError
 from driftledger.core.files import read_json, read_jsonl
-from driftledger.ledger.compare import coverage_difference, units_of
+from driftledger.ledger.compare import coverage_difference
 from driftledger.ledger.comparison import Difference
+from driftledger.ledger.measure import units_of
 from driftledger.metrics.intervals import mean_interval
 from driftledger.project.settings import Settings
 from driftledger.scoring.metric import Input, Metric

@@ -64,6 +64,7 @@ TrustOption = Annotated[
         help="This checkout is my own: follow its links, use its DVC cache, run its code.",
     ),
 ]
+FILES = "Files of results, by any tool: .jsonl, .csv, .parquet"
 JsonOption = Annotated[bool, typer.Option("--json", help="Print it as JSON.")]
 NoWaitOption = Annotated[
     bool,
@@ -603,9 +604,10 @@ def audit(
 def compare(
     context: typer.Context,
     a: Annotated[
-        str, typer.Argument(help="A run, its fingerprint, or REF:RUN of a commit.")
+        str,
+        typer.Argument(help="A run, its fingerprint, REF:RUN of a commit, or a file."),
     ],
-    b: Annotated[str, typer.Argument(help="The run to compare with A.")],
+    b: Annotated[str, typer.Argument(help="The run or file to compare with A.")],
     anyway: Annotated[
         bool, typer.Option("--anyway", help="Also rank what is not comparable.")
     ] = False,
@@ -630,18 +632,75 @@ def compare(
         bool, typer.Option("--markdown", help="Print a table for a pull request.")
     ] = False,
     as_json: JsonOption = False,
+    ids: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--id",
+            metavar="COLUMN",
+            rich_help_panel=FILES,
+            help="What names a row; several together may.",
+        ),
+    ] = None,
+    values: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--value",
+            metavar="COLUMN",
+            rich_help_panel=FILES,
+            help="A number to compare, or true and false. May be repeated.",
+        ),
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            rich_help_panel=FILES,
+            help="Rows about one thing, such as an image, share its value.",
+        ),
+    ] = None,
+    group: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            rich_help_panel=FILES,
+            help="Average within each value of it first.",
+        ),
+    ] = None,
+    higher: Annotated[
+        bool | None,
+        typer.Option(
+            "--higher/--lower",
+            rich_help_panel=FILES,
+            help="Which values are better.",
+            show_default="higher",
+        ),
+    ] = None,
 ) -> None:
-    """Say if one run is better than another, and if they are comparable.
+    """Say if one run or file of results is better than another, and if they are comparable.
 
-    Differences have paired intervals over the samples that both runs have.
+    Differences have paired intervals over the samples that both have. COLUMN may be a path into
+    nested fields: scores.exact.value
 
     Example: driftledger compare main:gpt/sdxl/vit gpt/sdxl/vit --fail-if worse
+
+    Example: driftledger compare a.jsonl b.jsonl --id doc_id --value exact_match --fail-if worse
     """
     from driftledger.commands.terminal import show
     from driftledger.ledger.gate import Gate
 
     gate = Gate(fail_if, margin, metric)
-    compared = commands.compare.compare(context.obj, a, b, anyway=anyway, gate=gate)
+    files = commands.compare_files
+    paths = (from_here(a), from_here(b))
+    has_options = bool(ids or values or cluster or group) or higher is not None
+    if has_options or any(map(files.is_result_file, paths)):
+        from driftledger.ledger.result_files import Columns
+
+        columns = Columns(ids or [], values or [], cluster, group, higher is not False)
+        one = (paths[0], a)
+        two = (paths[1], b)
+        compared = files.compare_files(one, two, columns, anyway=anyway, gate=gate)
+    else:
+        compared = commands.compare.compare(context.obj, a, b, anyway=anyway, gate=gate)
     if as_json:
         show(compared.as_json())
     elif markdown:

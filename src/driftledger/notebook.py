@@ -25,8 +25,8 @@ from driftledger.core.text import for_html, for_line, for_terminal, shortened
 from driftledger.core.types import Outcome
 from driftledger.data.thumbnails import thumbnail
 from driftledger.ledger.audit import data_of, resolve_target
-from driftledger.ledger.changes import ChangedSample
 from driftledger.ledger.compare import compare, compare_with_changes
+from driftledger.ledger.comparison import ChangedSample
 from driftledger.ledger.lineage import read_runs
 from driftledger.ledger.published import read_published
 from driftledger.ledger.sources import Sources, find_run

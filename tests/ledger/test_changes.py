@@ -10,8 +10,8 @@ from driftledger.benchmarks.registry import benchmark
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import sha256_of
 from driftledger.core.files import write_jsonl
-from driftledger.ledger.changes import Changes, Floor
 from driftledger.ledger.compare import compare_with_changes
+from driftledger.ledger.comparison import RUNS, Changes, Floor
 from driftledger.ledger.gate import Gate, Verdict
 from driftledger.ledger.lineage import CodeVersion, Folder, Lineage, Run
 from driftledger.ledger.objects.contents import Contents
@@ -134,7 +134,9 @@ def test_a_gate_by_hand(case):
             values["floor"] = Floor(*values["floor"])
         found.append(Changes(**values))
     pair = SimpleNamespace(name="exam", changes=found)
-    comparison = SimpleNamespace(pairs=[pair], only_a=["mme on my"], confidence=0.95)
+    comparison = SimpleNamespace(
+        pairs=[pair], only_a=["mme on my"], confidence=0.95, words=RUNS
+    )
     judgement, lost = Gate("changed").judge(comparison)
     assert judgement.verdict is Verdict[case["verdict"]]
     assert case["says"] in judgement.says

@@ -4,27 +4,28 @@ from types import SimpleNamespace
 
 import pytest
 
+from driftledger.benchmarks.registry import benchmark
 from driftledger.core.errors import LedgerError
-from driftledger.ledger.comparison import MetricComparison
+from driftledger.ledger.comparison import RUNS, MetricComparison
 from driftledger.ledger.gate import Gate, Verdict, conclusion
 from driftledger.scoring.number import Place
 from tests.support.cases import cases, each_case
 
 
 def comparison(*metrics):
-    pair = SimpleNamespace(
-        benchmark="genception",
-        name="photos",
-        place="genception/photos",
-        metrics=metrics,
-    )
-    return SimpleNamespace(pairs=[pair], only_a=[], confidence=0.95)
+    pair = SimpleNamespace(name="photos", place="genception/photos", metrics=metrics)
+    return SimpleNamespace(pairs=[pair], only_a=[], confidence=0.95, words=RUNS)
+
+
+def gc(a, b, verdict="", *, t=5, **values):
+    """The comparison of GC at t."""
+    metric = benchmark("genception").metrics["gc"]
+    return MetricComparison(Place("gc", t), metric, a, b, verdict, **values)
 
 
 @each_case(cases(__file__, "gate"))
 def test_a_metric_by_hand(case):
-    values = {"a": 0.5, "b": 0.5, "common": 100, **case["metric"]}
-    metric = MetricComparison(Place("gc", 5), **values)
+    metric = gc(**{"a": 0.5, "b": 0.5, "common": 100, **case["metric"]})
     gate = Gate(case["fail_if"], case.get("margin"))
     [judgement] = gate.judge(comparison(metric))
     assert judgement.verdict is Verdict[case["verdict"]]
@@ -32,9 +33,9 @@ def test_a_metric_by_hand(case):
 
 
 def test_one_failure_fails_and_one_unknown_leaves_it_open():
-    known = MetricComparison(Place("gc", 5), 0.5, 0.6, difference=0.1, p_holm=0.01)
-    unknown = MetricComparison(Place("similarity", 5), 0.5, 0.6, "not ranked: few")
-    worse = MetricComparison(Place("gc", 5), 0.5, 0.4, difference=-0.1, p_holm=0.01)
+    known = gc(0.5, 0.6, difference=0.1, p_holm=0.01)
+    unknown = gc(0.5, 0.6, "not ranked: few", t=4)
+    worse = gc(0.5, 0.4, difference=-0.1, p_holm=0.01)
     gate = Gate("worse")
     assert conclusion(gate.judge(comparison(known)), "headlines").verdict == 0
     assert conclusion(gate.judge(comparison(known, unknown)), "headlines").verdict == 3
@@ -48,7 +49,7 @@ def test_one_failure_fails_and_one_unknown_leaves_it_open():
 
 
 def test_one_margin_is_not_of_two_metrics():
-    metrics = [MetricComparison(Place("gc", t), 0.5, 0.5) for t in (5, 4)]
+    metrics = [gc(0.5, 0.5, t=t) for t in (5, 4)]
     sentence = (
         "cannot hold for 2 metrics; name one by --metric: genception/photos/gc_at_5, "
     )

@@ -1,100 +1,15 @@
 """``compare``: show two runs side by side."""
 
-import json
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
-
-from rich.console import Group, RenderableType
-
-from driftledger.commands.terminal import HEAD, line, lines, table
+from driftledger.commands.compared import Compared, concluded
 from driftledger.core.errors import LedgerError
-from driftledger.core.text import figure, for_cell, shortened
-from driftledger.ledger.changes import Changes
 from driftledger.ledger.compare import compare_with_changes
-from driftledger.ledger.comparison import (
-    Comparison,
-    MetricComparison,
-    ScorePair,
-    metric_of,
-)
-from driftledger.ledger.gate import Gate, Judgement, Verdict, conclusion
+from driftledger.ledger.gate import Gate, Judgement, Verdict
 from driftledger.ledger.gate_inputs import NotJudgedError, basis_of
 from driftledger.ledger.lineage import Run
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.published import check_scores
 from driftledger.ledger.sources import Sources, find_source
-from driftledger.metrics.paired import POWER
 from driftledger.project.project import Project
-from driftledger.scoring.metric import Metric
-from driftledger.scoring.table import Table, markdown
-
-_UNFAIR = "not comparable: not all of this may be ranked; see 'unfair', or use --anyway"
-_FAIR = (
-    "comparable: of all that would move these numbers, only what is compared differs"
-)
-_ANYWAY = "ranked although not all of it is fair; see 'unfair'"
-_SHOWS = f"shows at {POWER:.0%}"
-
-
-class Compared(NamedTuple):
-    """A comparison of two runs, and the judgements of a gate on it."""
-
-    comparison: Comparison
-    basis: str = ""
-    """Whether the scores are as published or recomputed, in one line."""
-    judgements: Sequence[Judgement] = ()
-    conclusion: Judgement | None = None
-    """The verdict over all judgements; None without a gate."""
-
-    @property
-    def verdict(self) -> Verdict:
-        """The exit code of the command; a comparison without a gate passes."""
-        return self.conclusion.verdict if self.conclusion else Verdict.PASSES
-
-    def as_json(self) -> str:
-        """Write everything as JSON; without a gate, ``gate`` is empty, ``verdict`` null."""
-        data = self.comparison.to_dict()
-        data["basis"] = self.basis
-        data["gate"] = [judgement.to_dict() for judgement in self.judgements]
-        data["verdict"] = self.conclusion.to_dict() if self.conclusion else None
-        return json.dumps(data, indent=2)
-
-    def as_text(self, most: int = 0) -> RenderableType:
-        """Show a sentence and a table per pair of scores, then the verdict of the gate.
-
-        Remarks, and what is not ranked, are below each table.
-
-        Args:
-            most: how many of the changed samples of each score are shown, with both texts.
-        """
-        head, foot = _around(self.comparison)
-        blocks: list[RenderableType] = []
-        for pair in self.comparison.pairs:
-            pair_table = _table(pair, self.comparison, most)
-            blocks.append(line(pair_table.title, HEAD))
-            if pair_table.rows:
-                columns = pair_table.head
-                numbers = [name for name in columns if not name.startswith("better")]
-                ranked = table(*columns, numbers=numbers[1:])
-                for row in pair_table.rows:
-                    ranked.add_row(*(line(str(cell)) for cell in row))
-                blocks.append(ranked)
-            blocks += [lines(f"  {note}" for note in pair_table.notes), ""]
-        foot += map(str, [*self.judgements, *filter(None, [self.conclusion])])
-        return Group(line(self.basis), lines(head), "", *blocks, lines(foot))
-
-    def as_markdown(self, most: int = 0) -> str:
-        """Write a comment for a pull request, with the verdict of the gate last."""
-        head, foot = _around(self.comparison)
-        text = []
-        for sentence in [self.basis, *map(str, self.judgements), *head]:
-            text.append(f"- {for_cell(sentence)}")
-        for pair in self.comparison.pairs:
-            text += ["", *markdown(_table(pair, self.comparison, most))]
-        if self.conclusion:
-            foot.append(str(self.conclusion))
-        text += [f"- {for_cell(sentence)}" for sentence in foot]
-        return "\n".join(text)
 
 
 def compare(
@@ -123,15 +38,7 @@ def compare(
         reasons = "; ".join(filter(None, [one_run, str(error)]))
         verdict = Judgement(Verdict.UNKNOWN, f"cannot tell: {reasons}")
         return Compared(comparison, conclusion=verdict)
-    of = "headlines"
-    if gate.fail_if == "changed":
-        of = "sets of answers or descriptions"
-    verdict = conclusion(judgements, of)
-    if one_run:
-        judgements = []
-        verdict = Judgement(Verdict.PASSES, one_run)
-    verdict = verdict._replace(says=f"{verdict.says} ({basis})")
-    return Compared(comparison, f"scores: {basis}", judgements, verdict)
+    return concluded(comparison, gate, judgements, basis, is_one=is_one_run)
 
 
 def _published(contents: Contents, *runs: Run) -> str:
@@ -141,145 +48,3 @@ def _published(contents: Contents, *runs: Run) -> str:
     except LedgerError as error:
         return f"scores: {error}"
     return "scores: A {}, B {}".format(*phrases)
-
-
-def changes_in_words(changes: Changes) -> str:
-    """Describe changes in one line.
-
-    That is ``240 answers: 73 changed (30 %, 25 to 36): 41 right → wrong, …; noise floor 7 of 240``.
-    """
-    if not changes.samples:
-        return changes.note
-    share = f"{100 * (changes.share or 0.0):.0f} %"
-    if changes.low is not None and changes.high is not None:
-        share += f", {100 * changes.low:.0f} to {100 * changes.high:.0f}"
-    words = f"{changes.samples:,} {changes.of}: {changes.changed:,} changed ({share})"
-    if changes.changed and changes.of == "answers":
-        became = [f"{count:,} {how}" for how, count in changes.transitions.items()]
-        words += f": {', '.join(became)}"
-    if changes.p_value is not None and changes.changed:
-        words += f"; McNemar p = {changes.p_value:.2g}"
-    if changes.similarity is not None:
-        words += f"; similarity {changes.similarity:.2f} where they changed"
-    if changes.floor is not None:
-        floor = changes.floor
-        words += f"; noise floor {floor.changed:,} of {floor.samples:,}"
-    if changes.note:
-        words += f"; {changes.note}"
-    return words
-
-
-def _furthest(changes: Changes, most: int) -> Iterator[str]:
-    """Yield the changes that are furthest apart, each in a line with both texts."""
-    for sample in changes.furthest[:most]:
-        alike = ""
-        if sample.similarity is not None:
-            alike = f", similarity {sample.similarity:.2f}"
-        a = f"{sample.a} {shortened(sample.a_text)!r}"
-        b = f"{sample.b} {shortened(sample.b_text)!r}"
-        yield f"{sample.unit} ({sample.step}){alike}: {a} → {b}"
-
-
-def _around(comparison: Comparison) -> tuple[list[str], list[str]]:
-    """Return the lines above the tables of a comparison, and those below."""
-    a, b = comparison.sides
-    about = "; ".join(comparison.about) or "the same components in both"
-    head = [f"A, {a}: {comparison.a}", f"B, {b}: {comparison.b}", f"compared: {about}"]
-    head += [f"to know: {note}" for note in comparison.noted]
-    foot = [
-        f"{_SHOWS}: the smallest difference that so many samples, as noisy as these, show so often"
-    ]
-    for side, scores in (("A", comparison.only_a), ("B", comparison.only_b)):
-        if scores:
-            foot.append(f"only {side} has: {'; '.join(scores)}")
-    if comparison.comparable:
-        foot.append(_FAIR)
-    else:
-        foot.append(_ANYWAY if comparison.anyway else _UNFAIR)
-    return head, foot
-
-
-def _table(pair: ScorePair, comparison: Comparison, most: int) -> Table:
-    """Return the table of a pair of scores: ranked metrics, remarks and changes.
-
-    Its title is ``regions is better than blind by 0.61 [0.58, 0.63] in GC@5``.
-    """
-    a, b = sides = comparison.sides
-    sentence = ""
-    rows = []
-    notes = []
-    for difference in pair.differing:
-        if difference.weight == "noted":
-            values = f"{difference.a} and {difference.b}"
-            notes.append(f"differs: {difference.what}, {values}")
-    notes += [f"unfair: {reason}" for reason in pair.reasons]
-    notes += [f"changed: {change}" for change in pair.changed]
-    for compared in pair.metrics:
-        metric = metric_of(pair, compared)
-        title = metric.titled(compared.number.t)
-        value_a = _figure(compared.a, metric)
-        value_b = _figure(compared.b, metric)
-        better, by = _better(metric, compared)
-        if compared.ranked:
-            who = "neither"
-            result = f": no difference in {title} that these samples show"
-            if better is not None:
-                who = sides[better]
-                result = (
-                    f": {who} is better than {sides[1 - better]} by {by} in {title}"
-                )
-            sentence = sentence or result
-            shows = _figure(compared.detectable, metric)
-            n = str(compared.common)
-            if compared.low == compared.high == 0:
-                who, by = "equal", ""
-            rows.append([title, value_a, value_b, f"{who} {by}".strip(), shows, n])
-        else:
-            notes.append(f"{title}, {value_a} and {value_b}: {compared.verdict}")
-        if compared.only_a or compared.only_b:
-            over = ""
-            if compared.a_common is not None:
-                common_a = _figure(compared.a_common, metric)
-                common_b = _figure(compared.b_common, metric)
-                over = f"; over the common ones {common_a} and {common_b}"
-            notes.append(
-                f"{title}: {compared.only_a} have a value for {a} alone, {compared.only_b} for {b} "
-                f"alone{over}"
-            )
-        p_holm = compared.p_holm or 0.0
-        has_winner = compared.ranked and better is not None
-        if has_winner and p_holm > 1 - comparison.confidence:
-            notes.append(
-                f"{title}: not shown after Holm's correction over all metrics (p = {p_holm:.2g})"
-            )
-    for changes in pair.changes:
-        notes.append(changes_in_words(changes))
-        notes += [f"  {changed}" for changed in _furthest(changes, most)]
-    at = f"; {b} at {pair.multiples}" if pair.multiples else ""
-    better_by = f"better by [{comparison.confidence:.0%} interval]"
-    return Table(
-        f"{pair.name}{sentence}{at}",
-        ["", a, b, better_by, _SHOWS, "N"],
-        rows=rows,
-        notes=notes,
-    )
-
-
-def _figure(value: float | None, metric: Metric) -> str:
-    return "–" if value is None else figure(value, metric.digits)
-
-
-def _better(metric: Metric, compared: MetricComparison) -> tuple[int | None, str]:
-    """Return the better side, or None, and the difference with its interval.
-
-    The difference is positive if a side is better; if neither is, it is A's lead.
-    """
-    difference = compared.difference or 0.0
-    low = compared.low or 0.0
-    high = compared.high or 0.0
-    better = None
-    if low > 0 or high < 0:
-        better = int((low > 0) != (metric.direction == "lower"))
-    if low <= 0:  # the first has more
-        difference, low, high = -difference, -high, -low
-    return better, figure(difference, metric.digits, (low, high))

@@ -1,19 +1,25 @@
-"""Rows of JSON, JSONL, CSV, TSV and Excel files."""
+"""Rows of JSON, JSONL, CSV, TSV, Parquet and Excel files."""
 
 import datetime
 import io
 import re
 from codecs import BOM_UTF8
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
-from driftledger.core.canonical import canonical_json
+from driftledger.core.canonical import canonical_json, open_regular
 from driftledger.core.errors import ConfigError, DataError
-from driftledger.core.files import LARGEST_TEXT, MANY_VALUES, load_json, read_regular
+from driftledger.core.files import (
+    LARGEST_JSON,
+    LARGEST_TEXT,
+    MANY_VALUES,
+    load_json,
+    read_regular,
+)
 from driftledger.core.registry import import_extra
 from driftledger.core.text import shortened
 from driftledger.data.datasets.base import printable, unreadable
@@ -22,6 +28,10 @@ from driftledger.data.sheets import LONGEST_CELL, csv_rows, is_cut
 Cells = dict[str, Any]
 Placed: TypeAlias = tuple[str, Any]
 """A row with its place in the file."""
+KINDS = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".xlsx")
+"""Suffixes of files that are read as tables."""
+_BATCH = 256
+"""Rows of Parquet that are in memory together."""
 
 
 class TableFile(NamedTuple):
@@ -56,39 +66,57 @@ class TableRow(NamedTuple):
 
 
 def read_table(file: Path) -> TableFile:
-    """Read a table of UTF-8, or an Excel sheet; its suffix says which kind it is.
+    """Read a whole table; errors as in :func:`table_rows`."""
+    name = printable(file.name)
+    columns: dict[str, None] = {}
+    rows = []
+    with suppress(OSError):  # which reading its rows reports
+        if file.stat().st_size > LARGEST_TEXT:
+            raise DataError(f"{name} is larger than {LARGEST_TEXT >> 20} MiB; split it")
+    for place, cells in table_rows(file, name):
+        columns |= dict.fromkeys(cells)
+        rows.append((place, cells))
+    return TableFile(name, list(columns), rows)
+
+
+def table_rows(
+    file: Path, name: str, paths: Collection[str] | None = None
+) -> Iterator[tuple[str, Cells]]:
+    """Yield each row of a table with its place.
+
+    It is a table of UTF-8, Parquet, or an Excel sheet; its suffix says which kind. Rows of JSONL
+    and of Parquet are read one after another.
 
     JSON holds a list of objects, or an object of objects or of single values: its keys become the
     column ``id``, and single values the column ``answer``. CSV begins with the names of its
     columns, separated by comma, semicolon or tab.
 
+    Args:
+        name: the file's name in places and errors.
+        paths: columns, or dotted paths into them, that are needed; None for all.
+
     Raises:
         ConfigError, DataError: the suffix is not one of a table; the file is not what its suffix
             says.
     """
-    name = printable(file.name)
     kind = file.suffix.lower()
-    readers = {
-        ".json": _json,
-        ".jsonl": _jsonl,
-        ".ndjson": _jsonl,
-        ".csv": _csv,
-        ".tsv": _csv,
-        ".xlsx": _excel,
-    }
-    if kind not in readers:
-        advice = "convert it"
-        if kind == ".parquet":
-            advice = (
-                "put it into a folder of its own, and set provider: huggingface, path: that "
-                "folder, and split: train"
-            )
-        raise ConfigError(f"{name!r:.200} is not one of {', '.join(readers)}; {advice}")
+    whole = {".json": _json, ".csv": _csv, ".tsv": _csv, ".xlsx": _excel}
+    if kind not in KINDS:
+        raise ConfigError(f"{name!r:.200} is not one of {', '.join(KINDS)}; convert it")
     try:
-        if file.stat().st_size > LARGEST_TEXT:
-            raise DataError(f"{name} is larger than {LARGEST_TEXT >> 20} MiB; split it")
-        data = read_regular(file, LARGEST_TEXT)
-        rows = [(f"{place} of {name}", cells) for place, cells in readers[kind](data)]
+        with open_regular(file) as stream:
+            if kind == ".parquet":
+                rows = _parquet(stream, paths)
+            elif kind in whole:
+                rows = whole[kind](read_regular(file, LARGEST_TEXT))
+            else:
+                rows = _jsonl(stream)
+            for place, cells in rows:
+                if not isinstance(cells, dict):
+                    raise DataError(
+                        f"{place} of {name} is not a JSON object; write one per row"
+                    )
+                yield f"{place} of {name}", cells
     except OSError as error:
         raise unreadable(name, error) from None
     except ValueError as error:
@@ -97,12 +125,6 @@ def read_table(file: Path) -> TableFile:
         raise DataError(
             f"{name} cannot be read as {kind[1:]} ({reason}); correct it"
         ) from None
-    columns: dict[str, None] = {}
-    for place, cells in rows:
-        if not isinstance(cells, dict):
-            raise DataError(f"{place} is not a JSON object; write one per row")
-        columns |= dict.fromkeys(cells)
-    return TableFile(name, list(columns), rows)
 
 
 def _json(data: bytes) -> Iterator[Placed]:
@@ -120,13 +142,45 @@ def _json(data: bytes) -> Iterator[Placed]:
         raise ValueError("it holds neither a list nor an object")
 
 
-def _jsonl(data: bytes) -> Iterator[Placed]:
-    for number, line in enumerate(data.decode("utf-8-sig").split("\n"), 1):
+def _jsonl(stream: BinaryIO) -> Iterator[Placed]:
+    number = 0
+    # a longer line is refused by its first part
+    while line := stream.readline(2 * LARGEST_JSON):
+        number += 1
+        if number == 1:
+            line = line.removeprefix(BOM_UTF8)
         if line.strip():
             try:
-                yield f"line {number}", load_json(line.encode(), finite=False)
+                row = load_json(line, finite=False)
+            except UnicodeDecodeError:
+                raise
             except ValueError as error:
                 raise ValueError(f"line {number}: {error}") from None
+            yield f"line {number}", row
+
+
+def _parquet(stream: BinaryIO, paths: Collection[str] | None) -> Iterator[Placed]:
+    from pyarrow import ArrowException, parquet  # late: it takes 0.1 s
+
+    number = 0
+    try:
+        file = parquet.ParquetFile(stream)
+        names = file.schema_arrow.names
+        _refuse_column_twice(names)
+        if file.metadata.num_rows > MANY_VALUES:
+            raise ValueError(f"it has more than {MANY_VALUES:,} rows")
+        if paths is not None:
+            names = [name for name in names if _is_needed(name, paths)]
+        for batch in file.iter_batches(batch_size=_BATCH, columns=names):
+            for row in batch.to_pylist():
+                number += 1
+                yield f"row {number}", row
+    except (ArrowException, OSError) as error:  # an OSError for damaged pages
+        raise ValueError(str(error)) from None
+
+
+def _is_needed(column: str, paths: Collection[str]) -> bool:
+    return any(f"{path}.".startswith(f"{column}.") for path in paths)
 
 
 def _csv(data: bytes) -> Iterator[Placed]:

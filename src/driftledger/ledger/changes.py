@@ -4,13 +4,9 @@ Two runs with equal scores may differ in a third of their answers. Asking A twic
 answers change by themselves.
 """
 
-from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, cast
-
-import numpy as np
+from typing import cast
 
 from driftledger.benchmarks.base.records import RECORDS, CollectedRecord, RecordedResult
 from driftledger.collect.features import encode_texts
@@ -19,87 +15,18 @@ from driftledger.core.errors import DriftledgerError, LedgerError
 from driftledger.core.files import read_jsonl
 from driftledger.core.text import shortened
 from driftledger.core.types import Outcome
+from driftledger.ledger.comparison import Changes
 from driftledger.ledger.lineage import Lineage, Run
+from driftledger.ledger.measure import Asking, find_changes
 from driftledger.ledger.objects.contents import Contents, rows_of
 from driftledger.ledger.sources import Sources
-from driftledger.metrics.changes import mcnemar, more_than_floor
 from driftledger.metrics.drift import cosine_similarity
 from driftledger.metrics.exact import exact_mean
-from driftledger.metrics.intervals import share_interval
-from driftledger.metrics.paired import DECIMALS
 from driftledger.project.project import Project
-from driftledger.scoring.score import Answer, answer_as
-
-Kind: TypeAlias = Literal["answers", "descriptions"]
+from driftledger.scoring.score import answer_as
 
 
-@dataclass
-class ChangedSample:
-    """An answer or a description that differs between A and B."""
-
-    unit: str
-    step: int
-    """The iteration or condition of a description, or the number of an answer."""
-    a: str
-    """The reading in A, as :class:`Answer` has it."""
-    b: str
-    a_text: str
-    """The reply, or how it was read if its record is not here."""
-    b_text: str
-    similarity: float | None = None
-    """The cosine of both texts by the text encoder of A's score."""
-
-
-@dataclass(frozen=True)
-class Floor:
-    """How much changes by itself: the differences between two askings of A."""
-
-    samples: int
-    """How many answers or descriptions both askings of A, and B, have."""
-    changed: int
-    """How many of them differ between both askings of A."""
-    p_value: float
-    """One-sided p-value, over images: does B differ more than A's second asking?"""
-
-
-@dataclass
-class Changes:
-    """The answers or the descriptions of two scores, and which of them changed.
-
-    An answer has changed if it is read differently, a description if its words differ.
-    """
-
-    of: Kind
-    samples: int = 0
-    """How many answers or descriptions both runs have."""
-    changed: int = 0
-    clusters: int | None = None
-    """How many images they are about."""
-    share: float | None = None
-    """``changed / samples``, from ``low`` to ``high``."""
-    low: float | None = None
-    high: float | None = None
-    transitions: dict[str, int] = field(default_factory=dict)
-    """``right → wrong``, ``wrong → other wrong answer`` → how many, the commonest first."""
-    p_value: float | None = None
-    """McNemar's exact two-sided p-value of answers: are they better about as many images as they
-    are worse? None for descriptions."""
-    p_holm: float | None = None
-    """The p-value of the floor, or else McNemar's, after Holm's correction."""
-    floor: Floor | None = None
-    similarity: float | None = None
-    """The mean over the texts that changed."""
-    furthest: list[ChangedSample] = field(default_factory=list)
-    """The changed answers or descriptions, those furthest apart first."""
-    note: str = ""
-    """What could not be compared, and why."""
-
-
-Asking: TypeAlias = dict[tuple[str, str, int], tuple[Answer, str]]
-"""Cluster, question or sample, and step → the answer or the description, with its text."""
-
-
-def find_changes(
+def changes_of_runs(
     one: Lineage,
     two: Lineage,
     again: Sequence[Lineage],
@@ -148,7 +75,7 @@ def _changes_of(askings: Sequence[Lineage], contents: Contents) -> Iterator[Chan
             yield Changes(of, note=str(error))
         else:
             if any(texts):
-                yield _changes(of, texts, a.score.confidence)
+                yield find_changes(of, texts, a.score.confidence)
 
 
 def _answers(askings: Sequence[Lineage], contents: Contents) -> list[Asking]:
@@ -233,97 +160,10 @@ def _replies(
     return replies
 
 
-_READERS: Mapping[Kind, Callable[[Sequence[Lineage], Contents], list[Asking]]] = {
+_READERS: Mapping[str, Callable[[Sequence[Lineage], Contents], list[Asking]]] = {
     "answers": _answers,
     "descriptions": _descriptions,
 }
-
-
-def _changes(of: Kind, askings: Sequence[Asking], confidence: float) -> Changes:
-    a, b, *again = askings
-    common = [key for key in a if key in b]
-    if not common:
-        return Changes(of, note=f"A and B have no {of} in common")
-    changes = Changes(of, samples=len(common))
-    transitions: Counter[str] = Counter()
-    gained: defaultdict[str, float] = defaultdict(float)
-    differs = []
-    for key in common:
-        one, a_text = a[key]
-        two, b_text = b[key]
-        gained[key[0]] += two.worth - one.worth
-        differs.append(one != two)
-        if one != two:
-            reading = two.reading
-            if reading == one.reading and of == "answers":
-                reading = f"other {reading} answer"
-            transitions[f"{one.reading} → {reading}"] += 1
-            changes.furthest.append(
-                ChangedSample(
-                    one.unit,
-                    one.step,
-                    a=one.reading,
-                    b=two.reading,
-                    a_text=a_text,
-                    b_text=b_text,
-                )
-            )
-    clusters = [cluster for cluster, _, _ in common]
-    changes.clusters = len({*clusters})
-    ones = np.ones_like(differs, dtype=int)
-    share = share_interval(differs, ones, clusters, confidence)
-    changes.changed = sum(differs)
-    changes.share = share.value
-    if share.interval is not None:
-        changes.low, changes.high = share.interval
-    changes.transitions = dict(transitions.most_common())
-    changes.furthest.sort(key=lambda sample: -_apart(sample.a_text, sample.b_text))
-    if of == "answers":
-        changes.p_value = mcnemar(*_signs(gained))
-    if again:
-        changes.floor = _floor(a, b, again[0])
-    return changes
-
-
-def _floor(a: Asking, b: Asking, again: Asking) -> Floor | None:
-    """Count the changes between two askings of A; None if nothing was asked twice.
-
-    The test counts each image once: more words of B differ from A than words of A's second asking,
-    or fewer.
-    """
-    further_by = defaultdict[str, float](float)
-    common = sorted(a.keys() & b.keys() & again.keys())
-    changed = 0
-    for key in common:
-        first, _ = a[key]
-        changed += first != again[key][0]
-        distance_to_b = _apart(str(first.read), str(b[key][0].read))
-        distance_to_again = _apart(str(first.read), str(again[key][0].read))
-        further_by[key[0]] += distance_to_b - distance_to_again
-    if not common:
-        return None
-    further, nearer = _signs(further_by)
-    return Floor(len(common), changed, more_than_floor(further, nearer))
-
-
-def _signs(sums: Mapping[str, float]) -> tuple[int, int]:
-    """Count the images whose sum is above 0, and those below."""
-    rounded = [round(value, DECIMALS) for value in sums.values()]
-    return sum(value > 0 for value in rounded), sum(value < 0 for value in rounded)
-
-
-def _apart(one: str, two: str) -> float:
-    """Return the share of words that only one of two texts has.
-
-    A word counts as often as a text repeats it.
-
-    >>> _apart("a red cup", "a blue cup and saucer")
-    0.5
-    """
-    first = Counter(one.casefold().split())
-    second = Counter(two.casefold().split())
-    words = first.total() + second.total()
-    return 1 - 2 * (first & second).total() / words if words else 0.0
 
 
 def _compare_texts(changes: Changes, lineage: Lineage, project: Project) -> None:

@@ -7,23 +7,22 @@ data can show. Nothing is ranked if something else than what is compared moves t
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any, TypeAlias
-
-import numpy as np
 
 from driftledger.benchmarks.base.benchmark import UNREAD_COUNTS, Benchmark, Rule
 from driftledger.core.errors import LedgerError, StoreError, first_few
 from driftledger.core.text import changes, shown_apart
-from driftledger.data.records import ONE_CATEGORY
-from driftledger.ledger.changes import find_changes, second_asking
+from driftledger.ledger.changes import changes_of_runs, second_asking
 from driftledger.ledger.comparison import (
     NOT_RANKED,
     Comparison,
     Difference,
     MetricComparison,
     ScorePair,
+    is_fair,
     named,
+    reasons_of,
+    why_barred,
 )
 from driftledger.ledger.lineage import (
     Lineage,
@@ -31,26 +30,14 @@ from driftledger.ledger.lineage import (
     short_version_of,
     version_of,
 )
+from driftledger.ledger.measure import correct, measure, share_difference, units_of
 from driftledger.ledger.objects.contents import Contents, rows_of
 from driftledger.ledger.sources import Sources
-from driftledger.metrics.exact import exact_mean, round_significant
-from driftledger.metrics.groups import holm
-from driftledger.metrics.intervals import DIGITS, fewest
-from driftledger.metrics.paired import (
-    Paired,
-    minimum_detectable_difference,
-    paired_interval,
-)
 from driftledger.project.project import Combination, Project
 from driftledger.scoring.metric import Input, Metric
 from driftledger.scoring.number import Place
-from driftledger.scoring.score import Row, Score
+from driftledger.scoring.score import Score
 
-Units = Mapping[str, tuple[float, str, str]]
-"""Unit → its value, the category that it is averaged in, and the cluster that it is drawn with."""
-MOST_APART = Fraction(1, 20)
-"""How far the shares of counted samples may lie apart: a model that leaves out hard samples has the
-better score."""
 _COMPARED = ("model", "generator")
 _SHAPING_ROLES = (*Combination._fields, "text_encoder", "judge")
 _ABSENT = (None, None)
@@ -86,14 +73,7 @@ def compare(a: Run, b: Run, contents: Contents, *, anyway: bool = False) -> Comp
             f"{second}"
         )
     compared = [_pair(one, two, contents, anyway) for one, two in pairs]
-    tested = []
-    for pair in compared:
-        for metric in pair.metrics:
-            if metric.ranked and metric.p_value is not None:
-                tested.append(metric)
-    corrected = holm([metric.p_value or 0.0 for metric in tested])
-    for metric, p_holm in zip(tested, corrected, strict=True):
-        metric.p_holm = p_holm
+    correct(compared)
     reasons = []
     for pair in compared:
         if not pair.comparable:
@@ -126,17 +106,10 @@ def compare_with_changes(
     comparison = compare(a, b, sources.contents, anyway=anyway)
     again = second_asking(a, b, sources)
     scores, _, _ = paired_scores(a, b)
-    tested = []
-    p_values = []
     for pair, (one, two) in zip(comparison.pairs, scores, strict=True):
-        pair.changes.extend(find_changes(one, two, again, sources.contents, project))
-        for kind in pair.changes:
-            p_value = kind.floor.p_value if kind.floor else kind.p_value
-            if p_value is not None:
-                tested.append(kind)
-                p_values.append(p_value)
-    for kind, p_holm in zip(tested, holm(p_values), strict=True):
-        kind.p_holm = p_holm
+        changes = changes_of_runs(one, two, again, sources.contents, project)
+        pair.changes.extend(changes)
+    correct(comparison.pairs)
     return comparison
 
 
@@ -219,20 +192,9 @@ def coverage_difference(a: Score, b: Score) -> Difference | None:
                 weight="unfair",
                 why=score.unranked,
             )
-    if a.share == b.share:
-        return None
     is_read = a.counted == a.scored and b.counted == b.scored
     what = "coverage" if is_read else "what is counted"
-    difference = Difference(
-        what,
-        f"{a.counted}/{a.total}, {float(a.share):.1%}",
-        b=f"{b.counted}/{b.total}, {float(b.share):.1%}",
-        weight="noted",
-    )
-    if abs(a.share - b.share) <= MOST_APART:
-        return difference
-    why = f"more than {float(MOST_APART):.0%} apart: what is left out is seldom what is easy"
-    return replace(difference, weight="unfair", why=why)
+    return share_difference(what, (a.counted, a.total), (b.counted, b.total))
 
 
 def _differing(
@@ -340,12 +302,10 @@ def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair
     for number in numbers:
         one = _value(a.score, number)
         two = _value(b.score, number)
-        compared = MetricComparison(number, one, two)
+        metric = a.spec.metrics[number.metric]
+        compared = MetricComparison(number, metric, one, two)
         metrics.append(compared)
-        bars = [
-            difference.reason for difference in differing if difference.bars(number)
-        ]
-        barred = bars[0] if bars and not anyway else ""
+        barred = "" if anyway else why_barred(differing, number)
         if why_no_rows:
             compared.verdict = NOT_RANKED + (barred or why_no_rows)
         elif compared.a is None or compared.b is None:
@@ -353,14 +313,8 @@ def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair
                 f"{NOT_RANKED}only {'B' if compared.a is None else 'A'} has it"
             )
         else:
-            metric = a.spec.metrics[number.metric]
-            _measure(compared, metric, rows, barred, confidence=a.score.confidence)
-    reasons = []
-    for difference in differing:
-        if difference.weight == "unfair" and difference.concerns != ():
-            names = ", ".join(number.name for number in difference.concerns or ())
-            reason = difference.reason
-            reasons.append(f"{reason} [{names}]" if names else reason)
+            units_a, units_b = (units_of(metric, own, number.t) for own in rows)
+            measure(compared, units_a, units_b, barred, a.score.confidence)
     return ScorePair(
         benchmark=a.score.benchmark,
         on=a.score.on,
@@ -370,10 +324,8 @@ def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair
         differing=differing,
         changed=_changed_settings(a.score, b.score),
         metrics=metrics,
-        comparable=not any(
-            difference.bars(number) for difference in differing for number in numbers
-        ),
-        reasons=reasons,
+        comparable=is_fair(differing, numbers),
+        reasons=reasons_of(differing),
         cost=_cost(a.score.costs, b.score.costs),
     )
 
@@ -418,85 +370,3 @@ def _known(metric: Metric, score: Score) -> list[Place]:
     """List the places of a metric's values over all samples, t by t."""
     numbers = score.over_t(metric.name)
     return [number.place for number in numbers if number.value is not None]
-
-
-def units_of(metric: Metric, rows: Sequence[Row], t: int | None) -> Units:
-    """Return the value of each row at t: the mean over its orders or gradings.
-
-    A ratio is over all units alike, whatever their categories.
-    """
-    units = {}
-    for row in rows:
-        values = [value for value in metric.values_at(row, t) if value is not None]
-        if values:
-            group = ONE_CATEGORY if metric.is_ratio else row.group
-            units[row.unit] = (exact_mean(values), group, row.cluster)
-    return units
-
-
-def paired_units(
-    metric: Metric, a: Units, b: Units, confidence: float
-) -> tuple[int, Paired | None]:
-    """Return how many units both have, and the difference over them, if any.
-
-    A unit counts if its category is the same in both; for a ratio, its cluster.
-    """
-    column = 2 if metric.is_ratio else 1
-    common = [unit for unit in a if unit in b and a[unit][column] == b[unit][column]]
-    if not common:
-        return 0, None
-    one = np.array([a[unit][0] for unit in common])
-    two = np.array([b[unit][0] for unit in common])
-    groups = [a[unit][1] for unit in common]
-    clusters = [a[unit][2] for unit in common]
-    return len(common), paired_interval(
-        one, two, groups, clusters, confidence=confidence
-    )
-
-
-def _measure(
-    compared: MetricComparison,
-    metric: Metric,
-    rows: Sequence[Sequence[Row]],
-    barred: str,
-    confidence: float,
-) -> None:
-    """Fill in the fields that need the rows of both scores."""
-    one = units_of(metric, rows[0], compared.number.t)
-    two = units_of(metric, rows[1], compared.number.t)
-    common, paired = paired_units(metric, one, two, confidence)
-    compared.common = common
-    compared.only_a = len(one) - common
-    compared.only_b = len(two) - common
-    if barred or paired is None:
-        compared.verdict = NOT_RANKED + (barred or "no sample has a value in both")
-        return
-    scale = metric.scale
-    compared.clusters = paired.free
-    compared.difference = scale * paired.difference
-    compared.a_common = scale * paired.a
-    compared.b_common = scale * paired.b
-    compared.verdict = NOT_RANKED + paired.reason
-    if paired.interval is not None:
-        low, high = paired.interval
-        compared.low = round_significant(scale * low, DIGITS)
-        compared.high = round_significant(scale * high, DIGITS)
-        compared.standard_error = scale * paired.standard_error
-        compared.detectable = scale * minimum_detectable_difference(
-            paired.standard_error, paired.df, confidence=confidence
-        )
-        compared.df = paired.df
-        values = [abs(value) for units in (one, two) for value, _, _ in units.values()]
-        span = max(metric.span, scale * max(values))
-        compared.step = round_significant(span * paired.heaviest, DIGITS)
-        compared.p_value = paired.p_value
-        compared.verdict = "no difference that these samples show"
-        if low > 0:
-            compared.verdict = "B is higher"
-        elif high < 0:
-            compared.verdict = "A is higher"
-    if paired.free < (least := fewest(confidence)):
-        few = (
-            f"{paired.free} samples can vary, and fewer than {least} show nothing with"
-        )
-        compared.verdict = f"{NOT_RANKED}{few} {confidence:.0%}"

@@ -1,16 +1,54 @@
 """The result of a comparison."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
-from driftledger.benchmarks.registry import benchmark
 from driftledger.core.canonical import Json
-from driftledger.ledger.changes import Changes
 from driftledger.scoring.metric import COSTS, Metric
 from driftledger.scoring.number import Place
 
 NOT_RANKED = "not ranked: "
+
+
+class Words(NamedTuple):
+    """The words in which comparisons of runs and of files differ."""
+
+    side: str
+    """What A and B are."""
+    numbers: str
+    headlines: str
+    """What a gate judges, and what it judges by ``changed``."""
+    changing: str
+    clusters: str
+    within: str
+    """The word between samples and the number of their clusters."""
+    fair: str
+    """The sentence of a comparison that may be ranked."""
+    repeat: str
+    """How to learn how much changes by itself."""
+
+
+RUNS = Words(
+    side="run",
+    numbers="scores",
+    headlines="headlines",
+    changing="sets of answers or descriptions",
+    clusters="images",
+    within="about",
+    fair="of all that would move these numbers, only what is compared differs",
+    repeat="ask A twice (driftledger run --again NAME, or repeats: 2)",
+)
+FILES = Words(
+    side="file",
+    numbers="values",
+    headlines="values",
+    changing="sets of values",
+    clusters="clusters",
+    within="in",
+    fair="both have values for the same rows; the files do not say what else differs",
+    repeat="compare A with a second file of the same model",
+)
 
 
 @dataclass(frozen=True)
@@ -44,6 +82,94 @@ class Difference:
         )
 
 
+def why_barred(differing: Iterable[Difference], number: Place) -> str:
+    """Return the first reason not to rank A and B by a number; empty if there is none."""
+    for difference in differing:
+        if difference.bars(number):
+            return difference.reason
+    return ""
+
+
+def is_fair(differing: Sequence[Difference], numbers: Iterable[Place]) -> bool:
+    """Return True if A and B may be ranked by all of these numbers."""
+    return not any(why_barred(differing, number) for number in numbers)
+
+
+def reasons_of(differing: Iterable[Difference]) -> list[str]:
+    """Return the reasons of unfair differences, with the numbers that they concern."""
+    reasons = []
+    for difference in differing:
+        if difference.weight == "unfair" and difference.concerns != ():
+            names = ", ".join(number.name for number in difference.concerns or ())
+            reason = difference.reason
+            reasons.append(f"{reason} [{names}]" if names else reason)
+    return reasons
+
+
+@dataclass
+class ChangedSample:
+    """An answer or a description that differs between A and B."""
+
+    unit: str
+    step: int
+    """The iteration or condition of a description, or the number of an answer."""
+    a: str
+    """The reading in A, as :class:`Answer` has it."""
+    b: str
+    a_text: str
+    """The reply, or how it was read if its record is not here."""
+    b_text: str
+    similarity: float | None = None
+    """The cosine of both texts by the text encoder of A's score."""
+
+
+@dataclass(frozen=True)
+class Floor:
+    """How much changes by itself: the differences between two askings of A."""
+
+    samples: int
+    """How many answers or descriptions both askings of A, and B, have."""
+    changed: int
+    """How many of them differ between both askings of A."""
+    p_value: float
+    """One-sided p-value, over images: does B differ more than A's second asking?"""
+
+
+@dataclass
+class Changes:
+    """Answers, descriptions or values of both sides, and how many of them changed.
+
+    An answer has changed if it is read differently, a description if its words differ, a value of a
+    file if it is another number.
+    """
+
+    of: str
+    """``answers``, ``descriptions``, or the values of a file by their name."""
+    samples: int = 0
+    """How many answers or descriptions both runs have."""
+    changed: int = 0
+    clusters: int | None = None
+    """How many images they are about."""
+    share: float | None = None
+    """``changed / samples``, from ``low`` to ``high``."""
+    low: float | None = None
+    high: float | None = None
+    transitions: dict[str, int] = field(default_factory=dict)
+    """``right → wrong``, ``wrong → other wrong answer`` → how many, the commonest first."""
+    p_value: float | None = None
+    """McNemar's exact two-sided p-value of answers: are they better about as many images as they
+    are worse? None for descriptions."""
+    p_holm: float | None = None
+    """The p-value of the floor, or else McNemar's, after Holm's correction."""
+    floor: Floor | None = None
+    similarity: float | None = None
+    """The mean over the texts that changed."""
+    furthest: list[ChangedSample] = field(default_factory=list)
+    """The changed answers or descriptions, those furthest apart first."""
+    note: str = ""
+    """What could not be compared, and why."""
+
+
 @dataclass
 class MetricComparison:
     """One number of two scores, and the difference over their common units.
@@ -56,6 +182,8 @@ class MetricComparison:
     """
 
     number: Place
+    metric: Metric
+    """The row of the benchmark's table; not written to JSON."""
     a: float | None
     b: float | None
     verdict: str = ""
@@ -126,7 +254,7 @@ class ScorePair:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The comparison of two runs: pairs of scores, and scores of only one."""
+    """The comparison of two runs or files: pairs of scores, and scores of only one."""
 
     a: str
     b: str
@@ -143,15 +271,11 @@ class Comparison:
 
     sides: tuple[str, str]
     """The names of A and B for people: what differs."""
+    words: Words = RUNS
 
     def to_dict(self) -> Json:
         """Return it ready for JSON."""
         return asdict(self, dict_factory=_named_numbers)
-
-
-def metric_of(pair: ScorePair, compared: MetricComparison) -> Metric:
-    """Return the metric that a row of a comparison is about."""
-    return benchmark(pair.benchmark).metrics[compared.number.metric]
 
 
 def named(place: str) -> str:
@@ -167,6 +291,6 @@ def _named_numbers(fields: Sequence[tuple[str, Any]]) -> Json:
             data["metric"] = value.name
         elif key == "concerns" and value:
             data[key] = [number.name for number in value]
-        elif key != "sides":
+        elif key not in ("metric", "sides", "words"):
             data[key] = value
     return data

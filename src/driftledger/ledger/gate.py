@@ -6,26 +6,21 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from driftledger.core.errors import LedgerError, unknown_name
 from driftledger.core.text import figure
-from driftledger.ledger.changes import Changes
 from driftledger.ledger.comparison import (
     NOT_RANKED,
+    Changes,
     Comparison,
     MetricComparison,
     ScorePair,
-    metric_of,
+    Words,
 )
 from driftledger.metrics.changes import non_inferiority
 from driftledger.metrics.intervals import fewest
-from driftledger.scoring.metric import Metric
 
 FailIf: TypeAlias = Literal["worse", "not-as-good", "changed"]
 """What makes a comparison fail."""
 _OPTIONS = {"margin": ("not-as-good",), "metric": ("not-as-good", "worse")}
 """Option → the rules that use it."""
-_NO_FLOOR = (
-    ", and nothing says how many change by themselves: ask A twice (driftledger run --again NAME, "
-    "or repeats: 2)"
-)
 
 
 class Verdict(IntEnum):
@@ -77,7 +72,8 @@ class Gate(NamedTuple):
             for pair in comparison.pairs:
                 unknown = Changes("answers", note="the data differ")
                 for changes in pair.changes or [unknown]:
-                    judgements.append(_changed(pair.name, changes, level))
+                    judgement = _changed(pair.name, changes, level, comparison.words)
+                    judgements.append(judgement)
         elif self.fail_if is not None:
             judgements = list(self._judged(comparison))
         if self.fail_if is not None and self.metric is None:
@@ -94,11 +90,12 @@ class Gate(NamedTuple):
                 "0 in units of the metric"
             )
         if margin and len(chosen) > 1:
-            names = ", ".join(f"{pair.place}/{one.name}" for pair, _, one in chosen)
+            names = ", ".join(f"{pair.place}/{one.name}" for pair, one in chosen)
             raise LedgerError(
                 f"one margin cannot hold for {len(chosen)} metrics; name one by --metric: {names}"
             )
-        for pair, metric, one in chosen:
+        for pair, one in chosen:
+            metric = one.metric
             verdict = Verdict.UNKNOWN
             sentence = one.verdict.removeprefix(NOT_RANKED)
             lead = one.difference or 0.0
@@ -106,11 +103,11 @@ class Gate(NamedTuple):
                 lead = -lead
             if one.ranked and margin:
                 verdict, sentence = _not_as_good(
-                    lead, one, metric.digits, margin, comparison.confidence
+                    lead, one, margin, comparison.confidence, comparison.words
                 )
             elif one.ranked:
                 verdict, sentence = _worse(
-                    lead, one, metric.digits, 1 - comparison.confidence
+                    lead, one, 1 - comparison.confidence, comparison.words
                 )
             title = metric.titled(one.number.t)
             yield Judgement(verdict, f"{pair.name}, {title}: {sentence}")
@@ -138,8 +135,8 @@ def conclusion(judgements: Sequence[Judgement], of: str) -> Judgement:
 
 def _chosen(
     comparison: Comparison, name: str | None
-) -> Iterator[tuple[ScorePair, Metric, MetricComparison]]:
-    """Yield the metrics to judge by, with their scores and comparisons.
+) -> Iterator[tuple[ScorePair, MetricComparison]]:
+    """Yield the metrics to judge by, with their scores.
 
     Args:
         name: ``score``, or ``mme/photos/score`` if several scores have one; None for headlines.
@@ -147,17 +144,17 @@ def _chosen(
     known: set[str] = set()
     for pair in comparison.pairs:
         for one in pair.metrics:
-            metric = metric_of(pair, one)
-            is_headline = "headline" in metric.shown
+            is_headline = "headline" in one.metric.shown
             full_name = f"{pair.place}/{one.name}"
             known |= {one.name, full_name}
             if name in (one.name, full_name, None) and (name or is_headline):
-                yield pair, metric, one
+                yield pair, one
     if name is not None and name not in known:
         raise LedgerError(unknown_name("metric", name, known))
 
 
-def _worse(lead: float, one: MetricComparison, digits: int, level: float) -> Judgement:
+def _worse(lead: float, one: MetricComparison, level: float, words: Words) -> Judgement:
+    digits = one.metric.digits
     assert one.p_holm is not None  # as it is ranked
     by = figure(abs(lead), digits)
     if one.p_holm <= level and lead < 0:
@@ -168,22 +165,24 @@ def _worse(lead: float, one: MetricComparison, digits: int, level: float) -> Jud
     shows = "do not differ"
     if one.detectable:
         shows = f"would show a difference of {figure(one.detectable, digits)}"
-    sentence = f"not shown to be worse ({where}; {_samples(one)} {shows})"
+    sentence = f"not shown to be worse ({where}; {_samples(one, words)} {shows})"
     return Judgement(Verdict.PASSES, sentence)
 
 
-def _units(one: MetricComparison) -> str:
-    return "samples" if one.clusters in (None, one.common) else "images"
+def _units(one: MetricComparison, words: Words) -> str:
+    return "samples" if one.clusters in (None, one.common) else words.clusters
 
 
-def _samples(one: MetricComparison) -> str:
+def _samples(one: MetricComparison, words: Words) -> str:
     """Say how many samples there are, and about how many images if these are fewer."""
-    about = "" if _units(one) == "samples" else f" about {one.clusters} images"
+    about = ""
+    if _units(one, words) != "samples":
+        about = f" {words.within} {one.clusters} {words.clusters}"
     return f"{one.common} samples{about}"
 
 
 def _not_as_good(
-    lead: float, one: MetricComparison, digits: int, margin: float, confidence: float
+    lead: float, one: MetricComparison, margin: float, confidence: float, words: Words
 ) -> Judgement:
     n = one.clusters or one.common or 1
     result = non_inferiority(
@@ -195,7 +194,7 @@ def _not_as_good(
         confidence=confidence,
         step=one.step or 0.0,
     )
-    lower = figure(abs(result.lower), digits)
+    lower = figure(abs(result.lower), one.metric.digits)
     bound = f"B may be up to {lower} behind, and {margin:g} is allowed"
     if result.lower > 0:
         bound = f"B is at least {lower} ahead"
@@ -207,12 +206,12 @@ def _not_as_good(
         return Judgement(Verdict.FAILS, f"not shown to be as good ({bound})")
     return Judgement(
         Verdict.UNKNOWN,
-        f"{_samples(one)} cannot tell; about {result.samples:,} {_units(one)} would show that an "
-        "equal B is as good",
+        f"{_samples(one, words)} cannot tell; about {result.samples:,} {_units(one, words)} would "
+        "show that an equal B is as good",
     )
 
 
-def _changed(name: str, changes: Changes, level: float) -> Judgement:
+def _changed(name: str, changes: Changes, level: float, words: Words) -> Judgement:
     sentence = f"{name}: {changes.changed} of {changes.samples} {changes.of} changed"
     is_shown = changes.p_holm is not None and changes.p_holm <= level
     verdict = Verdict.FAILS if is_shown else Verdict.PASSES
@@ -227,10 +226,10 @@ def _changed(name: str, changes: Changes, level: float) -> Judgement:
         sentence += f", more of them one way (McNemar's p = {changes.p_holm:.2g})"
     elif changes.changed:
         verdict = Verdict.UNKNOWN
-        sentence += _NO_FLOOR
+        sentence += f", and nothing says how many change by themselves: {words.repeat}"
     clusters = changes.clusters
     least = fewest(1 - level)
     if changes.changed and clusters is not None and clusters < least:
         verdict = Verdict.UNKNOWN
-        sentence += f"; fewer than {least} images show nothing"
+        sentence += f"; fewer than {least} {words.clusters} show nothing"
     return Judgement(verdict, sentence)

@@ -20,9 +20,9 @@ from driftledger.core.files import Record, parse_json, read_json
 from driftledger.core.strict import Name, Strict
 from driftledger.data.datasets.base import in_order
 from driftledger.data.records import DATASET_CARD, DatasetCard
-from driftledger.ledger.compare import units_of
 from driftledger.ledger.findings import VerifyResult
 from driftledger.ledger.lineage import Lineage
+from driftledger.ledger.measure import units_of
 from driftledger.ledger.objects.contents import Contents, rows_of
 from driftledger.metrics.sequential import mean_sequence
 from driftledger.scoring.number import NumberName

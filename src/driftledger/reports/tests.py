@@ -15,12 +15,8 @@ from pandas import DataFrame
 
 from driftledger.benchmarks.registry import benchmark, benchmarks
 from driftledger.core.grouping import grouped
-from driftledger.ledger.compare import (
-    Units,
-    coverage_difference,
-    paired_units,
-    units_of,
-)
+from driftledger.ledger.compare import coverage_difference
+from driftledger.ledger.measure import Units, paired_units, units_of
 from driftledger.metrics.exact import exact_mean
 from driftledger.metrics.groups import Pair, PairDifference, groups, shown
 from driftledger.metrics.ranks import DECIMALS, competition_ranks
