@@ -375,8 +375,11 @@ def plan(
     preview = commands.plan.plan(project)
     planned = {name: calls.to_dict() for name, calls in preview.calls.items()}
     table = commands.plan.plan_table(planned, preview.replies)
-    if as_json or len(table.columns) > 1:
-        show(json.dumps(planned, indent=2) if as_json else table)
+    if as_json:
+        data = {"calls": planned, "missing": preview.missing, "notes": preview.notes}
+        show(json.dumps(data, indent=2))
+    elif len(table.columns) > 1:
+        show(table)
     for sentence in (
         *preview.notes,
         *(f"missing: {calls}" for calls in preview.missing),

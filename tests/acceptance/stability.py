@@ -36,6 +36,7 @@ COMMANDS = (
     f"audit {RUN} --json",
     f"audit {RUN}:gc_at_2 --json",
     "audit --generator hands --json",
+    "audit photos/square/2.png --json",
     "audit nobody/hands/layout",
     f"compare {OTHER} {RUN} --json",
     f"compare {OTHER} {BLIND} --fail-if worse --metric gc_at_2 --json",

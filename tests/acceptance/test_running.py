@@ -212,7 +212,7 @@ def test_another_generator_in_a_fresh_clone_asks_for_no_description_twice(
 ):
     cloned, before = clone(pushed, tmp_path), served.kinds.copy()
     cloned.params(another_generator)
-    planned = json.loads(cloned.driftledger("plan", "--json").stdout)
+    planned = json.loads(cloned.driftledger("plan", "--json").stdout)["calls"]
     assert planned["models.eyes"]["stored"] == 3 * IMAGES
     cloned.driftledger("run")
     # of three iterations the first has the stored descriptions

@@ -2,12 +2,13 @@
 
 import hashlib
 import json
+import re
 
 import pytest
 
 from tests.acceptance import stability
 from tests.acceptance.numbers import numbers, read, shorten
-from tests.acceptance.places import score_files
+from tests.acceptance.places import REPOSITORY, score_files
 from tests.acceptance.project_1_0 import RUN, unpack
 
 
@@ -23,6 +24,56 @@ def check(now, *, code):
 
 def test_commands_and_python_have_all_that_1_0_had():
     check(stability.of_code(), code=True)
+
+
+PRINTED = ("plan", "run", "compare", "audit", "verify", "check")
+SELDOM = {
+    "audit": {"assessments"},
+    "verify": {"regenerated", "kind", "where", "what", "why"},
+}
+"""Keys that no command of ``stability.COMMANDS`` prints: MLflow's, and of what does not hold."""
+
+
+def rows_of_page():
+    """Yield command, keys and description of each row of the page."""
+    page = (REPOSITORY / "docs/stability.md").read_text(encoding="utf-8")
+    command = ""
+    for head, description in re.findall(r"^\| (.*?) \|(.*)\|$", page, re.MULTILINE):
+        keys = re.findall("`(.*?)`", head)
+        if keys and keys[0] in PRINTED:
+            command = keys[0]
+        elif keys and command:
+            yield command, keys, description
+
+
+def paths(command):
+    """Return the paths of all that a command prints, without the marks of lists."""
+    start = f"printed by {command}: ."
+    lines = [line for line in stability.read() if line.startswith(start)]
+    return {
+        line.removeprefix(start).rpartition(":")[0].replace("[]", "") for line in lines
+    }
+
+
+def test_the_page_lists_the_keys_that_are_printed():
+    listed = {command: set() for command in PRINTED}
+    for command, keys, description in rows_of_page():
+        known = paths(command)
+        seldom = SELDOM.get(command, set())
+        keys = [key.replace("[]", "") for key in keys]
+        assert {*keys} <= known | seldom
+        listed[command] |= {*keys}
+        for word in re.findall("`([a-z_]+)`", description):
+            possible = {
+                f"{key}{names}.{word}" for key in keys for names in ("", ".*", ".*.*")
+            }
+            assert possible & known or word in seldom, (command, word)
+    for command, keys in listed.items():
+        top = {path.partition(".")[0] for path in paths(command)} - {""}
+        assert top
+        assert {key for key in keys if "." not in key} - SELDOM.get(command, set()) == (
+            top
+        ), command
 
 
 def metrics_of_services(project):

@@ -47,7 +47,7 @@ class Person(Checkout):
     def evaluate(self, calls):
         """Run, and pay for as many calls as ``plan`` says: these, and no other."""
         planned = json.loads(self.driftledger("plan", "--json").stdout)
-        to_make = sum(each["to_make"] for each in planned.values())
+        to_make = sum(each["to_make"] for each in planned["calls"].values())
         before = sum(self.service.answered.values())
         done = self.driftledger("run")
         paid = sum(self.service.answered.values()) - before

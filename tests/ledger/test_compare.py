@@ -218,7 +218,7 @@ def test_a_run_does_not_differ_from_itself(tmp_path):
         (0, 0, 0, SAME)
     }
     assert found.comparable
-    assert found.about == found.noted == found.only_a == found.only_b == []
+    assert found.about == found.notes == found.only_a == found.only_b == []
     assert "| equal |" in Compared(found).as_markdown()
 
 
@@ -388,6 +388,6 @@ def test_another_version_of_the_same_name_is_told_by_its_settings(tmp_path):
     assert found.pairs[0].changed == [
         'model seer, settings.detail: nothing → "coarse\\u001b[31m"'
     ]
-    assert found.noted == ["B's model seer: sees \x1b[1m nothing"]
+    assert found.notes == ["B's model seer: sees \x1b[1m nothing"]
     assert "\x1b" not in printed(Compared(found).as_text())
     assert "B's model seer: sees \\x1b[1m nothing" in printed(Compared(found).as_text())

@@ -107,7 +107,7 @@ def test_services_are_asked_again_and_nothing_is_paid_twice_or_lost(tmp_path):
         planned = json.loads(
             checkout.run("driftledger", "plan", *again[2:], "--json").stdout
         )
-        assert planned["models.seer"]["to_make"] == first["vision-1"].total()
+        assert planned["calls"]["models.seer"]["to_make"] == first["vision-1"].total()
         assert params.read_bytes() == before
         assert not server.requests
 

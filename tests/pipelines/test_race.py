@@ -151,4 +151,4 @@ def test_a_race_of_services_is_killed_pays_once_and_stops_alike(raced, tmp_path)
     assert len(asked) == 2 * race["samples"]
     assert asked.total() <= len(asked) + 2  # a call of each was under way at the kill
     for model in ("regions_fine", "regions_coarse"):
-        assert planned[f"models.{model}"]["to_make"] == IMAGES
+        assert planned["calls"][f"models.{model}"]["to_make"] == IMAGES

@@ -49,7 +49,7 @@ def twins(tmp_path_factory):
         checkout.params(select(server.base_url))
         checkout.run("driftledger", "add", "model", "seer", "--sees-nothing")
         checkout.commit("a service, and the same without its images")
-        plan = json.loads(checkout.run("driftledger", "plan", "--json").stdout)
+        plan = json.loads(checkout.run("driftledger", "plan", "--json").stdout)["calls"]
         checkout.run("driftledger", "run")
     checkout.commit("a run")
     sent = []
@@ -133,5 +133,5 @@ def test_verify_and_check_find_that_all_holds(twins, tmp_path):
     checkout.run("driftledger", "bundle", f"{TWIN}/painter/layout", "-o", str(bundle))
     assert differing(Forger(bundle).check(tmp_path)) == []
     checkout.run("driftledger", "check", str(bundle))
-    plan = json.loads(checkout.run("driftledger", "plan", "--json").stdout)
+    plan = json.loads(checkout.run("driftledger", "plan", "--json").stdout)["calls"]
     assert {calls["to_make"] for calls in plan.values()} == {0}

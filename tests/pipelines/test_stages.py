@@ -254,7 +254,7 @@ def test_an_experiment_and_a_worktree_use_the_store_of_the_main_checkout(
 ):
     def to_make(checkout):
         planned = json.loads(checkout.run("driftledger", "plan", "--json").stdout)
-        return {name: each["to_make"] for name, each in planned.items()}
+        return {name: each["to_make"] for name, each in planned["calls"].items()}
 
     evaluated.commit("results")
     evaluated.run(

@@ -156,7 +156,7 @@ def _around(comparison: Comparison) -> tuple[list[str], list[str]]:
     a, b = comparison.sides
     about = "; ".join(comparison.about) or "the same components in both"
     head = [f"A, {a}: {comparison.a}", f"B, {b}: {comparison.b}", f"compared: {about}"]
-    head += [f"to know: {note}" for note in comparison.noted]
+    head += [f"to know: {note}" for note in comparison.notes]
     foot = [
         f"{_SHOWS}: the smallest difference that so many samples, as noisy as these, show so often"
     ]

@@ -259,7 +259,7 @@ class Comparison:
     a: str
     b: str
     about: list[str]
-    noted: list[str]
+    notes: list[str]
     pairs: list[ScorePair]
     only_a: list[str]
     only_b: list[str]

@@ -42,7 +42,7 @@ class Judgement(NamedTuple):
 
     def to_dict(self) -> dict[str, str]:
         """Return it ready for JSON."""
-        return {"verdict": self.verdict.name.lower(), "says": self.says}
+        return {"verdict": self.verdict.name.lower(), "sentence": self.says}
 
 
 class Gate(NamedTuple):

@@ -126,9 +126,9 @@ def compare_files(
     differing = []
     metrics = []
     changes = []
-    noted = []
+    notes = []
     if one.graded or two.graded:
-        noted.append("C, P, I and N are read as Inspect reads them: 1, 0.5, 0 and 0")
+        notes.append("C, P, I and N are read as Inspect reads them: 1, 0.5, 0 and 0")
     for number, path in enumerate(columns.values):
         units_a = one.units(number)
         units_b = two.units(number)
@@ -147,8 +147,8 @@ def compare_files(
             changes.append(Changes(f"values of {path}", note=barred))
         else:
             changes.append(_changes(metric, units_a, units_b))
-        noted += _alone(path, sides[0], one, units_a.keys() - units_b.keys())
-        noted += _alone(path, sides[1], two, units_b.keys() - units_a.keys())
+        notes += _alone(path, sides[0], one, units_a.keys() - units_b.keys())
+        notes += _alone(path, sides[1], two, units_b.keys() - units_a.keys())
     pair = ScorePair(
         benchmark="",
         on="",
@@ -168,7 +168,7 @@ def compare_files(
         a=f"{one.name}, {len(one.rows):,} rows",
         b=f"{two.name}, {len(two.rows):,} rows",
         about=[*_about(columns)],
-        noted=noted,
+        notes=notes,
         pairs=[pair],
         only_a=[],
         only_b=[],

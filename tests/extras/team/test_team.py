@@ -163,9 +163,9 @@ def test_what_one_has_run_the_other_has(team):
     assert b.git("status", "--short") == ""
     planned = json.loads(b.run("driftledger", "plan", "--json").stdout)
     # as the records say
-    assert [(each["stored"], each["to_make"]) for each in planned.values()] == [
-        (16, 0)
-    ] * 2
+    assert [
+        (each["stored"], each["to_make"]) for each in planned["calls"].values()
+    ] == [(16, 0)] * 2
     assert bucket.holds("dvc/") > 50
     assert bucket.holds("mlflow/") > 10
     for clone in (a, b):

@@ -276,7 +276,7 @@ def test_a_headline_from_features_is_said_first_and_never_passes_by_itself(
     }
     assert changed
     assert changed <= marked
-    assert report.code == report.to_dict()["code"] == 3
+    assert report.code == report.to_dict()["exit_code"] == 3
     assert report.to_dict()["headlines"][score] == metrics
     assert report.as_text().startswith(f"{FROM_FEATURES}: ")
     assert run(tmp_path / "forged.zip", trust_features=True) == 0
@@ -483,7 +483,7 @@ def test_a_manifest_that_reads_in_two_ways_or_in_none(forger, tmp_path, case, ca
 def test_json_has_every_line(score_zip, capsys):
     assert run(score_zip, as_json=True) == 0
     report = json.loads(capsys.readouterr().out)
-    assert (report["holds"], report["code"]) == (True, 0)
+    assert (report["holds"], report["exit_code"]) == (True, 0)
     headlines = report["headlines"].values()
     statuses = [each for metrics in headlines for each in metrics.values()]
     assert len(report["headlines"]) == 7

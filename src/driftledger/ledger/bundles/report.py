@@ -98,7 +98,7 @@ class Report(NamedTuple):
         return {
             "bundle": self.name,
             "holds": self.code != 1,
-            "code": self.code,
+            "exit_code": self.code,
             "trusts_features": self.trusts_features,
             "headlines": self.headlines,
             "counts": dict(self.counts),
