@@ -13,12 +13,14 @@ from typing import NamedTuple
 import pytest
 import yaml
 
-from tests.acceptance.checkout import Checkout, draw, init
+from tests.acceptance.checkout import Checkout, Folder, draw, init
 from tests.acceptance.places import REPOSITORY
 from tests.support.server import ChatAnswer, Server
 
 PAGE = (REPOSITORY / "docs/regressions.md").read_text(encoding="utf-8")
-GITHUB, GITLAB = map(yaml.safe_load, re.findall(r"```yml\n(.*?)```", PAGE, re.DOTALL))
+STEPS, GITHUB, GITLAB = map(
+    yaml.safe_load, re.findall(r"```yml\n(.*?)```", PAGE, re.DOTALL)
+)
 KEY = "sk-of-a-job"
 SECRETS = {
     "secrets.AWS_ACCESS_KEY_ID": "of-no-folder",
@@ -312,6 +314,38 @@ def test_a_job_of_committed_results_needs_no_key(
     assert (honest.code, honest.calls) == (0, 0), host.log
     forged = host.job(github, "forged")
     assert (forged.code, forged.comment) == (1, ""), host.log
+
+
+def results(right):
+    """Return twenty rows of a file, of which the first are right."""
+    rows = [{"id": number, "score": float(number < right)} for number in range(20)]
+    return "".join(f"{json.dumps(row)}\n" for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("right", "code", "says"),
+    [(18, 0, "one file"), (17, 0, "passes"), (6, 1, "fails")],
+)
+def test_a_few_steps_compare_a_file_with_that_of_main(tmp_path, right, code, says):
+    folder = Folder(tmp_path / "project", tmp_path / "state")
+    file = folder.root / "results.jsonl"
+    folder.root.mkdir()
+    file.write_text(results(18))
+    folder.git("init", "--quiet")
+    folder.commit("as main has it")
+    folder.git("update-ref", "refs/remotes/origin/main", "HEAD")
+    file.write_text(results(right))
+    summary = tmp_path / "summary.md"
+    env = {"GITHUB_BASE_REF": "main", "GITHUB_STEP_SUMMARY": str(summary)}
+    assert STEPS[0]["with"]["fetch-depth"] == 0
+    codes = []
+    for step in STEPS:
+        command = step.get("run", "true")
+        if not command.startswith("pip "):
+            done = folder.run("bash", "-e", "-c", command, check=False, **env)
+            codes.append(done.returncode)
+    assert codes == [0, 0, code], done.stderr
+    assert says in summary.read_text()
 
 
 def test_keys_are_in_the_environment_of_one_step_alone():
