@@ -136,7 +136,6 @@ def test_there_are_four_kinds_of_page(site):
         *("index.html", "gallery.html", "genception.html", "trac.html", "mm_sap.html"),
         *(
             "correlation.html",
-            "comparison.html",
             *(f"runs/{model}.html" for model in MODELS),
         ),
     }

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from pandas import DataFrame
 
-from driftledger.benchmarks.base.traces import Trace, values_of, worth_showing
+from driftledger.benchmarks.base.traces import Trace, worth_showing
 from driftledger.benchmarks.registry import benchmark
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.grouping import grouped
@@ -36,12 +36,11 @@ from driftledger.reports.leaderboard import (
 from driftledger.reports.scores import RowsOf
 from driftledger.reports.site.templating import environment, path_of, section_of
 from driftledger.reports.site.units import files_of, number_of
-from driftledger.reports.tables import Numbers, spec_of
-from driftledger.scoring.frame import by_setup, scores_in
+from driftledger.reports.tables import Numbers
+from driftledger.scoring.frame import scores_in
 from driftledger.scoring.metric import COVERAGE
 from driftledger.scoring.number import Number
 from driftledger.scoring.score import SCORE, Score
-from driftledger.scoring.table import Table
 
 HERE = Path(__file__).parent
 STYLE = "assets/site.css"
@@ -51,11 +50,6 @@ SHOWN = 24
 between."""
 CHAINS = 4
 """Models with a chain on the first page; a control comes with them."""
-PAIRS = 4
-"""Models that the page of comparison sets against the first of their benchmark."""
-APART = 3
-"""Units of each such pair: those with the largest difference in the headline."""
-
 LEGEND = (
     f"Higher is better unless a column says otherwise. Beside a value: {BRACKETS}. {LETTERS} The "
     "darker a cell, the fewer models are shown to be better."
@@ -86,16 +80,6 @@ class UnitTraces(NamedTuple):
     def href(self, unit: str) -> str:
         """Return the place of a unit, relative to the top of the site."""
         return f"{path_of(self.score)}#{self.unit_id(unit)}"
-
-
-class ApartPair(NamedTuple):
-    """A model and the first of its benchmark, with the units that differ most."""
-
-    title: str
-    """The title of the headline by which they differ."""
-    scores: tuple[Score, Score]
-    units: list[str]
-    """The one with the largest difference first."""
 
 
 @dataclass(frozen=True)
@@ -130,8 +114,7 @@ def site_files(
     Errors as in :func:`~driftledger.data.thumbnails.thumbnail`.
     """
     root = report.project.root
-    pairs = list(_pairs_apart(report))
-    chains, missing = _read_chains(report, pairs, only)
+    chains, missing = _read_chains(report, only)
     media = list[Path]()
     for unit_traces in chains if images else ():
         for trace in unit_traces.traces.values():
@@ -173,75 +156,18 @@ def site_files(
         remarks=list(remarks(report.scores)),
         chains=list(_first_chains(chains)) if images else [],
     )
-    across = list[Table]()
-    for spec, side_by_side, sections in report.benchmarks:
-        across += side_by_side
+    for spec, _, sections in report.benchmarks:
         add(f"{spec.name}.html", "benchmark", spec.title, lead="", sections=sections)
     lead, tables, _ = report.correlation
     headlines = ReportSection("Headlines", "correlation", tables)
     add("correlation.html", "benchmark", "Correlation", lead=lead, sections=[headlines])
-    add(
-        "comparison.html",
-        "comparison",
-        "Comparison",
-        letters=LETTERS,
-        sections=[ReportSection("Side by side", "all", across)],
-        apart=list(_shown_apart(pairs, chains)),
-    )
     add("gallery.html", "gallery", "Gallery", missing=missing)
     files |= thumbnails
     return files
 
 
-def _shown_apart(
-    pairs: Sequence[ApartPair], chains: Sequence[UnitTraces]
-) -> Iterator[View]:
-    """Yield the pairs with units, if the traces of both models are in this checkout."""
-    by_score = {id(own.score): own for own in chains}
-    for pair in pairs:
-        sides = [by_score[id(score)] for score in pair.scores if id(score) in by_score]
-        if pair.units and len(sides) == len(pair.scores):
-            spec = benchmark(sides[0].score.benchmark)
-            yield {"pair": pair, "sides": sides, "spec": spec}
-
-
-def _pairs_apart(report: Context) -> Iterator[ApartPair]:
-    """Pair the first model of each setup with the next ones.
-
-    Each pair has the units in which the two differ most.
-    """
-    for part in by_setup(report.numbers):
-        models = [score for score in scores_in(part) if not score.is_control]
-        if not models:
-            continue
-        metrics = spec_of(part).metrics
-        title = metrics.title(metrics.headline(models[0]))
-        first, *others = [
-            _values_by_unit(report, score, title) for score in models[: PAIRS + 1]
-        ]
-        for other, values in zip(models[1:], others, strict=False):
-            ranked = []
-            for unit, value in values.items():
-                difference = abs(value - first.get(unit, value))
-                if difference:
-                    ranked.append((-difference, unit))
-            units = [unit for _, unit in sorted(ranked)[:APART]]
-            yield ApartPair(title, (models[0], other), units)
-
-
-def _values_by_unit(report: Context, score: Score, title: str) -> dict[str, float]:
-    """Return unit → its value in the headline."""
-    values = values_of(benchmark(score.benchmark).metrics, score)
-    worth = {}
-    for row in report.rows_of(score):
-        value = values(row).get(title)
-        if value is not None:
-            worth[row.unit] = value
-    return worth
-
-
 def _read_chains(
-    report: Context, pairs: Sequence[ApartPair], only: str | None
+    report: Context, only: str | None
 ) -> tuple[list[UnitTraces], list[str]]:
     """Read the traces of all models, or of one, and list the data without records.
 
@@ -250,10 +176,6 @@ def _read_chains(
     chains = []
     missing = dict[str, None]()
     done = set()
-    apart: dict[int, set[str]] = {}
-    for pair in pairs:
-        for score in pair.scores:
-            apart.setdefault(id(score), set()).update(pair.units)
     for score in scores_in(report.numbers):
         if only not in (None, score.model):
             continue
@@ -266,8 +188,6 @@ def _read_chains(
             done.add(sources)
             rows = report.rows_of(score)
             chosen = worth_showing(spec.metrics, score, rows, SHOWN)
-            wanted = apart.get(id(score), set()) - {row.unit for row in chosen}
-            chosen += [row for row in rows if row.unit in wanted]
             traces = spec.traces(folders, score, chosen) if chosen else ()
             by_unit = {trace.unit: trace for trace in traces}
             chains.append(UnitTraces(score, by_unit, len(rows)))

@@ -13,7 +13,6 @@ from driftledger.core.text import for_terminal
 from driftledger.reports.site.units import (
     changed_words,
     files_of,
-    first_difference,
     number_of,
     strips_of,
     texts_of,
@@ -80,7 +79,6 @@ def environment(specs: Sequence[Benchmark]) -> Environment:
         "nav": [
             ("Leaderboard", "index.html"),
             *((spec.title, f"{spec.name}.html") for spec in specs),
-            ("Comparison", "comparison.html"),
             ("Correlation", "correlation.html"),
             ("Gallery", "gallery.html"),
         ],
@@ -90,7 +88,6 @@ def environment(specs: Sequence[Benchmark]) -> Environment:
     for function in (
         changed_words,
         files_of,
-        first_difference,
         flags_of,
         href,
         number_of,

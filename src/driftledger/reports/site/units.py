@@ -98,29 +98,6 @@ def texts_of(values: Mapping[str, Shown]) -> dict[str, list[str]]:
     return texts
 
 
-def first_difference(a: Trace, b: Trace) -> tuple[str, str, str]:
-    """Return the first reply of a model that differs between two traces of a unit.
-
-    Returns:
-        The head of that step's column, and both replies; the first ones if none differs.
-    """
-    replies = []
-    for one, two in zip(_replies(a), _replies(b), strict=False):
-        replies.append((one[0], one[1], two[1]))
-    for column, one_text, two_text in replies:
-        if one_text != two_text:
-            return column, one_text, two_text
-    return replies[0] if replies else ("", "", "")
-
-
-def _replies(trace: Trace) -> Iterator[tuple[str, str]]:
-    """Yield the column's head and the first text of each step of the model."""
-    for step in trace.steps:
-        texts = [*chain.from_iterable(texts_of(step.outputs).values())]
-        if step.role == "model":
-            yield step.column, texts[0] if texts else ""
-
-
 def strips_of(trace: Trace) -> Strips:
     """Set the steps of each repeat side by side."""
     seen = _pairs(texts_of(trace.inputs))
