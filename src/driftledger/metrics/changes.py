@@ -45,7 +45,11 @@ def more_than_floor(changed_only: int, floor_only: int) -> float:
 
 def _at_least(count: int, tosses: int) -> float:
     """Return the probability of at least so many heads in tosses of a fair coin."""
-    ways = sum(math.comb(tosses, heads) for heads in range(count, tosses + 1))
+    ways = 0
+    own = 1  # the ways to as many heads as tosses
+    for heads in range(tosses, count - 1, -1):
+        ways += own
+        own = own * heads // (tosses - heads + 1)
     return round_significant(ways / 2**tosses, DIGITS)
 
 
