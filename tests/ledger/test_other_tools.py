@@ -15,7 +15,7 @@ import pytest
 from tests.support.cases import cases, each_case
 
 FILES = Path(__file__).parents[1] / "cases/ledger/result_files"
-PAGE = Path(__file__).parents[2] / "docs/regressions.md"
+PAGE = (Path(__file__).parents[2] / "docs/regressions.md").read_text(encoding="utf-8")
 
 
 def compare(folder, *options):
@@ -47,10 +47,25 @@ def test_a_pair_gives_the_values_worked_out_by_hand(case, tmp_path):
         assert metric[key] == pytest.approx(case[key], abs=5e-5)
 
 
+@pytest.mark.parametrize(
+    ("tool", "files"),
+    [
+        ("lmms-eval", "lmms_eval/{}.jsonl"),
+        ("Inspect", "inspect/{}.parquet"),
+        ("promptfoo", "promptfoo/{}.jsonl"),
+    ],
+)
+def test_the_page_has_options_for_each_tool(tool, files, tmp_path):
+    [options] = re.findall(rf"^\| {tool} \|.*`(--id .*?)`", PAGE, re.MULTILINE)
+    a, b = (str(FILES / files.format(side)) for side in "ab")
+    done = compare(tmp_path, a, b, *shlex.split(options))
+    assert done.returncode == 0, done.stderr
+
+
 def test_the_page_shows_what_is_printed(tmp_path):
     blocks = re.search(
         r"```console\ndriftledger compare (.*?)\n```.*?```text\n(.*?)```",
-        PAGE.read_text(encoding="utf-8"),
+        PAGE,
         re.DOTALL,
     )
     for name in ("a.csv", "b.csv"):
