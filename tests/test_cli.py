@@ -161,7 +161,11 @@ def examples(group):
 
 TOP = typer.main.get_command(cli.app)
 EXAMPLES = [*examples(TOP)]
-MISTAKES = ["models zzz", "new zzz mine", "preset zzz", "init --preset zzz"]
+MISTAKES = [
+    *("models zzz", "new zzz mine", "preset zzz", "init --preset zzz"),
+    *("plan --json", "run --json", "compare a b --json", "audit a --json"),
+    *("verify --json", "check a.zip --json"),
+]
 """What is wrong everywhere; examples of other commands are where there is no project."""
 
 
