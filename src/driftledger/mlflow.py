@@ -1,4 +1,4 @@
-"""Scorers for ``mlflow.genai.evaluate``.
+"""Scorers for ``mlflow.genai.evaluate``, and data of DVC's for ``mlflow.log_input``.
 
 Names are those of ``params.yaml`` in the working folder, or else of the catalogue. Calls go through
 the store and the budgets of that project or, without one, through the store of
@@ -31,6 +31,7 @@ from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.media import Medium, png_bytes
 from driftledger.core.types import Float32, Result, Subject
 from driftledger.data.datasets.given import keys_in, read_given
+from driftledger.dvc_source import dvc_dataset as dvc_dataset  # offered here, too
 from driftledger.metrics.drift import cosine_similarity
 from driftledger.metrics.neighbours import own_nearest
 from driftledger.metrics.structural import comparable, structural_similarity

@@ -20,6 +20,7 @@ PRIVATE_OF_MLFLOW = "mlflow.store"
 
 LAYERS = (
     ("core",),
+    ("dvc_source",),
     ("components", "data"),
     ("collect", "metrics"),
     ("scoring",),
@@ -180,7 +181,7 @@ def test_modules_of_a_room_import_each_other_in_no_circle(package):
 
 SLOW_TO_IMPORT = {
     "matplotlib": {"reports/charts.py"},
-    "mlflow": {"mlflow.py", "tracking"},
+    "mlflow": {"mlflow.py", "dvc_source.py", "tracking"},
     "pandas": {
         "notebook.py",
         "exports.py",

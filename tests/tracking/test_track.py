@@ -50,10 +50,15 @@ def test_runs_are_created_worst_first_and_once(project):
     assert best["status"] == "FINISHED"
     assert best["tags"]["driftledger.fingerprint"] == project.runs[0].fingerprint
     assert best["models"] == ["brush", "eye", "seer"]
-    dvc = {"dvc.out": "data/datasets", "dvc.md5": "1" * 32 + ".dir"}
-    assert best["datasets"] == [
-        ["shapes", "d" * 32, {"mlflow.data.context": "evaluation", **dvc}]
-    ]
+    context = {"mlflow.data.context": "evaluation"}
+    assert best["datasets"] == [["shapes", "d" * 32, context]]
+    [stored] = project.search()[0].inputs.dataset_inputs
+    assert mlflow.data.get_source(stored).to_dict() == {
+        "repo": str(project.root),
+        "path": "data/datasets/shapes",
+        "md5": "1" * 32 + ".dir",
+        "rev": None,
+    }
     assert ["similarity/shapes", 2, 0.7] in best["metrics"]
     versions = [f"{name} {number}" for name, number, *_ in first["versions"]]
     names = "encoder.eye 1, generator.brush 1, model.blind 1, model.seer 1"

@@ -502,11 +502,11 @@ def _sort_key(run: Run) -> float:
 def _datasets(run: Run, root: Path) -> list[Any]:
     """Return an input per dataset, by the digest of its content.
 
-    It has DVC's digest of its output, too.
-
     Its profile counts all samples or questions, where the data is in this checkout.
     """
     from mlflow.entities import Dataset, DatasetInput, InputTag
+
+    from driftledger.dvc_source import source_of
 
     inputs = []
     lineages = {}
@@ -517,15 +517,9 @@ def _datasets(run: Run, root: Path) -> list[Any]:
         files = [root / data.path / name for name in (SAMPLES, QUESTIONS)]
         counts = [file.read_bytes().count(b"\n") for file in files if file.is_file()]
         profile = json.dumps({"samples": sum(counts)}) if counts else None
-        source = json.dumps({"uri": data.path})
-        dataset = Dataset(
-            on, digest_of(lineage.score), "local", source, profile=profile
-        )
-        tags = [
-            InputTag("mlflow.data.context", "evaluation"),
-            InputTag("dvc.out", data.out),
-            InputTag("dvc.md5", data.md5),
-        ]
+        source = source_of(root, data.path, data.md5).to_json()
+        dataset = Dataset(on, digest_of(lineage.score), "dvc", source, profile=profile)
+        tags = [InputTag("mlflow.data.context", "evaluation")]
         inputs.append(DatasetInput(dataset, tags))
     return inputs
 

@@ -1,0 +1,378 @@
+"""DVC as a source of data in MLflow: what is logged, what is loaded again, and what is refused."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+
+import mlflow
+import pytest
+from dvc.repo import Repo
+from mlflow.data import get_source
+from mlflow.entities import Dataset
+from mlflow.exceptions import MlflowException
+
+from driftledger.core.canonical import md5_bytes
+from driftledger.dvc_source import DVCDatasetSource, source_of
+from driftledger.mlflow import dvc_dataset
+from tests.conftest import REPOSITORY
+from tests.support.cases import cases, each_case
+from tests.support.git import git
+from tests.support.loopback import OnLoopback
+
+TRAIN = {"1.txt": "one\n", "sub/2 ü [a].txt": "two\n"}
+MORE = {**TRAIN, "3.txt": "three\n"}
+
+
+def write(folder, files):
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).unlink(missing_ok=True)  # a link into DVC's cache
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def read(folder):
+    """Return path → text of the files of a folder, or the text of a file."""
+    folder = Path(folder)
+    if folder.is_file():
+        return folder.read_text(encoding="utf-8")
+    files = {}
+    for file in folder.rglob("*"):
+        if file.is_file():
+            name = file.relative_to(folder).as_posix()
+            files[name] = file.read_text(encoding="utf-8")
+    return files
+
+
+def add(root, *paths):
+    with Repo(str(root)) as repo:
+        repo.add([str(root / path) for path in paths])
+
+
+def commit(root, push=True):
+    """Commit all, and return the commit."""
+    git(root, "add", "--all")
+    git(root, "commit", "--quiet", "--message", "data")
+    if push:
+        with Repo(str(root)) as repo:
+            repo.push()
+    return git(root, "rev-parse", "HEAD").strip()
+
+
+def configure(root, remote):
+    text = f"[core]\n    remote = store\n['remote \"store\"']\n    url = {remote}\n"
+    (root / ".dvc/config").write_text(text, encoding="utf-8")
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory):
+    """A repository with a remote, and a commit that has data."""
+    folder = tmp_path_factory.mktemp("dvc")
+    with pytest.MonkeyPatch.context() as patched:
+        outside(patched, folder)
+        root = folder / "origin"
+        root.mkdir()
+        git(root, "init", "--quiet", "--initial-branch", "main")
+        Repo.init(str(root)).close()
+        write(root / "data/train", TRAIN)
+        write(root, {"labels.csv": "1,a\n"})
+        add(root, "data/train", "labels.csv")
+        configure(root, folder / "remote")
+        commit(root)
+    return folder
+
+
+def outside(patched, folder):
+    patched.setenv("DVC_SITE_CACHE_DIR", str(folder / "site"))
+    patched.setenv("DVC_GLOBAL_CONFIG_DIR", str(folder / "global"))
+    patched.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+
+
+@pytest.fixture
+def origin(made, tmp_path, monkeypatch):
+    """A copy of it, which is the working folder."""
+    outside(monkeypatch, tmp_path)
+    for name in ("origin", "remote"):
+        shutil.copytree(made / name, tmp_path / name, symlinks=True)
+    configure(tmp_path / "origin", tmp_path / "remote")
+    commit(tmp_path / "origin", push=False)
+    monkeypatch.chdir(tmp_path / "origin")
+    return tmp_path / "origin"
+
+
+def clone(origin, name="clone"):
+    """Clone a repository beside it, without what DVC keeps."""
+    git(origin.parent, "clone", "--quiet", str(origin), name)
+    return origin.parent / name
+
+
+def stored(source, source_type="dvc"):
+    """Return a source as MLflow gives it back."""
+    return get_source(Dataset("data", "1", source_type, json.dumps(source)))
+
+
+def test_an_input_is_loaded_in_a_clone_and_from_an_older_commit(
+    origin, store, monkeypatch
+):
+    monkeypatch.setattr(mlflow.tracking, "_last_active_run_id", None, raising=False)
+    mlflow.set_tracking_uri(store.uri)
+    try:
+        with mlflow.start_run() as run:
+            mlflow.log_input(dvc_dataset("data/train"), context="training")
+            mlflow.log_input(dvc_dataset(Path("labels.csv"), name="labels"))
+        inputs = mlflow.get_run(run.info.run_id).inputs.dataset_inputs
+    finally:
+        mlflow.set_tracking_uri(None)
+    by_name = {each.dataset.name: each for each in inputs}
+    before = git(origin, "rev-parse", "HEAD").strip()
+    train = get_source(by_name["train"])
+    assert train.to_dict() == {
+        "repo": str(origin),
+        "path": "data/train",
+        "rev": before,
+        "md5": by_name["train"].dataset.digest,
+    }
+    write(origin / "data/train", MORE)
+    add(origin, "data/train")
+    commit(origin)
+    for folder in (origin, clone(origin)):
+        monkeypatch.chdir(folder)
+        assert read(train.load()) == TRAIN
+        assert read(get_source(by_name["labels"]).load()) == "1,a\n"
+    monkeypatch.chdir(origin.parent)
+    assert read(train.load(repo=str(origin))) == TRAIN
+
+
+def test_a_part_of_what_dvc_keeps_is_loaded_alone(origin, tmp_path):
+    part = dvc_dataset("data/train/sub")
+    assert part.name == "sub"
+    target = tmp_path / "here"
+    assert part.source.load(str(target)) == str(target)
+    assert read(target) == {"2 ü [a].txt": "two\n"}
+    with pytest.raises(MlflowException, match="here exists already"):
+        part.source.load(str(target))
+    file = dvc_dataset("data/train/1.txt").source
+    assert read(file.load()) == "one\n"
+
+
+def test_data_that_no_commit_has_is_found_once_one_has(origin, monkeypatch):
+    write(origin / "data/train", MORE)
+    add(origin, "data/train")
+    source = dvc_dataset("data/train").source
+    assert source.rev is None
+    assert read(source.load()) == MORE
+    commit(origin)
+    write(origin / "data/train", {"4.txt": "four\n"})
+    add(origin, "data/train")
+    commit(origin)
+    for folder in (origin, clone(origin)):
+        monkeypatch.chdir(folder)
+        assert read(source.load()) == MORE
+
+
+def test_a_commit_that_a_clone_lacks_comes_from_its_origin(origin, monkeypatch):
+    copied = clone(origin)
+    write(origin / "data/train", MORE)
+    add(origin, "data/train")
+    commit(origin)
+    source = dvc_dataset("data/train").source
+    monkeypatch.chdir(copied)
+    assert read(source.load()) == MORE
+
+
+def test_a_project_in_a_folder_of_a_repository(origin, monkeypatch):
+    root = origin / "ml"
+    root.mkdir()
+    Repo.init(str(root), subdir=True).close()
+    write(root / "train", TRAIN)
+    add(root, "train")
+    commit(origin, push=False)
+    monkeypatch.chdir(root)
+    source = dvc_dataset("train").source
+    assert (source.path, len(source.rev or "")) == ("ml/train", 40)
+    assert read(source.load()) == TRAIN
+
+
+def test_data_that_differs_from_what_dvc_noted_is_not_logged(origin):
+    write(origin / "data/train", {"1.txt": "edited\n"})
+    with pytest.raises(MlflowException, match="is modified since DVC noted it; run"):
+        dvc_dataset("data/train")
+    shutil.rmtree(origin / "data/train")
+    with pytest.raises(MlflowException, match="is deleted since DVC noted it; run"):
+        dvc_dataset("data/train")
+
+
+def test_bytes_that_dvc_did_not_note_are_not_loaded(origin, tmp_path, monkeypatch):
+    source = dvc_dataset("labels.csv").source
+    for folder in (origin / ".dvc/cache", tmp_path / "remote"):
+        [file] = folder.rglob(source.md5[2:])
+        file.chmod(0o600)
+        file.write_text("1,b\n", encoding="utf-8")
+    target = tmp_path / "loaded.csv"
+    with pytest.raises(MlflowException, match=r"labels\.csv is not what DVC has noted"):
+        source.load(str(target))
+    assert not target.exists()
+
+
+def test_another_digest_is_a_sentence(origin, tmp_path):
+    fields = dvc_dataset("data/train").source.to_dict()
+    source = stored({**fields, "md5": "0" * 32 + ".dir"})
+    with pytest.raises(MlflowException, match=r"is not what the run used, md5 0{32}"):
+        source.load(str(tmp_path / "data"))
+    assert not (tmp_path / "data").exists()
+
+
+# What comes from others.
+
+
+@each_case(cases(__file__, "dvc_fields"))
+def test_a_field_that_is_none_is_refused_when_it_is_read(case):
+    fields = {"repo": "https://host/o/r", "path": "data", "md5": "0" * 32, "rev": None}
+    assert stored(fields).to_dict() == fields
+    with pytest.raises(MlflowException, match="of a source of type dvc cannot be") as e:
+        stored({**fields, **case["fields"]})
+    assert str(e.value).count("\n") == 0
+
+
+@each_case(cases(__file__, "dvc_addresses"))
+def test_addresses_are_stored_without_secrets_and_compared(case, tmp_path, monkeypatch):
+    """Behind one that is equal, the working folder is read, which has no data here."""
+    git(tmp_path, "init", "--quiet")
+    git(tmp_path, "remote", "add", "origin", case["origin"])
+    assert source_of(tmp_path, "data", "0" * 32).repo == case["stored"]
+    monkeypatch.chdir(tmp_path)
+    for address in case["same"]:
+        source = DVCDatasetSource(address, "data", "0" * 32)
+        with pytest.raises(MlflowException, match=r"^data cannot be loaded: "):
+            source.load()
+    for address in case["other"]:
+        source = DVCDatasetSource(address, "data", "0" * 32, "1" * 40)
+        with pytest.raises(MlflowException, match="not in that of the working folder"):
+            source.load()
+
+
+@contextmanager
+def counted():
+    """Yield the address of a server, and the list of what it was asked."""
+    asked = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            asked.append(self.path)
+            self.send_error(404)
+
+        do_HEAD = do_POST = do_GET  # noqa: N815
+
+        def log_message(self, *arguments):
+            pass
+
+    with OnLoopback(Handler) as server:
+        yield server.address, asked
+
+
+def hostile(origin, address):
+    """Make a repository like it, whose configuration names a server; its source."""
+    other = clone(origin, "hostile")
+    configure(other, f"{address}/store")
+    rev = commit(other, push=False)
+    return other, stored(
+        {**dvc_dataset("data/train").source.to_dict(), "repo": str(other), "rev": rev}
+    )
+
+
+def test_a_configuration_behind_an_address_connects_nowhere(origin, tmp_path):
+    with counted() as (address, asked):
+        other, source = hostile(origin, address)
+        target = tmp_path / "data"
+        with pytest.raises(MlflowException, match=r"load\(repo=…\) names a repository"):
+            source.load(str(target))
+        assert not asked
+        assert not target.exists()
+        with pytest.raises(MlflowException, match=r"cannot be loaded: .*'dvc push'"):
+            source.load(str(target), repo=str(other))
+        assert asked  # whoever names it follows it
+
+
+def test_a_commit_that_is_on_no_branch_connects_nowhere(origin):
+    """As a pull request from a fork that was fetched: it is here, and is nobody's of here."""
+    with counted() as (address, asked):
+        other, source = hostile(origin, address)
+        git(origin, "fetch", "--quiet", str(other), "HEAD:refs/pull/5/head")
+        shutil.rmtree(origin / ".dvc/cache")
+        fields = {**source.to_dict(), "repo": str(origin)}
+        assert read(stored(fields).load()) == TRAIN  # from what this repository has
+        assert not asked
+
+
+@each_case(cases(__file__, "dvc_transports"))
+def test_an_address_runs_and_connects_nothing(case, origin, tmp_path):
+    fields = dvc_dataset("data/train").source.to_dict()
+    mark = tmp_path / "ran"
+    with counted() as (address, asked):
+        repo = case["repo"].format(mark=mark, address=address, root=origin.parent)
+        for rev in (None, fields["rev"]):
+            with pytest.raises(MlflowException):
+                stored({**fields, "repo": repo, "rev": rev}).load()
+        assert not asked
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize("name", ["../../out.txt", "{tmp}/out.txt", "a\u202eb"])
+def test_a_listing_that_leads_out_writes_nothing(origin, tmp_path, name):
+    known = md5_bytes(b"one\n")  # of a file that can be copied
+    rows = [{"md5": known, "relpath": name.format(tmp=tmp_path)}]
+    listing = json.dumps(rows).encode()
+    md5 = f"{md5_bytes(listing)}.dir"
+    kept = origin / f".dvc/cache/files/md5/{md5[:2]}/{md5[2:]}"
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    kept.write_bytes(listing)
+    text = f"outs:\n- md5: {md5}\n  hash: md5\n  path: evil\n"
+    (origin / "evil.dvc").write_text(text, encoding="utf-8")
+    rev = commit(origin, push=False)
+    source = DVCDatasetSource(str(origin), "evil", md5, rev)
+    with pytest.raises(MlflowException) as error:
+        source.load(str(tmp_path / "loaded"))
+    assert "\n" not in str(error.value)
+    assert not [*tmp_path.rglob("out.txt"), *tmp_path.rglob("loaded")]
+
+
+# What else uses MLflow, and who uses nothing else of ours.
+
+LOADED = """\
+import sys
+sys.modules["dvc"] = None
+import mlflow.data
+from mlflow.data.dataset_source_registry import get_registered_sources
+types = [source._get_source_type() for source in get_registered_sources()]
+print("dvc" in types, *[name for name in sys.modules if name.startswith("driftledger")])
+"""
+
+
+def test_mlflow_loads_neither_our_rooms_nor_dvc():
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", LOADED],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == ["True", "driftledger", "driftledger.dvc_source"]
+
+
+def test_the_example_runs_in_a_repository_that_is_not_ours(origin, store):
+    """It logs what it reads, and loads it again."""
+    script = REPOSITORY / "examples/train_on_dvc_data.py"
+    lines = script.read_text(encoding="utf-8").splitlines()
+    assert len([line for line in lines if line and not line.startswith("#")]) <= 12
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"MLFLOW_TRACKING_URI": store.uri},
+    )
+    loaded = done.stdout.splitlines()[-1]
+    assert read(loaded) == TRAIN
