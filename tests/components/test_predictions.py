@@ -7,17 +7,12 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from driftledger.components.human import (
-    Human,
-    Pending,
-    name_of,
-    read_sheet,
-    write_sheet,
-)
+from driftledger.components.human import FORM, Human, name_of
 from driftledger.components.predictions import Predictions, carried_over
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError
 from driftledger.core.types import Conversation, Medium, Outcome, Result, Subject, Turn
+from driftledger.data.sheets import extend_sheet
 from tests.conftest import draw
 from tests.data.files import lay_out
 from tests.sentence import refused
@@ -113,10 +108,6 @@ def test_the_fingerprint_of_predictions_is_the_file_as_it_was_read(tmp_path):
 # People
 
 HEAD = "sample,t,image,text,annotator\n"
-PROMPT = (
-    'Please write a <b>clear</b> & precise description.\n  {braces}, 100 % "quoted"; = + - @\nür '
-    "alle 写真."
-)
 
 
 def image(folder, number):
@@ -137,6 +128,16 @@ def human(folder, rows, annotator=None):
 
 def texts(model, *asked):
     return [reply.text for reply in model.respond(asked)]
+
+
+def extend(folder, asked, by=""):
+    """Ask for descriptions of pictures: name, t, picture; return how many wait for one."""
+    wanted = []
+    for name, t, shown in asked:
+        cells = {"sample": name, "t": str(t), "text": "", "annotator": by}
+        wanted.append(cells | {"image": name_of(Subject(name, t, "d"), shown)})
+    rows = extend_sheet(folder / "sheet.csv", FORM, wanted, by)
+    return [cells["text"] for cells in rows].count("")
 
 
 def fill_in(sheet, number, text):
@@ -182,7 +183,7 @@ def test_a_text_answers_for_its_picture_alone(tmp_path):
     one, two = image(tmp_path, 1), image(tmp_path, 2)
     folder = tmp_path / "people"
     for number, shown in enumerate((one, two), 1):
-        write_sheet(folder, [Pending(Subject("x", 2, "d"), shown)], None, PROMPT)
+        extend(folder, [("x", 2, shown)])
         assert "nothing is written about 'images/x-2-" in failure(
             Human(path=folder), ask("x", t=2, shown=shown)
         )
@@ -196,58 +197,47 @@ def test_a_text_answers_for_its_picture_alone(tmp_path):
     assert texts(model, ask("x", t=2, shown=again)) == ["Text 1."]
 
 
-def everything_in(folder):
-    return {
-        path: (path.read_bytes(), path.stat().st_mtime_ns)
-        for path in folder.rglob("*.*")
-    }
-
-
 def test_a_sheet_is_only_ever_added_to(tmp_path):
-    folder = tmp_path / "people"
-    sheet = folder / "sheet.csv"
+    sheet = tmp_path / "sheet.csv"
     images = [image(tmp_path, 1), image(tmp_path, 2)]
-    subjects = [Subject("cat", 1, "d"), Subject("007", 2, "d")]
-    pending = [*map(Pending, subjects, images)]
-    cat, spy = map(name_of, subjects, images)
-    assert write_sheet(folder, [*pending, *pending], "ann", PROMPT) == (2, 0)
-    before = everything_in(folder)
-    assert write_sheet(folder, pending, "ann", PROMPT) == (2, 0)
-    assert everything_in(folder) == before
-    rows = f"{HEAD}cat,1,{cat},,ann\n'007,2,{spy},,ann\n"
+    cat, spy = asked = [("cat", 1, images[0]), ("007", 2, images[1])]
+    names = [name_of(Subject(name, t, "d"), shown) for name, t, shown in asked]
+    assert extend(tmp_path, asked, "ann") == 2
+    before = sheet.stat().st_mtime_ns
+    assert extend(tmp_path, asked, "ann") == 2
+    assert sheet.stat().st_mtime_ns == before
+    rows = f"{HEAD}cat,1,{names[0]},,ann\n'007,2,{names[1]},,ann\n"
     assert sheet.read_text(encoding="utf-8-sig") == rows
-    page = (folder / "index.html").read_text(encoding="utf-8")
-    assert "&lt;b&gt;clear&lt;/b&gt; &amp; precise" in page
-    assert "of your rows holds &quot;ann&quot;" in page
-    for name, shown in zip((cat, spy), images, strict=True):
-        assert name in page
-        assert (folder / name).read_bytes() == shown.path.read_bytes()
     fill_in(sheet, 1, "A cat.")
-    assert write_sheet(folder, pending, "bob", PROMPT) == (2, 0)
-    assert write_sheet(folder, pending, "ann", PROMPT) == (1, 1)
+    assert extend(tmp_path, asked, "bob") == 2
+    assert extend(tmp_path, asked, "ann") == 1
     rows = rows.replace(",,ann", ",A cat.,ann", 1)
-    rows += f"cat,1,{cat},,bob\n'007,2,{spy},,bob\n"
+    rows += f"cat,1,{names[0]},,bob\n'007,2,{names[1]},,bob\n"
+    assert sheet.read_text(encoding="utf-8-sig") == rows
+    assert extend(tmp_path, [cat]) == 0
+    assert extend(tmp_path, [spy]) == 1
     assert sheet.read_text(encoding="utf-8-sig") == rows
 
 
 def test_what_people_wrote_stays_when_rows_are_added(tmp_path):
-    subjects = [Subject(name, 1, "d") for name in ("007", "dog", "mouse")]
+    sheet = tmp_path / "sheet.csv"
     images = [image(tmp_path, number) for number in range(3)]
-    names = [*map(name_of, subjects, images)]
-    (tmp_path / "sheet.csv").write_text(
+    names = [
+        name_of(Subject(name, 1, "d"), shown)
+        for name, shown in zip(("007", "dog", "mouse"), images, strict=True)
+    ]
+    sheet.write_text(
         f'text;sample;my notes;t;annotator;image\r\n"=SUM(A1); ""x""\r\n'
         f'second";007;"not sure";1;ann;{names[0]}\r\n'
         f"'=x;dog;;01;;{names[1]}\r\n;mouse;cannot see it;1;bob;{names[2]}\r\n",
         encoding="utf-8",
         newline="",
     )
-    table, entries = read_sheet(tmp_path / "sheet.csv")
-    cat = Pending(Subject("cat", 1, "d"), images[0])
-    dog = Pending(subjects[1], images[1], "eve")
-    assert write_sheet(tmp_path, [cat, dog], None, PROMPT) == (1, 2)
-    after, more = read_sheet(tmp_path / "sheet.csv")
+    before = FORM.table(sheet)
+    assert extend(tmp_path, [("cat", 1, images[0]), ("dog", 1, images[1])]) == 1
+    after = FORM.table(sheet)
     assert "; ".join(after.head) == "text; sample; my notes; t; annotator; image"
-    assert more[:3] == entries
-    assert after.rows[:3] == table.rows
-    assert more[0]["text"] == '=SUM(A1); "x"\nsecond'
-    assert more[3]["sample"] == "cat"
+    assert after.rows[:3] == before.rows
+    assert after.rows[0][0] == '=SUM(A1); "x"\nsecond'
+    assert after.rows[3][1] == "cat"
+    assert len(after.rows) == 4

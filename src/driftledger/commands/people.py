@@ -1,5 +1,6 @@
-"""``people``: sheets to describe images and rate descriptions."""
+"""``people``: pages and sheets to describe images and rate descriptions."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -7,9 +8,16 @@ import typer
 from driftledger.core.text import for_terminal
 
 app = typer.Typer(
-    help="Write sheets in which people describe images and rate descriptions.",
+    help="Write pages on which people describe images and rate descriptions.",
     no_args_is_help=True,
 )
+
+Add = Annotated[
+    Path | None,
+    typer.Option(
+        exists=True, help="A sheet that a page has saved; its answers are taken over."
+    ),
+]
 
 
 @app.command()
@@ -20,10 +28,11 @@ def descriptions(
     generator: Annotated[
         str | None, typer.Argument(help="Generator of the images described at t ≥ 2.")
     ] = None,
+    add: Add = None,
 ) -> None:
-    """Write the sheet in which a person describes images, as a model does.
+    """Write the page on which a person describes images, as a model does, and its sheet.
 
-    What is written in it stays.
+    The page is one file, with the images in it. What people wrote stays.
 
     Example: driftledger people descriptions photos ann gpt_image_2
     """
@@ -43,7 +52,7 @@ def descriptions(
     project.components["models", model] = project.settings.build("models", model)
     collecting = project.collecting(benchmark("genception"), keys)
     with project.store(writes=False) as store:
-        typer.echo(for_terminal(write_human_sheet(collecting, store)))
+        typer.echo(for_terminal(write_human_sheet(collecting, store, add)))
 
 
 @app.command()
@@ -57,42 +66,40 @@ def ratings(
         ),
     ] = 20,
     rater: Annotated[
-        str | None,
-        typer.Option(help="The rater's name; several people can fill in one file."),
-    ] = None,
+        str, typer.Option(help="Who rates; a page and rows of one's own.")
+    ] = "me",
+    add: Add = None,
 ) -> None:
-    """Write the sheet in which people rate descriptions from 1 to 5.
+    """Write the page on which a person rates descriptions from 1 to 5, and its sheet.
 
-    What is written in it stays.
+    The page is one file, with the images in it. What people rated stays.
 
     Example: driftledger people ratings photos --samples 30 --rater ann
     """
-    from driftledger.benchmarks.fidelity.ratings import (
-        RUBRIC,
-        descriptions_to_rate,
-        write_sheet,
-    )
+    from driftledger.benchmarks.fidelity.ratings import write_ratings
     from driftledger.benchmarks.registry import benchmark
     from driftledger.core.errors import ConfigError
 
     project = context.obj
     spec = benchmark("fidelity")
     run = project.settings.run
-    section = project.settings.section(spec.name)
-    if section.ratings is None:
+    sheet = project.settings.section(spec.name).ratings
+    if sheet is None:
         raise ConfigError(
             "fidelity.ratings in params.yaml names no file; set it, e.g. to ratings.csv"
         )
     keys = {"dataset": dataset, "generator": (*run.generators, "")[0]}
-    folders = {}
+    folders = []
     for name in run.models:
-        folders[name] = project.root / spec.collects.at({**keys, "model": name})
-    sheet = project.root / section.ratings
-    rows = descriptions_to_rate(dataset, folders, run.seed, samples)
-    waiting, rated = write_sheet(sheet, rows, rater)
-    images = f"{spec.data.at({'dataset': dataset})}/images"
-    meaning = "\n".join(f"  {rating}  {what}" for rating, what in RUBRIC.items())
-    counts = f"{section.ratings}: {waiting} descriptions to rate, {rated} rated"
-    typer.echo(
-        for_terminal(f"{counts}; the images are {images}/<sample>.png\n{meaning}")
+        folders.append(project.root / spec.collects.at({**keys, "model": name}))
+    counts = write_ratings(
+        project.root / sheet,
+        data=project.root / spec.data.at(keys),
+        folders=folders,
+        rater=rater,
+        seed=run.seed,
+        samples=samples,
+        add=add,
     )
+    page = sheet.with_suffix(".html")
+    typer.echo(for_terminal(f"{sheet}: {counts}\nopen {page} to rate"))

@@ -1,77 +1,67 @@
 """People as a model, as in the GenCeption paper's Table 5.
 
 People get the prompt of the models. They need weeks, so no run waits for them: a missing text is a
-failed call, and the next run tries it again. No text of a person may be lost: a sheet is only
-extended, in one step.
+failed call, and the next run tries it again.
 """
 
 import hashlib
-import html
 import re
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, NamedTuple, Self
+from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
 from driftledger.components.base import Model, Operational
 from driftledger.core.canonical import Json, sha256_of
-from driftledger.core.errors import ConfigError, DataError
-from driftledger.core.files import write_bytes, write_folder
-from driftledger.core.media import png_bytes
+from driftledger.core.errors import ConfigError
 from driftledger.core.paths import leads_out
 from driftledger.core.types import Conversation, Medium, Outcome, Result, Subject
-from driftledger.data.sheets import (
-    SheetTable,
-    cleaned,
-    column_names,
-    is_cut,
-    read_table,
-    table_text,
-)
+from driftledger.data.sheets import Cells, SheetForm, is_cut, name_in_sheet
 
 SHEET = "sheet.csv"
-COLUMNS = ("sample", "t", "image", "text", "annotator")
 
 
 def name_of(subject: Subject, image: Medium) -> str:
-    """Return the file name of an image in a sheet's folder, whatever its encoding."""
+    """Return the name of an image in a sheet, whatever its encoding; no file has it."""
     picture = image.open()
     digest = hashlib.sha256(b"%dx%d:" % picture.size + picture.tobytes()).hexdigest()
     return f"images/{subject.sample}-{subject.t}-{digest[:12]}.png"
 
 
-def read_sheet(path: Path) -> tuple[SheetTable, list[dict[str, str]]]:
-    """Read a sheet as spreadsheets save it, and each row's cells by column.
-
-    See :mod:`driftledger.data.sheets`.
+def _read(where: str, cells: Cells) -> str:
+    """Return the text of a row, empty for none.
 
     Raises:
-        ConfigError: it is missing, is not a CSV file with the :data:`COLUMNS`, or has a row that
-            cannot be read.
+        ConfigError: the row does not name its image, or a spreadsheet has cut the text.
     """
-    table = read_table(
-        path, COLUMNS, "human", "driftledger people descriptions DATASET MODEL"
-    )
-    entries = [*table.entries()]
-    for number, cells in entries:
-        if not re.fullmatch(r"images/.+-[0-9a-f]{12}\.png", cells["image"]):
-            raise ConfigError(
-                f"human: {path}, line {number}: image is {cells['image']!r:.100}; write back "
-                "the name that was there"
-            )
-        if is_cut(cells["text"]):
-            raise ConfigError(
-                f"human: {path}, line {number}: a spreadsheet has cut the text; add its end, or "
-                "less"
-            )
-    return table, [cells for _, cells in entries]
+    if not re.fullmatch(r"images/.+-[0-9a-f]{12}\.png", cells["image"]):
+        raise ConfigError(
+            f"{where}: image is {cells['image']!r:.100}; write back the name that was there"
+        )
+    if is_cut(cells["text"]):
+        raise ConfigError(
+            f"{where}: a spreadsheet has cut the text; add its end, or less"
+        )
+    return cells["text"]
+
+
+FORM = SheetForm(
+    columns=("sample", "t", "image", "text", "annotator"),
+    person="annotator",
+    answer="text",
+    subject=lambda cells: (cells["image"],),
+    read=_read,
+    about="human",
+    command="driftledger people descriptions DATASET MODEL",
+)
+"""What sheets of descriptions have in common."""
 
 
 Annotator = Annotated[
     str,
-    AfterValidator(lambda text: cleaned(text).strip()),
+    AfterValidator(name_in_sheet),
     Field(min_length=1, max_length=100),
 ]
 
@@ -166,14 +156,15 @@ class Human(Model):
         return replies
 
     @cached_property
-    def _written(self) -> dict[str, dict[str, str]]:
+    def _written(self) -> dict[str, Cells]:
         """The row in use of each image; read once, so that it fits the fingerprint."""
-        chosen: dict[str, dict[str, str]] = {}
-        for cells in read_sheet(self.sheet)[1]:
-            if not cells["text"] or self.annotator not in (None, cells["annotator"]):
+        chosen: dict[str, Cells] = {}
+        for answer in FORM.table(self.sheet).answers.values():
+            cells = answer.cells
+            if not answer.text or self.annotator not in (None, cells["annotator"]):
                 continue
             other = chosen.setdefault(cells["image"], cells)
-            if any(other[column] != cells[column] for column in ("text", "annotator")):
+            if other is not cells:
                 names = [
                     repr(row["annotator"][:100]) if row["annotator"] else "no name"
                     for row in (other, cells)
@@ -183,108 +174,3 @@ class Human(Model):
                     f"{' and '.join(names)}; set annotator to choose one, or keep one row"
                 )
         return chosen
-
-
-class Pending(NamedTuple):
-    """An image that waits for its description."""
-
-    subject: Subject
-    image: Medium
-    annotator: str | None = None
-    """The person who is asked; None: anyone."""
-
-
-def write_sheet(
-    folder: Path, pending: Sequence[Pending], annotator: str | None, prompt: str
-) -> tuple[int, int]:
-    """Write the folder that people work in, or add to an existing one.
-
-    ``sheet.csv`` gets a row for each pending image without one: of ``annotator``, else of the
-    person who is asked about that image, else of anyone. Existing rows and further columns stay.
-    The folder also has the images, and a page with instructions and the images that still wait. A
-    second call with the same arguments changes nothing.
-
-    Args:
-        prompt: the prompt of the models.
-
-    Returns:
-        The number of images that wait for a description, and the number of rows with one; of the
-        annotator, if one is named.
-
-    Raises:
-        ConfigError: the existing sheet cannot be read; it stays as it is.
-        DataError: a file to write is a link out of the folder.
-    """
-    for name in (SHEET, "images", "index.html"):
-        if leads_out(folder / name, folder):
-            raise DataError(f"{folder / name} is a link out of its folder; remove it")
-    path = folder / SHEET
-    sheet = SheetTable([*COLUMNS], [], [])
-    rows: list[dict[str, str]] = []
-    if path.exists():
-        sheet, rows = read_sheet(path)
-    mine = [cells for cells in rows if annotator in (None, cells["annotator"])]
-    described = {cells["image"] for cells in mine if cells["text"]}
-    listed = {cells["image"] for cells in mine}
-    waiting = {}
-    missing = []
-    for item in pending:
-        name = name_of(item.subject, item.image)
-        if name in described or name in waiting:
-            continue
-        waiting[name] = item.subject
-        if not (folder / name).is_file():
-            data = item.image.path.read_bytes()
-            if item.image.path.suffix != ".png":
-                data = png_bytes(item.image.open())
-            write_bytes(folder / name, data)
-        if name not in listed:
-            by = item.annotator or annotator or ""
-            about = {"sample": item.subject.sample, "t": str(item.subject.t)}
-            missing.append(about | {"image": name, "annotator": by})
-    who = annotator and f'"{annotator}"'
-    if any(item.annotator for item in pending):
-        who = "your name"
-    files = {"index.html": _page(waiting, prompt, who)}
-    if missing or not path.exists():
-        columns = column_names(sheet.head)
-        new = [[cells.get(column, "") for column in columns] for cells in missing]
-        files[SHEET] = table_text(sheet.head, sheet.rows + new)
-    contents = {name: text.encode("utf-8", "replace") for name, text in files.items()}
-    write_folder(folder, contents, within=())
-    return len(waiting), sum(bool(cells["text"]) for cells in mine)
-
-
-def _page(waiting: dict[str, Subject], prompt: str, who: str | None) -> str:
-    """Return the page with the instructions and the images that wait."""
-    figures = "\n".join(
-        f"<figure><figcaption><b>{html.escape(subject.sample)}</b>, t = {subject.t}</figcaption>"
-        f'<img src="{html.escape(name)}" alt="" loading="lazy"></figure>'
-        for name, subject in waiting.items()
-    )
-    by = (
-        "your name or initials, spelt the same in every row"
-        if who is None
-        else html.escape(who)
-    )
-    return f"""\
-<!doctype html>
-<html lang="en"><meta charset="utf-8"><title>Images to describe</title>
-<style>img {{ max-width: 100%; max-height: 90vh }} pre {{ white-space: pre-wrap }}</style>
-<h1>Images to describe: {len(waiting)}</h1>
-<p>Write the description of each image into {SHEET}, into the column <b>text</b> of\
- the row with its sample and t. The
-task is the one the models get, word for word:</p>
-<pre>{html.escape(prompt)}</pre>
-<ul>
-<li>Describe what you see in the image, without searching for it and without help from\
- a program.</li>
-<li>The column <b>annotator</b> of your rows holds {by}. Leave the other columns as they are.</li>
-<li>A ' before a text keeps a spreadsheet from taking it for a formula or a number; it is\
- not part of the text.</li>
-<li>Save as CSV in UTF-8. If a spreadsheet shows each row in one cell, import the\
- file with a comma as separator.</li>
-</ul>
-{figures}
-</html>
-"""

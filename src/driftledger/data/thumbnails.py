@@ -49,13 +49,13 @@ def thumbnail(file: Path, side: int = SIDE) -> bytes:
     return webp(*shrunk(file, side))
 
 
-def webp(image: Image.Image) -> bytes:
-    """Encode a small picture as WebP.
+def webp(image: Image.Image, *, quality: int = 70) -> bytes:
+    """Encode a picture as WebP.
 
     The bytes depend on the libwebp inside Pillow, which ``requirements.txt`` pins.
     """
     written = BytesIO()
-    image.save(written, "WEBP", quality=70, method=0, exif=b"", icc_profile=b"")
+    image.save(written, "WEBP", quality=quality, method=0, exif=b"", icc_profile=b"")
     return written.getvalue()
 
 

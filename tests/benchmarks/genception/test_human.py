@@ -53,9 +53,9 @@ def folder(tmp_path):
     return tmp_path
 
 
-def sheet(folder, inputs=None):
+def sheet(folder, inputs=None, add=None):
     with CallStore(folder / "store") as store:
-        return write_human_sheet(inputs or given(folder), store)
+        return write_human_sheet(inputs or given(folder), store, add)
 
 
 def rows(folder):
@@ -133,3 +133,21 @@ def test_people_describe_each_drawing_of_an_image_that_is_there_twice(folder):
     sheet(folder)
     fill_in(folder, "2", ["20x30"] * 3)
     assert len(collect(folder)) == 6
+
+
+def test_what_a_page_has_saved_is_added(folder):
+    build("d", ImageFolder(path=folder / "images"), folder / "d")
+    people = Human(path=folder / "human", annotator="Ada")
+    sheet(folder, given(folder, people))
+    saved = folder / "human" / "sheet.csv"
+    asked = saved.read_bytes()
+    fill_in(folder, "1", ["20x30", '=x; "y"\n', ""])
+    filled = saved.rename(folder / "sheet (1).csv")
+    saved.write_bytes(asked)
+    again = Human(path=folder / "human", annotator="Ada")
+    said = sheet(folder, given(folder, again), filled)
+    assert said.endswith(
+        "1 images to describe, 2 described; 2 described ones wait to be drawn: run 'dvc repro'"
+    )
+    assert [row["text"] for row in rows(folder)] == ["20x30", '=x; "y"', ""]
+    assert all(row["annotator"] == "Ada" for row in rows(folder))

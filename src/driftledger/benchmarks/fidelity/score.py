@@ -33,7 +33,6 @@ from driftledger.metrics.drift import cosine_similarity
 from driftledger.metrics.exact import exact_mean
 from driftledger.metrics.structural import comparable, structural_similarity
 from driftledger.scoring.number import Number, Value
-from driftledger.scoring.score import Flag
 
 
 def score_redrawings(scoring: Scoring, spec: ChainBenchmark) -> Scored:
@@ -74,7 +73,7 @@ def score_redrawings(scoring: Scoring, spec: ChainBenchmark) -> Scored:
             reasons=reasons(scoring),
         ),
         of=chains.rows,
-        flags=[*flags, *rating_flags(rated)],
+        flags=flags,
         details={"ratings": details_of(rated)},
     )
     rows = rows_of(chains, columns, by_category=False)
@@ -144,22 +143,13 @@ def rated_by_people(chains: ChainTable) -> Rated:
     """Return the ratings of the descriptions in the first repeat."""
     scoring = chains.scoring
     ratings = (
-        read_ratings(scoring.beside["ratings"]) if "ratings" in scoring.beside else []
+        read_ratings(scoring.beside["ratings"]) if "ratings" in scoring.beside else {}
     )
     descriptions = {}
     for row in chains.of_repeat(0):
         chain = chains.rows[row]
-        descriptions[chain.sample.id] = chain.last.text or None
-    return ratings_of(
-        ratings, scoring.keys["dataset"], scoring.keys["model"], descriptions
-    )
-
-
-def rating_flags(rated: Rated) -> Iterator[Flag]:
-    """Yield a flag if ratings are of other descriptions."""
-    if rated.stale:
-        text = f"{rated.stale} human ratings are of other descriptions than these and do not count"
-        yield Flag(text=text, metrics=("human",))
+        descriptions[chain.sample.id] = chain.last.text or ""
+    return ratings_of(ratings, scoring.keys["dataset"], descriptions)
 
 
 def reasons(scoring: Scoring) -> Iterator[Number]:

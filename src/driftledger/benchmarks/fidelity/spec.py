@@ -106,7 +106,7 @@ class FidelityBenchmark(ChainBenchmark):
     title = "fidelity"
     collects = chain_stage("redraw", name, "description", "repeats", "generate_prompt")
     scores = score_stage(
-        "fidelity", (*KEYS, "encoder"), "ssim_side", beside=("ratings",), version=10
+        "fidelity", (*KEYS, "encoder"), "ssim_side", beside=("ratings",), version=11
     )
     metrics = MetricTable(
         _percent(

@@ -19,7 +19,7 @@ from driftledger.benchmarks.base.records import (
     CollectedCard,
     CollectedRecord,
 )
-from driftledger.benchmarks.fidelity.ratings import COLUMNS
+from driftledger.benchmarks.fidelity.ratings import FORM
 from driftledger.benchmarks.registry import benchmark
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import sha256_bytes
@@ -162,7 +162,7 @@ def to_score(folder, spec, case):
     beside = {}
     if "ratings" in case:
         beside["ratings"] = folder / "ratings.csv"
-        text = csv_text(COLUMNS, case["ratings"])
+        text = csv_text(FORM.columns, case["ratings"])
         beside["ratings"].write_text(text, encoding="utf-8")
     return scoring(spec, folder, encoders, settings, **beside)
 

@@ -1,0 +1,73 @@
+"""The page on which people fill in a sheet, with the pictures in it.
+
+It is one file, so that it can be sent to somebody. It loads nothing and sends nothing: people save
+a sheet, which ``--add`` reads.
+"""
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from driftledger.core.canonical import sha256_of
+from driftledger.core.files import write_text
+from driftledger.core.media import Medium, data_url
+from driftledger.data.sheets import MISREAD, Cells, SheetForm
+from driftledger.data.thumbnails import webp
+
+TEMPLATE = Path(__file__).with_name("sheet_page.html")
+LARGEST_PICTURE = 2**19
+"""Bytes of a picture that a page holds as it is; a larger one is encoded again."""
+LONGEST_SIDE = 2048
+"""Pixels of the longer side of such a picture, at most."""
+_QUALITY = 90
+
+
+def write_page(
+    sheet: Path,
+    form: SheetForm,
+    rows: Sequence[Cells],
+    pictures: Sequence[Medium],
+    *,
+    task: Mapping[str, object],
+) -> None:
+    """Write the page of a sheet, beside it and named like it.
+
+    Nobody else's answers, no further columns and no path are in it.
+
+    Args:
+        rows: the rows of the sheet that are asked about; those that have an answer show it.
+        pictures: the picture of each row.
+        task: what people are told, as ``sheet_page.html`` reads it: ``title``, ``text``, ``rules``,
+            ``choices`` (answer → its meaning; without them people write texts), and the column
+            that is ``shown`` with the picture.
+    """
+    by_digest = {picture.sha256: picture for picture in pictures}
+    asked = []
+    for cells, picture in zip(rows, pictures, strict=True):
+        key = sha256_of([task["text"], *form.key(cells), picture.sha256])
+        values = [cells[column] for column in form.columns]
+        asked.append({"key": key, "cells": values, "picture": picture.sha256})
+    content = dict(task) | {
+        "sheet": sheet.name,
+        "columns": form.columns,
+        "person": form.person,
+        "answer": form.answer,
+        "misread": MISREAD,
+        "rows": asked,
+        "pictures": {key: _embedded(each) for key, each in by_digest.items()},
+    }
+    # ASCII, in which no text can end the element that it is in
+    data = json.dumps(content).replace("<", "\\u003c")
+    template = TEMPLATE.read_text(encoding="utf-8")
+    write_text(sheet.with_suffix(".html"), template.replace("DATA", data, 1))
+
+
+def _embedded(picture: Medium) -> str:
+    """Return a picture as an address that holds it: the file itself, or a smaller WebP."""
+    if picture.path.stat().st_size <= LARGEST_PICTURE:
+        return data_url(picture.path)
+    image = picture.open()
+    image.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
+    data = base64.b64encode(webp(image, quality=_QUALITY)).decode()
+    return f"data:image/webp;base64,{data}"
