@@ -181,14 +181,18 @@ def source_of(folder: Path, path: str, md5: str) -> DVCDatasetSource:
     return DVCDatasetSource(repo, f"{prefix}{path}", md5, rev)  # type: ignore[abstract]
 
 
-def _repository(folder: Path) -> list[str]:
+def _repository(folder: Path) -> tuple[str, str, str]:
     """Return Git's top folder, the path from there to a folder, and the address of the origin.
 
     Outside Git it is the folder itself.
     """
-    top = _git(folder, "rev-parse", "--show-toplevel", "--show-prefix")
-    origin = _git(folder, "config", "remote.origin.url")
-    return [*(top or [str(folder), ""]), *(origin or [""])[:1]]
+    place = _git(folder, "rev-parse", "--show-toplevel", "--show-prefix")
+    top, prefix = place or [str(folder), ""]
+    [origin, *_] = [*_git(folder, "config", "remote.origin.url"), ""]
+    local = Path(top, origin)
+    if origin and local.is_dir():  # Git keeps the .. of 'git clone ../project'
+        origin = str(local.resolve())
+    return top, prefix, origin
 
 
 def _git(folder: str | Path, *arguments: str) -> list[str]:

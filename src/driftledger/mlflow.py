@@ -1,4 +1,4 @@
-"""Scorers for ``mlflow.genai.evaluate``, and data of DVC's for ``mlflow.log_input``.
+"""Scorers for ``mlflow.genai.evaluate``, and data for ``log_input``.
 
 Names are those of ``params.yaml`` in the working folder, or else of the catalogue. Calls go through
 the store and the budgets of that project or, without one, through the store of

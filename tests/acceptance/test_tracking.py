@@ -3,7 +3,9 @@ alone."""
 
 import json
 import re
+from pathlib import Path
 
+import mlflow
 import pytest
 from mlflow import MlflowClient
 
@@ -75,6 +77,37 @@ def test_a_run_fills_the_store_that_it_would_use_and_leaves_the_locks_alone(
     assert snapshot(elsewhere) == first
     copied.driftledger("track")
     assert snapshot(copied.root / "mlflow.db") == first
+
+
+def test_the_data_of_a_run_is_loaded_in_a_clone_from_an_older_commit(
+    small, tmp_path, monkeypatch
+):
+    project = small.copy(tmp_path)
+    project.run("dvc", "remote", "add", "--default", "shared", str(tmp_path / "remote"))
+    project.commit("a remote")
+    project.run("dvc", "push")
+    project.driftledger("track")
+    project.git("rm", "--quiet", "dvc.lock")
+    project.commit("without results")
+    project.git("clone", "--quiet", ".", str(tmp_path / "clone"))
+
+    client = MlflowClient(f"sqlite:///{project.root}/mlflow.db")
+    experiment = client.get_experiment_by_name("driftledger")
+    run = client.search_runs([experiment.experiment_id])[0]
+    [data] = run.inputs.dataset_inputs
+    source = mlflow.data.get_source(data)
+    assert source.rev == project.git("rev-parse", "HEAD~").strip()
+    for name in ("DVC_SITE_CACHE_DIR", "DVC_GLOBAL_CONFIG_DIR"):
+        monkeypatch.setenv(name, project.env[name])
+    monkeypatch.chdir(tmp_path / "clone")
+    loaded = _files(source.load(str(tmp_path / "loaded")))
+    assert len(loaded) > 4
+    assert loaded == _files(project.root / source.path)
+
+
+def _files(folder):
+    files = [path for path in Path(folder).rglob("*") if path.is_file()]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
 PLAIN = """\
