@@ -117,7 +117,6 @@ def test_a_score_carries_the_marks_of_its_components_before_its_own_flags():
 CUT = "the text encoder read only a part"
 BY_GENERATOR = "the generator read only a part"
 TOWER = "the text tower read only a part"
-STALE = "2 ratings do not count"
 
 
 @each_case(cases(__file__, "concerned"))
@@ -125,10 +124,9 @@ def test_a_flag_is_shown_with_the_numbers_that_it_concerns(case):
     name = case["benchmark"]
     cut = Flag(text=CUT, role="text_encoder")
     drawn = Flag(text=BY_GENERATOR, role="generator")
-    stale = Flag(text=STALE, metrics=("human",))
     own = {
         "genception": [cut, drawn],
-        "fidelity": [Flag(text=TOWER, metrics=("clip_s",)), drawn, stale],
+        "fidelity": [Flag(text=TOWER, metrics=("clip_s",)), drawn],
     }
     plain = {"genception": genception_score, "fidelity": fidelity_score}[name](
         flags=[MARK, *own[name]]

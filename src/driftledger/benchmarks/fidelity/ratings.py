@@ -106,6 +106,11 @@ def write_ratings(
     by = name_in_sheet(rater)
     if not by:
         raise ConfigError("the rater has no name; give one, e.g. --rater ann")
+    if sheet.suffix.casefold() == ".html":
+        raise ConfigError(
+            f"fidelity.ratings in params.yaml is {sheet.name}, which is the name of its page; set "
+            f"it, e.g. to {sheet.stem}.csv"
+        )
     pictures = {name_in_sheet(each.id): each.medium for each in read_samples(data)}
     texts = current_texts(data.name, folders)
     described = {sample for _, sample, _ in texts}
