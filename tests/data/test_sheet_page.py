@@ -40,9 +40,8 @@ def test_a_page_runs_and_loads_nothing_but_its_own(page):
 
 def test_a_rater_sees_no_model_no_score_and_nobody_else(page, tmp_path):
     sheet = tmp_path / "ratings.csv"
-    lines = sheet.read_text(encoding="utf-8-sig").replace(",ann,\n", ",bob,5\n")
-    sheet.write_text(lines.replace("rater,rating", "rater,rating,model", 1) + "\n")
-    sheet.write_text(lines)
+    text = sheet.read_text(encoding="utf-8-sig").replace(",ann,\n", ",bob,5,model_x\n")
+    sheet.write_text(text.replace("rater,rating\n", "rater,rating,model\n"))
     rated(tmp_path, HOSTILE)
     content = content_of(page)
     assert content["columns"] == ["dataset", "sample", "description", "rater", "rating"]

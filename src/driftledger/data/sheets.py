@@ -263,9 +263,9 @@ def extend_sheet(
             mine.row[table.columns.index(form.answer)] = answer.text
         table.answers[key] = answer
     rows: dict[Key, Cells] = {}
-    for (by, *subject), answer in table.answers.items():
-        if person in ("", by) and (answer.text or (*subject,) not in rows):
-            rows[(*subject,)] = answer.cells
+    for key, answer in table.answers.items():
+        if person in ("", key[0]) and (answer.text or key[1:] not in rows):
+            rows[key[1:]] = answer.cells
     for cells in wanted:
         if form.subject(cells) not in rows:
             rows[form.subject(cells)] = cells

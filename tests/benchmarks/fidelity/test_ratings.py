@@ -125,6 +125,7 @@ def described(tmp_path):
     build("birds", ImageFolder(path=tmp_path / "images"), tmp_path / "birds")
     for model, order in (("one", 1), ("two", -1)):
         texts = {name: f"A bird by {name}." for name in "abcdefgh"}
+        texts["gone"] = "A bird whose picture is not in the dataset."
         if model == "two":
             texts |= dict.fromkeys("abcd", "Another bird.")
             texts["h"] = None
@@ -169,6 +170,6 @@ def test_ratings_of_earlier_descriptions_are_counted(described, sheet):
     assert write(described, sheet, 8) == "0 descriptions to rate, 12 rated by ann"
     said = write(described, sheet, 8, models=["one"])
     assert said == (
-        "0 descriptions to rate, 8 rated by ann; 4 ratings are of earlier descriptions and do not "
-        "count"
+        "0 descriptions to rate, 8 rated by ann; 4 ratings are of texts that no selected model has "
+        "now"
     )

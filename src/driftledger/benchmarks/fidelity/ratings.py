@@ -113,7 +113,7 @@ def write_ratings(
         )
     pictures = {name_in_sheet(each.id): each.medium for each in read_samples(data)}
     texts = current_texts(data.name, folders)
-    described = {sample for _, sample, _ in texts}
+    described = pictures.keys() & {sample for _, sample, _ in texts}
     drawn = sorted(described, key=lambda sample: sha256_of([seed, "rating", sample]))
     chosen = drawn[:samples]
     wanted = []
@@ -135,10 +135,10 @@ def write_ratings(
     rated = sum(bool(row["rating"]) for row in rows)
     counts = f"{len(rows) - rated} descriptions to rate, {rated} rated by {by}"
     outdated = 0
-    for _, *of in read_ratings(sheet):
-        outdated += of[0] == name_in_sheet(data.name) and (*of,) not in texts
+    for key in read_ratings(sheet):
+        outdated += key[1] == name_in_sheet(data.name) and key[1:] not in texts
     if outdated:
-        counts += f"; {outdated} ratings are of earlier descriptions and do not count"
+        counts += f"; {outdated} ratings are of texts that no selected model has now"
     return counts
 
 
@@ -212,10 +212,10 @@ def ratings_of(
         samples[_key(dataset, sample, text)] = sample
     by_sample: dict[str, list[int]] = {}
     raters = set()
-    for (rater, *of), rating in sorted(ratings.items(), key=itemgetter(1)):
-        if (*of,) in samples:
-            by_sample.setdefault(samples[(*of,)], []).append(rating)
-            raters.add(rater)
+    for key, rating in sorted(ratings.items(), key=itemgetter(1)):
+        if key[1:] in samples:
+            by_sample.setdefault(samples[key[1:]], []).append(rating)
+            raters.add(key[0])
     return Rated(by_sample, raters=len(raters))
 
 
