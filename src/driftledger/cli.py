@@ -650,7 +650,7 @@ def compare(
             "--value",
             metavar="COLUMN",
             rich_help_panel=FILES,
-            help="A number to compare, or true and false. May be repeated.",
+            help="A number, true or false, or a grade of Inspect. May be repeated.",
         ),
     ] = None,
     cluster: Annotated[
@@ -692,16 +692,16 @@ def compare(
     from driftledger.ledger.gate import Gate
 
     gate = Gate(fail_if, margin, metric)
-    files = commands.compare_files
-    paths = (from_here(a), from_here(b))
-    has_options = bool(ids or values or cluster or group) or higher is not None
-    if has_options or any(map(files.is_result_file, paths)):
+    one = (from_here(a), a)
+    two = (from_here(b), b)
+    has_options = ids or values or cluster or group or higher is not None
+    if has_options or one[0].is_file() or two[0].is_file():
         from driftledger.ledger.result_files import Columns
 
         columns = Columns(ids or [], values or [], cluster, group, higher is not False)
-        one = (paths[0], a)
-        two = (paths[1], b)
-        compared = files.compare_files(one, two, columns, anyway=anyway, gate=gate)
+        compared = commands.compared.compare_files(
+            one, two, columns, anyway=anyway, gate=gate
+        )
     else:
         compared = commands.compare.compare(context.obj, a, b, anyway=anyway, gate=gate)
     if as_json:

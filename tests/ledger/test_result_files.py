@@ -74,7 +74,7 @@ def test_values_of_a_file(case, tmp_path, monkeypatch, capsys):
         ids += [name] * (option == "--id")
     columns = Columns(ids, [options[-1]])
     found = result_files._read(tmp_path / case["name"], "it", columns)
-    assert {unit: row.values[0] for unit, row in found.rows.items()} == case["values"]
+    assert {unit: row.values[0] for unit, row in found.items()} == case["values"]
     assert f"{options[-1]} of rows with the same" in capsys.readouterr().out
 
 
@@ -96,7 +96,7 @@ def test_a_comparison_of_files(case, tmp_path, monkeypatch, capsys):
         written = capsys.readouterr().out
         if form == "--json":
             verdict = json.loads(written)["verdict"]
-            assert verdict is None or case["last"].endswith(verdict["says"])
+            assert verdict is None or case["last"].endswith(verdict["sentence"])
             case["options"] = case["options"].removesuffix(form)
         elif "fail-if" in case["options"]:
             assert case["last"] in written.replace("\\", "")

@@ -1,13 +1,18 @@
-"""A comparison as it is printed: in a terminal, in Markdown, as JSON."""
+"""``compare``: two files of results, and how any comparison is printed."""
 
 import json
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from rich.console import Group, RenderableType
 
 from driftledger.commands.terminal import HEAD, line, lines, table
+from driftledger.core.canonical import sha256_file
+from driftledger.core.errors import ConfigError, first_few
 from driftledger.core.text import figure, for_cell, shortened
+from driftledger.data.tables import table_rows
+from driftledger.ledger import result_files
 from driftledger.ledger.comparison import (
     Changes,
     Comparison,
@@ -15,6 +20,7 @@ from driftledger.ledger.comparison import (
     ScorePair,
 )
 from driftledger.ledger.gate import Gate, Judgement, Verdict, conclusion
+from driftledger.ledger.result_files import Columns, columns_of
 from driftledger.metrics.paired import POWER
 from driftledger.scoring.metric import Metric
 from driftledger.scoring.table import Table, markdown
@@ -83,6 +89,44 @@ class Compared(NamedTuple):
             foot.append(str(self.conclusion))
         text += [f"- {for_cell(sentence)}" for sentence in foot]
         return "\n".join(text)
+
+
+def compare_files(
+    a: tuple[Path, str],
+    b: tuple[Path, str],
+    columns: Columns,
+    *,
+    anyway: bool = False,
+    gate: Gate,
+) -> Compared:
+    """Compare two files; errors as in :func:`driftledger.ledger.result_files.compare_files`.
+
+    Args:
+        a: the path of A, and the name that the user gave.
+        b: the same of B.
+
+    Raises:
+        ConfigError: one of them is not a file, or an option is missing.
+    """
+    for path, name in (a, b):
+        if not path.is_file():
+            raise ConfigError(
+                f"{name} is not a file; name two files of results, or leave out the options for "
+                "them to compare two runs"
+            )
+    if not columns.ids or not columns.values:
+        _, cells = next(table_rows(*a), ("", {}))
+        raise ConfigError(
+            "files need --id, the column that names a row, and --value, a column to compare; "
+            f"{a[1]} has {first_few(columns_of(cells), 30) or 'no row'}"
+        )
+    comparison = result_files.compare_files(a, b, columns, anyway=anyway)
+    judgements = gate.judge(comparison)
+    basis = "as the files have them"
+    if gate.fail_if is None:
+        return Compared(comparison, f"values: {basis}")
+    is_one = sha256_file(a[0]) == sha256_file(b[0])
+    return concluded(comparison, gate, judgements, basis, is_one=is_one)
 
 
 def concluded(

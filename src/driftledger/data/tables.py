@@ -5,7 +5,7 @@ import io
 import re
 from codecs import BOM_UTF8
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
@@ -79,9 +79,7 @@ def read_table(file: Path) -> TableFile:
     return TableFile(name, list(columns), rows)
 
 
-def table_rows(
-    file: Path, name: str, paths: Collection[str] | None = None
-) -> Iterator[tuple[str, Cells]]:
+def table_rows(file: Path, name: str) -> Iterator[tuple[str, Cells]]:
     """Yield each row of a table with its place.
 
     It is a table of UTF-8, Parquet, or an Excel sheet; its suffix says which kind. Rows of JSONL
@@ -93,7 +91,6 @@ def table_rows(
 
     Args:
         name: the file's name in places and errors.
-        paths: columns, or dotted paths into them, that are needed; None for all.
 
     Raises:
         ConfigError, DataError: the suffix is not one of a table; the file is not what its suffix
@@ -106,7 +103,7 @@ def table_rows(
     try:
         with open_regular(file) as stream:
             if kind == ".parquet":
-                rows = _parquet(stream, paths)
+                rows = _parquet(stream)
             elif kind in whole:
                 rows = whole[kind](read_regular(file, LARGEST_TEXT))
             else:
@@ -159,28 +156,21 @@ def _jsonl(stream: BinaryIO) -> Iterator[Placed]:
             yield f"line {number}", row
 
 
-def _parquet(stream: BinaryIO, paths: Collection[str] | None) -> Iterator[Placed]:
+def _parquet(stream: BinaryIO) -> Iterator[Placed]:
     from pyarrow import ArrowException, parquet  # late: it takes 0.1 s
 
     number = 0
     try:
         file = parquet.ParquetFile(stream)
-        names = file.schema_arrow.names
-        _refuse_column_twice(names)
+        _refuse_column_twice(file.schema_arrow.names)
         if file.metadata.num_rows > MANY_VALUES:
             raise ValueError(f"it has more than {MANY_VALUES:,} rows")
-        if paths is not None:
-            names = [name for name in names if _is_needed(name, paths)]
-        for batch in file.iter_batches(batch_size=_BATCH, columns=names):
+        for batch in file.iter_batches(batch_size=_BATCH):
             for row in batch.to_pylist():
                 number += 1
                 yield f"row {number}", row
     except (ArrowException, OSError) as error:  # an OSError for damaged pages
         raise ValueError(str(error)) from None
-
-
-def _is_needed(column: str, paths: Collection[str]) -> bool:
-    return any(f"{path}.".startswith(f"{column}.") for path in paths)
 
 
 def _csv(data: bytes) -> Iterator[Placed]:

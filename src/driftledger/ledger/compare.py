@@ -19,9 +19,7 @@ from driftledger.ledger.comparison import (
     Difference,
     MetricComparison,
     ScorePair,
-    is_fair,
     named,
-    reasons_of,
     why_barred,
 )
 from driftledger.ledger.lineage import (
@@ -315,6 +313,12 @@ def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair
         else:
             units_a, units_b = (units_of(metric, own, number.t) for own in rows)
             measure(compared, units_a, units_b, barred, a.score.confidence)
+    reasons = []
+    for difference in differing:
+        if difference.weight == "unfair" and difference.concerns != ():
+            names = ", ".join(number.name for number in difference.concerns or ())
+            reason = difference.reason
+            reasons.append(f"{reason} [{names}]" if names else reason)
     return ScorePair(
         benchmark=a.score.benchmark,
         on=a.score.on,
@@ -324,8 +328,8 @@ def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair
         differing=differing,
         changed=_changed_settings(a.score, b.score),
         metrics=metrics,
-        comparable=is_fair(differing, numbers),
-        reasons=reasons_of(differing),
+        comparable=not any(why_barred(differing, number) for number in numbers),
+        reasons=reasons,
         cost=_cost(a.score.costs, b.score.costs),
     )
 

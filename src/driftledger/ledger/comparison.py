@@ -90,22 +90,6 @@ def why_barred(differing: Iterable[Difference], number: Place) -> str:
     return ""
 
 
-def is_fair(differing: Sequence[Difference], numbers: Iterable[Place]) -> bool:
-    """Return True if A and B may be ranked by all of these numbers."""
-    return not any(why_barred(differing, number) for number in numbers)
-
-
-def reasons_of(differing: Iterable[Difference]) -> list[str]:
-    """Return the reasons of unfair differences, with the numbers that they concern."""
-    reasons = []
-    for difference in differing:
-        if difference.weight == "unfair" and difference.concerns != ():
-            names = ", ".join(number.name for number in difference.concerns or ())
-            reason = difference.reason
-            reasons.append(f"{reason} [{names}]" if names else reason)
-    return reasons
-
-
 @dataclass
 class ChangedSample:
     """An answer or a description that differs between A and B."""

@@ -6,7 +6,6 @@ Rows are paired by an id. A value is a column, or a dotted path into what a cell
 import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
 from difflib import get_close_matches
@@ -17,9 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from driftledger.core.canonical import canonical_json
-from driftledger.core.errors import LedgerError, first_few
-from driftledger.core.files import load_json
-from driftledger.core.text import shortened
+from driftledger.core.errors import LedgerError, unknown_name
 from driftledger.data.records import ONE_CATEGORY
 from driftledger.data.tables import table_rows
 from driftledger.ledger.comparison import (
@@ -28,9 +25,6 @@ from driftledger.ledger.comparison import (
     Comparison,
     MetricComparison,
     ScorePair,
-    is_fair,
-    reasons_of,
-    why_barred,
 )
 from driftledger.ledger.measure import (
     Asking,
@@ -50,18 +44,16 @@ CONFIDENCE = 0.95
 _ROWS = "rows"
 """The name of a pair of files in sentences, and before ``/`` in ``--metric``."""
 _NOTHING = frozenset({"", "nan", "none", "null"})
-_WORDS = {"true": 1.0, "false": 0.0}
-_GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
-"""Inspect's correct, partial, incorrect and no answer, as its ``value_to_float`` reads them."""
+_WORDS = {"true": 1.0, "false": 0.0, "C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
+"""Truth values, and the grades correct, partial, incorrect and no answer, as Inspect's
+``value_to_float`` reads them."""
 _NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,4})?")
 _ABSENT = object()
 """The value of a path that a row does not have."""
-_SHOWN = 80
-"""Characters of a foreign name or value in a sentence."""
 
 
 class Columns(NamedTuple):
-    """The columns of result files, or dotted paths into them, that a comparison needs."""
+    """The columns of files of results, or dotted paths into them, that a comparison needs."""
 
     ids: Sequence[str]
     """Together they name a row."""
@@ -84,22 +76,8 @@ class ResultRow(NamedTuple):
     """Both are empty if the row has no value."""
 
 
-class ResultFile(NamedTuple):
-    """The rows of a file by their id."""
-
-    name: str
-    rows: Mapping[str, ResultRow]
-    graded: bool
-    """Whether there are grades of Inspect among the values."""
-
-    def units(self, number: int) -> Units:
-        """Return the rows that have the value of this number."""
-        units = {}
-        for unit, row in self.rows.items():
-            value = row.values[number]
-            if value is not None:
-                units[unit] = (value, row.group, row.cluster)
-        return units
+ResultRows = Mapping[str, ResultRow]
+"""Rows of a file by their id."""
 
 
 def compare_files(
@@ -117,56 +95,36 @@ def compare_files(
         LedgerError: a file lacks a column, has an id twice or a text in place of a number; or the
             files have no id in common, or differ in the cluster or group of a row.
     """
-    one = _read(*a, columns)
-    two = _read(*b, columns)
-    _check_alike(one, two, columns)
-    sides = (Path(one.name).name, Path(two.name).name)
+    rows = (_read(*a, columns), _read(*b, columns))
+    _check_alike(a[1], b[1], *rows)
+    sides = (Path(a[1]).name, Path(b[1]).name)
     if sides[0] == sides[1]:
         sides = ("A", "B")
-    differing = []
-    metrics = []
-    changes = []
-    notes = []
-    if one.graded or two.graded:
-        notes.append("C, P, I and N are read as Inspect reads them: 1, 0.5, 0 and 0")
-    for number, path in enumerate(columns.values):
-        units_a = one.units(number)
-        units_b = two.units(number)
-        place = Place(path)
-        total = len(units_a.keys() | units_b.keys()) or 1
-        counts = ((len(units_a), total), (len(units_b), total))
-        difference = share_difference(f"coverage of {path}", *counts)
-        if difference is not None:
-            differing.append(replace(difference, concerns=(place,)))
-        barred = "" if anyway else why_barred(differing, place)
-        metric = _metric(path, columns, units_a, units_b)
-        compared = MetricComparison(place, metric, _mean(units_a), _mean(units_b))
-        measure(compared, units_a, units_b, barred, CONFIDENCE)
-        metrics.append(compared)
-        if barred:
-            changes.append(Changes(f"values of {path}", note=barred))
-        else:
-            changes.append(_changes(metric, units_a, units_b))
-        notes += _alone(path, sides[0], one, units_a.keys() - units_b.keys())
-        notes += _alone(path, sides[1], two, units_b.keys() - units_a.keys())
     pair = ScorePair(
         benchmark="",
         on="",
         place=_ROWS,
-        a=one.name,
-        b=two.name,
-        differing=differing,
+        a=a[1],
+        b=b[1],
+        differing=[],
         changed=[],
-        metrics=metrics,
-        comparable=is_fair(differing, [compared.number for compared in metrics]),
-        reasons=reasons_of(differing),
+        metrics=[],
+        comparable=True,
+        reasons=[],
         cost={},
-        changes=changes,
     )
+    notes: list[str] = []
+    for number, path in enumerate(columns.values):
+        one = _units(rows[0], number)
+        two = _units(rows[1], number)
+        notes += _alone(path, sides[0], rows[0], one.keys() - two.keys())
+        notes += _alone(path, sides[1], rows[1], two.keys() - one.keys())
+        _add(pair, path, one, two, columns, anyway=anyway)
+    pair = replace(pair, comparable=not pair.reasons)
     correct([pair])
     return Comparison(
-        a=f"{one.name}, {len(one.rows):,} rows",
-        b=f"{two.name}, {len(two.rows):,} rows",
+        a=f"{a[1]}, {len(rows[0]):,} rows",
+        b=f"{b[1]}, {len(rows[1]):,} rows",
         about=[*_about(columns)],
         notes=notes,
         pairs=[pair],
@@ -181,25 +139,41 @@ def compare_files(
     )
 
 
-def columns_of(path: Path, name: str) -> str:
-    """List the columns of a file's first row, and the paths into them."""
-    for _, cells in table_rows(path, name):
-        return _listed(_leaves(cells))
-    return "(none)"
+def columns_of(cells: Mapping[str, Any]) -> list[str]:
+    """List the columns of a row, and the paths into objects that it holds, but not all of many."""
+    return [path[:80] for path in islice(_paths_of(cells), 200)]
 
 
-def _read(path: Path, name: str, columns: Columns) -> ResultFile:
+def _paths_of(cells: Mapping[str, Any], above: str = "") -> Iterator[str]:
+    for key, value in cells.items():
+        if isinstance(value, dict) and value:
+            yield from _paths_of(value, f"{above}{key}.")
+        else:
+            yield f"{above}{key}"
+
+
+def _about(columns: Columns) -> Iterator[str]:
+    yield f"{', '.join(columns.values)} of rows with the same {' and '.join(columns.ids)}"
+    if not columns.higher:
+        yield "lower is better"
+    cluster = columns.cluster
+    if len(columns.ids) > 1:
+        cluster = cluster or columns.ids[0]
+    if cluster:
+        yield f"rows with one {cluster} are one cluster"
+    if columns.group:
+        yield f"the mean is over the means by {columns.group}"
+
+
+def _read(path: Path, name: str, columns: Columns) -> ResultRows:
     """Read what a comparison needs of a file; errors as in :func:`compare_files`."""
     rows: dict[str, ResultRow] = {}
-    known: set[str] = set()
-    graded = False
-    first: dict[str, Any] = {}
-    needed = [*columns.ids, *columns.values]
-    needed += filter(None, [columns.cluster, columns.group])
-    for place, cells in table_rows(path, name, needed):
+    unknown = {*columns.values}
+    first: Mapping[str, Any] = {}
+    for place, cells in table_rows(path, name):
         first = first or cells
-        names = [_name(cells, column, "--id", place) for column in columns.ids]
-        unit = names[0] if len(names) == 1 else canonical_json(names)
+        ids = [_name(cells, column, place) for column in columns.ids]
+        unit = ids[0] if len(ids) == 1 else canonical_json(ids)
         if unit in rows:
             raise LedgerError(
                 f"{place} has the id {unit!r:.200} of {rows[unit].place}; keep one row of each id, "
@@ -209,148 +183,157 @@ def _read(path: Path, name: str, columns: Columns) -> ResultFile:
         for column in columns.values:
             value = _find(cells, column)
             if value is not _ABSENT:
-                known.add(column)
-            graded = graded or value in [*_GRADES]
-            values.append(_number(value, f"{place} has {{}} under {column!r:.80}"))
+                unknown.discard(column)
+            values.append(_number(value, column, place))
         row = ResultRow(place, values)
         if any(value is not None for value in values):
-            cluster = names[0]
-            group = ONE_CATEGORY
-            if columns.cluster is not None:
-                cluster = _name(cells, columns.cluster, "--cluster", place)
-            if columns.group is not None:
-                group = _name(cells, columns.group, "--group", place)
+            cluster = (
+                _name(cells, columns.cluster, place) if columns.cluster else ids[0]
+            )
+            group = (
+                _name(cells, columns.group, place) if columns.group else ONE_CATEGORY
+            )
             row = ResultRow(place, values, cluster, group)
         rows[unit] = row
     if not rows:
         raise LedgerError(f"{name} holds no rows; name a file that does")
-    for column in columns.values:
-        if column not in known:
-            raise LedgerError(
-                f"no row of {name} has {column!r:.80}; {_near(column, first)}"
-            )
-    return ResultFile(name, rows, graded)
+    for column in unknown:
+        raise LedgerError(f"{name}: {_unknown(column, first)}")
+    return rows
 
 
-def _check_alike(one: ResultFile, two: ResultFile, columns: Columns) -> None:
+def _check_alike(a: str, b: str, one: ResultRows, two: ResultRows) -> None:
     """Refuse files without a common id, and rows of one id in other clusters or groups."""
-    common = [unit for unit in one.rows if unit in two.rows]
+    common = [unit for unit in one if unit in two]
     if not common:
         raise LedgerError(
-            f"{one.name} and {two.name} have no id in common: the first begins with "
-            f"{next(iter(one.rows))!r:.80}, the second with {next(iter(two.rows))!r:.80}; correct "
-            "--id"
+            f"{a} and {b} have no id in common: the first begins with {next(iter(one))!r:.80}, the "
+            f"second with {next(iter(two))!r:.80}; correct --id"
         )
     for unit in common:
-        a = one.rows[unit]
-        b = two.rows[unit]
-        for option in ("cluster", "group"):
-            of_a = getattr(a, option)
-            of_b = getattr(b, option)
-            if of_a and of_b and of_a != of_b:
-                raise LedgerError(
-                    f"the id {unit!r:.80} has two values for --{option}: {of_a!r:.80} in {a.place} "
-                    f"and {of_b!r:.80} in {b.place}; correct one of them"
-                )
+        names_a = one[unit][2:]
+        names_b = two[unit][2:]
+        if any(names_a) and any(names_b) and names_a != names_b:
+            raise LedgerError(
+                f"{one[unit].place} and {two[unit].place} have one id and differ in cluster or "
+                f"group: {names_a!r:.200} and {names_b!r:.200}; correct one of them"
+            )
 
 
 def _find(cells: Any, path: str) -> Any:
     """Return the value at a dotted path; a name that has dots itself comes first.
 
-    A cell of text that is followed further is read as JSON.
-
     >>> _find({"scores": {"exact.match": [0, 1]}}, "scores.exact.match.1")
     1
     """
-    if isinstance(cells, str):
-        with suppress(ValueError):
-            cells = load_json(cells.encode(), finite=False)
     if isinstance(cells, list):
         cells = {str(index): cell for index, cell in enumerate(cells)}
     if not isinstance(cells, dict):
         return _ABSENT
     if path in cells:
         return cells[path]
-    parts = path.split(".")
-    for length in range(1, len(parts)):
-        head = ".".join(parts[:length])
+    for dot in re.finditer(r"\.", path):
+        head = path[: dot.start()]
         if head in cells:
-            value = _find(cells[head], ".".join(parts[length:]))
+            value = _find(cells[head], path[dot.end() :])
             if value is not _ABSENT:
                 return value
     return _ABSENT
 
 
-def _name(cells: Any, path: str, option: str, place: str) -> str:
+def _name(cells: Mapping[str, Any], path: str, place: str) -> str:
     """Return an id, a cluster or a group as text: 1 and 1.0 are ``1``, true is ``true``."""
     value = _find(cells, path)
+    if value is _ABSENT:
+        raise LedgerError(f"{place}: {_unknown(path, cells)}")
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, float | Decimal) and value == value and value % 1 == 0:
+    if isinstance(value, float) and value.is_integer():
         return str(int(value))
     if isinstance(value, str | int | float | Decimal) and str(value) not in ("", "nan"):
         return str(value)
     raise LedgerError(
-        f"{place} has neither text nor a number under {path!r:.80}, which {option} needs; "
-        f"{_near(path, cells)}"
+        f"{place} has {value!r:.80} under {path!r:.80}, where a text or a number belongs; name "
+        "another column, or correct the row"
     )
 
 
-def _number(value: Any, where: str) -> float | None:
-    """Return a cell as a number; None if it has no value.
+def _unknown(path: str, cells: Mapping[str, Any]) -> str:
+    nearest = get_close_matches(path[:80], columns_of(cells), n=20, cutoff=0)
+    return unknown_name("column", path[:80], nearest)
 
-    Args:
-        where: the beginning of an error, with a place for what the cell holds.
-    """
+
+def _number(value: Any, path: str, place: str) -> float | None:
+    """Return a cell as a number; None if it has no value."""
     number = value
     if isinstance(value, str):
         text = value.strip()
         word = text.lower()
         if word in _NOTHING:
             return None
-        number = _WORDS.get(word, _GRADES.get(text))
+        number = _WORDS.get(text, _WORDS.get(word))
         if _NUMBER.fullmatch(text):
             number = float(text)
     if value is _ABSENT or value is None or number != number:
         return None
     if isinstance(number, int | float | Decimal) and math.isfinite(number):
         return float(number)
-    what = f"{value!r:.80}"
-    advice = "name a column of numbers, or of true and false"
-    if isinstance(value, dict):
-        what = "an object"
-        advice = f"name a value in it, with a dot: {_listed(_leaves(value))}"
-    raise LedgerError(f"{where.format(what)}, where a finite number belongs; {advice}")
+    raise LedgerError(
+        f"{place} has {value!r:.80} under {path!r:.80}, where a finite number belongs; name a "
+        "column of numbers, or of true and false"
+    )
 
 
-def _leaves(cells: Mapping[str, Any], above: str = "") -> Iterator[str]:
-    """Yield the paths of the values of a row."""
-    for key, value in cells.items():
-        if isinstance(value, dict) and value:
-            yield from _leaves(value, f"{above}{key}.")
-        else:
-            yield f"{above}{key}"
+def _units(rows: ResultRows, number: int) -> Units:
+    """Return the rows that have the value of this number."""
+    units = {}
+    for unit, row in rows.items():
+        value = row.values[number]
+        if value is not None:
+            units[unit] = (value, row.group, row.cluster)
+    return units
 
 
-def _listed(names: Iterator[str]) -> str:
-    return first_few([shortened(name, _SHOWN) for name in islice(names, 200)], 12)
+def _alone(
+    path: str, side: str, rows: ResultRows, units: Collection[str]
+) -> Iterator[str]:
+    """Name the first of the rows that have a value on one side alone."""
+    for unit in filter(units.__contains__, rows):
+        more = f" and {len(units) - 1} more" if len(units) > 1 else ""
+        yield f"only {side} has a value of {path} for {unit} ({rows[unit].place}){more}"
+        return
 
 
-def _near(path: str, cells: Mapping[str, Any]) -> str:
-    """Name the path of a row that is most like another, and list them."""
-    nearest = get_close_matches(path, islice(_leaves(cells), 200), n=1)
-    hint = f"did you mean {nearest[0]!r:.80}? " if nearest else ""
-    return f"{hint}it has {_listed(_leaves(cells))}"
+def _add(
+    pair: ScorePair, path: str, a: Units, b: Units, columns: Columns, *, anyway: bool
+) -> None:
+    """Add the comparison of a value."""
+    place = Place(path)
+    total = len(a.keys() | b.keys()) or 1
+    difference = share_difference(
+        f"coverage of {path}", (len(a), total), (len(b), total)
+    )
+    barred = ""
+    if difference is not None:
+        pair.differing.append(replace(difference, concerns=(place,)))
+        if difference.weight == "unfair":
+            pair.reasons.append(difference.reason)
+            barred = "" if anyway else difference.reason
+    metric = _metric(path, columns, a, b)
+    compared = MetricComparison(place, metric, _mean(a), _mean(b))
+    measure(compared, a, b, barred, CONFIDENCE)
+    pair.metrics.append(compared)
+    changes = Changes(f"values of {path}", note=barred)
+    if not barred:
+        askings = [_asking(metric, units) for units in (a, b)]
+        changes = find_changes(changes.of, askings, CONFIDENCE)
+        changes.furthest.sort(key=lambda row: -abs(float(row.b) - float(row.a)))
+    pair.changes.append(changes)
 
 
 def _metric(path: str, columns: Columns, a: Units, b: Units) -> Metric:
     """Return a row of a table of metrics for a value: the mean over rows, or groups of them."""
-    values = [abs(value) for units in (a, b) for value, _, _ in units.values()]
-    largest = max(values, default=0.0)
-    # four digits of the largest value
-    digits = (
-        min(DECIMALS, max(0, 3 - math.floor(math.log10(largest)))) if largest else 3
-    )
+    largest = max((abs(value) for value, _, _ in (*a.values(), *b.values())), default=0)
     return Metric(
         path,
         path.replace("{", "{{").replace("}", "}}"),  # as a title is a format
@@ -360,7 +343,8 @@ def _metric(path: str, columns: Columns, a: Units, b: Units) -> Metric:
         # of values up to 1, a row can lose 1, even if none here did
         span=1.0 if largest <= 1 else 0.0,
         direction="higher" if columns.higher else "lower",
-        digits=digits,
+        # four digits of the largest value
+        digits=min(DECIMALS, max(0, 3 - math.floor(math.log10(largest or 1)))),
         in_rows=True,
         shown=frozenset({"headline"}),
     )
@@ -369,16 +353,8 @@ def _metric(path: str, columns: Columns, a: Units, b: Units) -> Metric:
 def _mean(units: Units) -> float | None:
     if not units:
         return None
-    values = np.array([value for value, _, _ in units.values()])
-    return mean_over_categories(values, [group for _, group, _ in units.values()])
-
-
-def _changes(metric: Metric, a: Units, b: Units) -> Changes:
-    """Return the changes of a value, the largest first."""
-    askings = [_asking(metric, units) for units in (a, b)]
-    changes = find_changes(f"values of {metric.name}", askings, CONFIDENCE)
-    changes.furthest.sort(key=lambda row: -abs(float(row.b) - float(row.a)))
-    return changes
+    values, groups, _ = zip(*units.values(), strict=True)
+    return mean_over_categories(np.array(values), groups)
 
 
 def _asking(metric: Metric, units: Units) -> Asking:
@@ -389,29 +365,3 @@ def _asking(metric: Metric, units: Units) -> Asking:
         answer = Answer(unit, 0, f"{rounded:g}", worth=worth, read=rounded)
         asking[cluster, unit, 0] = (answer, "")
     return asking
-
-
-def _alone(
-    path: str, side: str, file: ResultFile, units: Collection[str]
-) -> Iterator[str]:
-    """Name the first of the rows that have a value on one side alone."""
-    for unit, row in file.rows.items():
-        if unit in units:
-            more = f" and {len(units) - 1} more" if len(units) > 1 else ""
-            yield f"only {side} has a value of {path} for {unit} ({row.place}){more}"
-            return
-
-
-def _about(columns: Columns) -> Iterator[str]:
-    """Say what is compared."""
-    ids = " and ".join(columns.ids)
-    yield f"{', '.join(columns.values)} of rows with the same {ids}"
-    if not columns.higher:
-        yield "lower is better"
-    cluster = columns.cluster
-    if len(columns.ids) > 1:
-        cluster = cluster or columns.ids[0]
-    if cluster:
-        yield f"rows with one {cluster} count as one cluster"
-    if columns.group:
-        yield f"the mean is over the means by {columns.group}"
