@@ -4,6 +4,7 @@ import json
 import os
 
 import openpyxl
+import pandas
 
 from tests.data.question_sets.sources import png
 
@@ -52,6 +53,10 @@ def write_book(path, sheets):
     book.save(path)
 
 
+def write_parquet(path, rows):
+    pandas.DataFrame(rows).to_parquet(path)
+
+
 def write_repeated(path, parts):
     start, text, times = parts
     path.write_text(start + text * times, encoding="utf-8")
@@ -62,6 +67,7 @@ KINDS = {
     "folder": lambda path, _: path.mkdir(),
     "hex": lambda path, code: path.write_bytes(bytes.fromhex(code)),
     "link": lambda path, target: path.symlink_to(target),
+    "parquet": write_parquet,
     "pipe": lambda path, _: os.mkfifo(path),
     "repeated": write_repeated,
     "rows": write_rows,

@@ -74,7 +74,8 @@ def test_values_of_a_file(case, tmp_path, monkeypatch, capsys):
         ids += [name] * (option == "--id")
     columns = Columns(ids, [options[-1]])
     found = result_files._read(tmp_path / case["name"], "it", columns)
-    assert {unit: row.values[0] for unit, row in found.items()} == case["values"]
+    values = {unit: value for unit, (value, *_) in found.units[0].items()}
+    assert dict.fromkeys(found.places) | values == case["values"]
     assert f"{options[-1]} of rows with the same" in capsys.readouterr().out
 
 

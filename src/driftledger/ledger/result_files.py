@@ -5,7 +5,7 @@ Rows are paired by an id. A value is a column, or a dotted path into what a cell
 
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from decimal import Decimal
 from difflib import get_close_matches
@@ -66,18 +66,14 @@ class Columns(NamedTuple):
     """Whether higher values are better."""
 
 
-class ResultRow(NamedTuple):
-    """What is kept of a row."""
+class ResultFile(NamedTuple):
+    """What is kept of a file."""
 
-    place: str
-    values: Sequence[float | None]
-    cluster: str = ""
-    group: str = ""
-    """Both are empty if the row has no value."""
-
-
-ResultRows = Mapping[str, ResultRow]
-"""Rows of a file by their id."""
+    name: str
+    places: Mapping[str, str]
+    """Each id and the place of its row."""
+    units: Sequence[Units]
+    """The rows that have each value."""
 
 
 def compare_files(
@@ -95,17 +91,23 @@ def compare_files(
         LedgerError: a file lacks a column, has an id twice or a text in place of a number; or the
             files have no id in common, or differ in the cluster or group of a row.
     """
-    rows = (_read(*a, columns), _read(*b, columns))
-    _check_alike(a[1], b[1], *rows)
-    sides = (Path(a[1]).name, Path(b[1]).name)
+    one = _read(*a, columns)
+    two = _read(*b, columns)
+    if not one.places.keys() & two.places.keys():
+        raise LedgerError(
+            f"{one.name} and {two.name} have no id in common: the first begins with "
+            f"{next(iter(one.places))!r:.80}, the second with {next(iter(two.places))!r:.80}; "
+            "correct --id"
+        )
+    sides = (Path(one.name).name, Path(two.name).name)
     if sides[0] == sides[1]:
         sides = ("A", "B")
     pair = ScorePair(
         benchmark="",
         on="",
         place=_ROWS,
-        a=a[1],
-        b=b[1],
+        a=one.name,
+        b=two.name,
         differing=[],
         changed=[],
         metrics=[],
@@ -114,17 +116,23 @@ def compare_files(
         cost={},
     )
     notes: list[str] = []
-    for number, path in enumerate(columns.values):
-        one = _units(rows[0], number)
-        two = _units(rows[1], number)
-        notes += _alone(path, sides[0], rows[0], one.keys() - two.keys())
-        notes += _alone(path, sides[1], rows[1], two.keys() - one.keys())
-        _add(pair, path, one, two, columns, anyway=anyway)
+    values = zip(columns.values, one.units, two.units, strict=True)
+    for path, units_a, units_b in values:
+        for unit in units_a:
+            if unit in units_b and units_a[unit][1:] != units_b[unit][1:]:
+                raise LedgerError(
+                    f"{one.places[unit]} and {two.places[unit]} have one id and differ in group or "
+                    f"cluster: {units_a[unit][1:]!r:.200} and {units_b[unit][1:]!r:.200}; correct "
+                    "one of them"
+                )
+        notes += _alone(path, sides[0], one, units_a.keys() - units_b.keys())
+        notes += _alone(path, sides[1], two, units_b.keys() - units_a.keys())
+        _add(pair, path, units_a, units_b, columns, anyway=anyway)
     pair = replace(pair, comparable=not pair.reasons)
     correct([pair])
     return Comparison(
-        a=f"{a[1]}, {len(rows[0]):,} rows",
-        b=f"{b[1]}, {len(rows[1]):,} rows",
+        a=f"{one.name}, {len(one.places):,} rows",
+        b=f"{two.name}, {len(two.places):,} rows",
         about=[*_about(columns)],
         notes=notes,
         pairs=[pair],
@@ -165,59 +173,41 @@ def _about(columns: Columns) -> Iterator[str]:
         yield f"the mean is over the means by {columns.group}"
 
 
-def _read(path: Path, name: str, columns: Columns) -> ResultRows:
+def _read(path: Path, name: str, columns: Columns) -> ResultFile:
     """Read what a comparison needs of a file; errors as in :func:`compare_files`."""
-    rows: dict[str, ResultRow] = {}
+    places: dict[str, str] = {}
+    units: list[dict[str, tuple[float, str, str]]] = [{} for _ in columns.values]
     unknown = {*columns.values}
     first: Mapping[str, Any] = {}
     for place, cells in table_rows(path, name):
         first = first or cells
         ids = [_name(cells, column, place) for column in columns.ids]
         unit = ids[0] if len(ids) == 1 else canonical_json(ids)
-        if unit in rows:
+        if unit in places:
             raise LedgerError(
-                f"{place} has the id {unit!r:.200} of {rows[unit].place}; keep one row of each id, "
-                "or name one more column by --id, such as epoch"
+                f"{place} has the id {unit!r:.200} of {places[unit]}; keep one row of each id, or "
+                "name one more column by --id, such as epoch"
             )
-        values = []
-        for column in columns.values:
+        places[unit] = place
+        for own, column in zip(units, columns.values, strict=True):
             value = _find(cells, column)
             if value is not _ABSENT:
                 unknown.discard(column)
-            values.append(_number(value, column, place))
-        row = ResultRow(place, values)
-        if any(value is not None for value in values):
-            cluster = (
-                _name(cells, columns.cluster, place) if columns.cluster else ids[0]
-            )
-            group = (
-                _name(cells, columns.group, place) if columns.group else ONE_CATEGORY
-            )
-            row = ResultRow(place, values, cluster, group)
-        rows[unit] = row
-    if not rows:
+            number = _number(value, column, place)
+            if number is None:
+                continue
+            cluster = ids[0]
+            group = ONE_CATEGORY
+            if columns.cluster:
+                cluster = _name(cells, columns.cluster, place)
+            if columns.group:
+                group = _name(cells, columns.group, place)
+            own[unit] = (number, group, cluster)
+    if not places:
         raise LedgerError(f"{name} holds no rows; name a file that does")
     for column in unknown:
         raise LedgerError(f"{name}: {_unknown(column, first)}")
-    return rows
-
-
-def _check_alike(a: str, b: str, one: ResultRows, two: ResultRows) -> None:
-    """Refuse files without a common id, and rows of one id in other clusters or groups."""
-    common = [unit for unit in one if unit in two]
-    if not common:
-        raise LedgerError(
-            f"{a} and {b} have no id in common: the first begins with {next(iter(one))!r:.80}, the "
-            f"second with {next(iter(two))!r:.80}; correct --id"
-        )
-    for unit in common:
-        names_a = one[unit][2:]
-        names_b = two[unit][2:]
-        if any(names_a) and any(names_b) and names_a != names_b:
-            raise LedgerError(
-                f"{one[unit].place} and {two[unit].place} have one id and differ in cluster or "
-                f"group: {names_a!r:.200} and {names_b!r:.200}; correct one of them"
-            )
+    return ResultFile(name, places, units)
 
 
 def _find(cells: Any, path: str) -> Any:
@@ -284,24 +274,12 @@ def _number(value: Any, path: str, place: str) -> float | None:
     )
 
 
-def _units(rows: ResultRows, number: int) -> Units:
-    """Return the rows that have the value of this number."""
-    units = {}
-    for unit, row in rows.items():
-        value = row.values[number]
-        if value is not None:
-            units[unit] = (value, row.group, row.cluster)
-    return units
-
-
-def _alone(
-    path: str, side: str, rows: ResultRows, units: Collection[str]
-) -> Iterator[str]:
+def _alone(path: str, side: str, file: ResultFile, units: Set[str]) -> Iterator[str]:
     """Name the first of the rows that have a value on one side alone."""
-    for unit in filter(units.__contains__, rows):
+    if units:
+        first = next(filter(units.__contains__, file.places))
         more = f" and {len(units) - 1} more" if len(units) > 1 else ""
-        yield f"only {side} has a value of {path} for {unit} ({rows[unit].place}){more}"
-        return
+        yield f"only {side} has a value of {path} for {first} ({file.places[first]}){more}"
 
 
 def _add(
