@@ -72,7 +72,8 @@ class DVCDatasetSource(DatasetSource):
         """Bring the data to a new path, and return that.
 
         It comes from the repository around the working folder, or else from its origin: from DVC's
-        cache, or from the remotes that DVC's configuration names there.
+        cache, or from the remotes that DVC's configuration names there; data that DVC imported can
+        also come from where the repository says that it is from.
 
         Args:
             dst_path: the new path; by default in a new temporary folder.
@@ -136,8 +137,9 @@ class DVCDatasetSource(DatasetSource):
         if self.rev and origin:
             return origin, self.rev
         # the first that has it by now, or else what is not committed
-        search = ("log", "--branches", "--remotes", "--format=%H", f"-S{self.md5}")
-        return top, [None, *_git(top, *search, *_NOTES)][-1]
+        commits = ("--branches", "--remotes", "--format=%H", "--no-show-signature")
+        search = (*commits, "--no-textconv", f"-S{self.md5}", *_NOTES)
+        return top, [None, *_git(top, "log", *search)][-1]
 
 
 def dvc_dataset(path: str | Path, name: str | None = None) -> "MetaDataset":

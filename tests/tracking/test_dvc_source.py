@@ -26,6 +26,7 @@ from tests.support.loopback import OnLoopback
 
 TRAIN = {"1.txt": "one\n", "sub/2 ü [a].txt": "two\n"}
 MORE = {**TRAIN, "3.txt": "three\n"}
+NOBODYS = "0" * 32 + ".dir"
 
 
 def write(folder, files):
@@ -63,8 +64,8 @@ def commit(root, push=True):
     return git(root, "rev-parse", "HEAD").strip()
 
 
-def configure(root, remote):
-    text = f"[core]\n    remote = store\n['remote \"store\"']\n    url = {remote}\n"
+def configure(root, remote, name="store"):
+    text = f"[core]\n    remote = {name}\n['remote \"{name}\"']\n    url = {remote}\n"
     (root / ".dvc/config").write_text(text, encoding="utf-8")
 
 
@@ -225,7 +226,7 @@ def test_bytes_that_dvc_did_not_note_are_not_loaded(origin, tmp_path, monkeypatc
 
 def test_another_digest_is_a_sentence(origin, tmp_path):
     fields = dvc_dataset("data/train").source.to_dict()
-    source = stored({**fields, "md5": "0" * 32 + ".dir"})
+    source = stored({**fields, "md5": NOBODYS})
     with pytest.raises(MlflowException, match=r"is not what the run used, md5 0{32}"):
         source.load(str(tmp_path / "data"))
     assert not (tmp_path / "data").exists()
@@ -280,13 +281,17 @@ def counted():
 
 
 def hostile(origin, address):
-    """Make a repository like it, whose configuration names a server; its source."""
+    """Make a repository like it, whose configuration names a server.
+
+    Return it, and a source of data that is noted only there.
+    """
     other = clone(origin, "hostile")
-    configure(other, f"{address}/store")
+    configure(other, f"{address}/store", name="other")
+    text = f"outs:\n- md5: {NOBODYS}\n  hash: md5\n  path: evil\n"
+    (other / "evil.dvc").write_text(text, encoding="utf-8")
     rev = commit(other, push=False)
-    return other, stored(
-        {**dvc_dataset("data/train").source.to_dict(), "repo": str(other), "rev": rev}
-    )
+    source = {"repo": str(other), "path": "evil", "md5": NOBODYS, "rev": rev}
+    return other, stored(source)
 
 
 def test_a_configuration_behind_an_address_connects_nowhere(origin, tmp_path):
@@ -307,9 +312,10 @@ def test_a_commit_that_is_on_no_branch_connects_nowhere(origin):
     with counted() as (address, asked):
         other, source = hostile(origin, address)
         git(origin, "fetch", "--quiet", str(other), "HEAD:refs/pull/5/head")
-        shutil.rmtree(origin / ".dvc/cache")
-        fields = {**source.to_dict(), "repo": str(origin)}
-        assert read(stored(fields).load()) == TRAIN  # from what this repository has
+        for rev in (source.rev, None):
+            fields = {**source.to_dict(), "repo": str(origin), "rev": rev}
+            with pytest.raises(MlflowException, match=r"^evil cannot be loaded: "):
+                stored(fields).load()
         assert not asked
 
 
