@@ -20,7 +20,6 @@ from driftledger.ledger.comparison import (
     MetricComparison,
     ScorePair,
     named,
-    why_barred,
 )
 from driftledger.ledger.lineage import (
     Lineage,
@@ -105,8 +104,7 @@ def compare_with_changes(
     again = second_asking(a, b, sources)
     scores, _, _ = paired_scores(a, b)
     for pair, (one, two) in zip(comparison.pairs, scores, strict=True):
-        changes = changes_of_runs(one, two, again, sources.contents, project)
-        pair.changes.extend(changes)
+        pair.changes.extend(changes_of_runs(one, two, again, sources.contents, project))
     correct(comparison.pairs)
     return comparison
 
@@ -303,7 +301,10 @@ def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair
         metric = a.spec.metrics[number.metric]
         compared = MetricComparison(number, metric, one, two)
         metrics.append(compared)
-        barred = "" if anyway else why_barred(differing, number)
+        bars = [
+            difference.reason for difference in differing if difference.bars(number)
+        ]
+        barred = bars[0] if bars and not anyway else ""
         if why_no_rows:
             compared.verdict = NOT_RANKED + (barred or why_no_rows)
         elif compared.a is None or compared.b is None:
@@ -328,7 +329,9 @@ def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair
         differing=differing,
         changed=_changed_settings(a.score, b.score),
         metrics=metrics,
-        comparable=not any(why_barred(differing, number) for number in numbers),
+        comparable=not any(
+            difference.bars(number) for difference in differing for number in numbers
+        ),
         reasons=reasons,
         cost=_cost(a.score.costs, b.score.costs),
     )

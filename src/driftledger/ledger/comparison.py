@@ -1,6 +1,6 @@
 """The result of a comparison."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -80,14 +80,6 @@ class Difference:
         return self.weight == "unfair" and (
             self.concerns is None or number in self.concerns
         )
-
-
-def why_barred(differing: Iterable[Difference], number: Place) -> str:
-    """Return the first reason not to rank A and B by a number; empty if there is none."""
-    for difference in differing:
-        if difference.bars(number):
-            return difference.reason
-    return ""
 
 
 @dataclass
