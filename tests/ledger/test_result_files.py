@@ -9,7 +9,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pandas
+import pyarrow
 import pytest
+from pyarrow import parquet
 
 from driftledger.core.files import read_jsonl
 from driftledger.ledger import result_files
@@ -244,6 +246,11 @@ def test_no_pipe_is_waited_for_and_no_line_read_to_its_end(
         file.truncate(2**33)  # 8 GiB of zeros, which take no room
     assert typed(case, tmp_path, monkeypatch) == 2
     assert "line 1: it has 33,554,432 bytes, and up to" in capsys.readouterr().err
+    many = pyarrow.table({"id": pyarrow.nulls(2**24 + 1)})  # a few bytes
+    parquet.write_table(many, tmp_path / "a.parquet")
+    case["names"] = ["a.parquet", "b.jsonl"]
+    assert typed(case, tmp_path, monkeypatch) == 2
+    assert "it has more than 16,777,216 rows" in capsys.readouterr().err
 
 
 def test_the_command_outside_of_a_project_loads_no_large_library(tmp_path):

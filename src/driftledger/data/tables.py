@@ -169,7 +169,11 @@ def _parquet(stream: BinaryIO) -> Iterator[Placed]:
             for row in batch.to_pylist():
                 number += 1
                 yield f"row {number}", row
-    except (ArrowException, OSError) as error:  # an OSError for damaged pages
+    except (
+        ArrowException,
+        OSError,
+        RecursionError,
+    ) as error:  # an OSError for damaged pages
         raise ValueError(str(error)) from None
 
 
