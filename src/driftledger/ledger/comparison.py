@@ -46,7 +46,7 @@ FILES = Words(
     changing="sets of values",
     clusters="clusters",
     within="in",
-    fair="both have values for the same rows; the files do not say what else differs",
+    fair="both have values for the same rows, or 95% of them; files do not say what else differs",
     repeat="compare A with a second file of the same model",
 )
 

@@ -48,6 +48,10 @@ _WORDS = {"true": 1.0, "false": 0.0, "C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 """Truth values, and the grades correct, partial, incorrect and no answer, as Inspect's
 ``value_to_float`` reads them."""
 _NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,4})?")
+_LARGEST = 1e60
+"""Values are below it, so that their fourth powers are numbers."""
+_SMALLEST = 1e4 / 10**DECIMALS
+"""A value is at least as large, so that four of its digits are compared."""
 _ABSENT = object()
 """The value of a path that a row does not have."""
 
@@ -88,9 +92,16 @@ def compare_files(
 
     Raises:
         ConfigError, DataError: a file is not a table.
-        LedgerError: a file lacks a column, has an id twice or a text in place of a number; or the
-            files have no id in common, or differ in the cluster or group of a row.
+        LedgerError: a value is named twice; a file lacks a column, has an id twice or a text in
+            place of a number; or the files have no id in common, or differ in the cluster or group
+            of a row.
     """
+    named = [*columns.values, *columns.ids, columns.cluster, columns.group]
+    for path in columns.values:
+        if named.count(path) > 1:
+            raise LedgerError(
+                f"{path!r:.80} is named twice, once by --value; name another column to compare"
+            )
     one = _read(*a, columns)
     two = _read(*b, columns)
     if not one.places.keys() & two.places.keys():
@@ -266,11 +277,11 @@ def _number(value: Any, path: str, place: str) -> float | None:
             number = float(text)
     if value is _ABSENT or value is None or number != number:
         return None
-    if isinstance(number, int | float | Decimal) and math.isfinite(number):
+    if isinstance(number, int | float | Decimal) and -_LARGEST < number < _LARGEST:
         return float(number)
     raise LedgerError(
-        f"{place} has {value!r:.80} under {path!r:.80}, where a finite number belongs; name a "
-        "column of numbers, or of true and false"
+        f"{place} has {value!r:.80} under {path!r:.80}, where a number below {_LARGEST:g} belongs; "
+        "name a column of numbers, or of true and false"
     )
 
 
@@ -287,16 +298,16 @@ def _add(
 ) -> None:
     """Add the comparison of a value."""
     place = Place(path)
-    total = len(a.keys() | b.keys()) or 1
-    difference = share_difference(
-        f"coverage of {path}", (len(a), total), (len(b), total)
-    )
     barred = ""
-    if difference is not None:
-        pair.differing.append(replace(difference, concerns=(place,)))
-        if difference.weight == "unfair":
-            pair.reasons.append(difference.reason)
-            barred = "" if anyway else difference.reason
+    for rows in (a.keys(), b.keys()):  # as each may leave out other ones
+        total = len(rows) or 1
+        have = [(len(rows & units.keys()), total) for units in (a, b)]
+        difference = share_difference(f"coverage of {path}", *have)
+        if difference is not None:
+            pair.differing.append(replace(difference, concerns=(place,)))
+            if difference.weight == "unfair":
+                pair.reasons.append(difference.reason)
+                barred = "" if anyway else difference.reason
     metric = _metric(path, columns, a, b)
     compared = MetricComparison(place, metric, _mean(a), _mean(b))
     measure(compared, a, b, barred, CONFIDENCE)
@@ -312,6 +323,11 @@ def _add(
 def _metric(path: str, columns: Columns, a: Units, b: Units) -> Metric:
     """Return a row of a table of metrics for a value: the mean over rows, or groups of them."""
     largest = max((abs(value) for value, _, _ in (*a.values(), *b.values())), default=0)
+    if 0 < largest < _SMALLEST:
+        raise LedgerError(
+            f"no value of {path!r:.80} is {_SMALLEST:g} or more, and {DECIMALS} decimals are "
+            "compared; multiply the values in both files"
+        )
     return Metric(
         path,
         path.replace("{", "{{").replace("}", "}}"),  # as a title is a format
