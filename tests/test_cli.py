@@ -244,7 +244,7 @@ def test_help_fits_a_screen_and_what_people_type_first_comes_first(width, tmp_pa
     assert "\x1b" not in text
     assert " stage " not in text  # it is DVC's
     assert re.findall(r"╭─ ([\w' ]+?) ─", text) == ["Options", *cli.PANELS]
-    names = ("init", "run", "plan", "models", "audit", "compare", "report", "export")
+    names = ("init", "run", "plan", "models", "audit", "compare", "report", "bundle")
     places = [text.index(f"│ {name} ") for name in names]
     assert places == sorted(places)
     assert " driftledger audit 0.743           where is a score from?" in map(

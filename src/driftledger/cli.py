@@ -893,40 +893,6 @@ def check(
     raise typer.Exit(run(bundle, as_json=as_json, trust_features=trust_features))
 
 
-@app.command(rich_help_panel=SHOW)
-@reads
-def export(
-    context: typer.Context,
-    kind: Annotated[
-        str,
-        typer.Argument(metavar="FORMAT", help="csv."),
-    ],
-    run: Annotated[
-        str, typer.Argument(help="A selected run: MODEL/GENERATOR/ENCODER.")
-    ],
-    out: Annotated[
-        Path,
-        typer.Option(
-            "-o",
-            "--out",
-            metavar="FOLDER",
-            parser=from_here,
-            help="The folder to write to; files of the same names are replaced.",
-        ),
-    ],
-) -> None:
-    """Write a run as CSV, with a row per metric.
-
-    Example: driftledger export csv gpt/sdxl/vit --out tables
-    """
-    from driftledger import exports
-
-    typer.echo(
-        f"{exports.export(context.obj, kind, run, out)} files are written to "
-        f"{for_line(str(out))}"
-    )
-
-
 @app.command(hidden=True)
 def stage(
     context: typer.Context,

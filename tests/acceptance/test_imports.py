@@ -26,7 +26,7 @@ LAYERS = (
     ("scoring",),
     ("benchmarks",),
     ("project",),
-    ("ledger", "reports", "tracking", "notebook", "exports", "mlflow"),
+    ("ledger", "reports", "tracking", "notebook", "mlflow"),
     ("commands",),
     ("cli",),
     ("__main__",),
@@ -184,7 +184,6 @@ SLOW_TO_IMPORT = {
     "mlflow": {"mlflow.py", "dvc_source.py", "tracking"},
     "pandas": {
         "notebook.py",
-        "exports.py",
         "commands/evaluate.py",
         "reports/correlation.py",
         "reports/leaderboard.py",

@@ -163,7 +163,7 @@ def test_usage_is_what_the_service_counted(pushed):
     assert usage["roles"] == {"model": known | eyes, "generator": known | hands}
 
 
-def test_cost_is_shown_per_sample_and_pages_follow_from_it(pushed, tmp_path):
+def test_cost_is_shown_per_sample_and_pages_follow_from_it(pushed):
     # (0.174 + 3) / 2 · 1,000, and (540 + 120 + 120 + 96) / 2
     board = (pushed.root / "reports/leaderboard.md").read_text(encoding="utf-8")
     head, _, row = board.split("\n\n")[2].splitlines()[:3]
@@ -171,10 +171,9 @@ def test_cost_is_shown_per_sample_and_pages_follow_from_it(pushed, tmp_path):
     assert costs["GenCeption $ / 1,000 samples"] == "1587.000"
     pages = (pushed.root / "reports/site/genception.html").read_text(encoding="utf-8")
     assert 'data-value="438.0"' in pages
-    pushed.driftledger("export", "csv", "eyes/hands/hues", "-o", str(tmp_path))
-    exported = (tmp_path / "scores.csv").read_text(encoding="utf-8")
-    assert ",usd_per_1000,,,,1587.0," in exported
-    assert ",tokens_per_sample,,,,438.0," in exported
+    table = (pushed.root / "reports/leaderboard.csv").read_text(encoding="utf-8")
+    assert ",usd_per_1000,,,,1587.0," in table
+    assert ",tokens_per_sample,,,,438.0," in table
     verified = json.loads(pushed.driftledger("verify", "--json").stdout)
     assert verified["checked"]["files"] > 0
     assert verified["findings"] == []

@@ -31,7 +31,7 @@ READERS = (
         ("plan", "--local"),
     ),
     *(("bundle", RUN, "-o", "../out.zip"), ("check", "../out.zip")),
-    *(REPORT, ("export", "csv", RUN, "-o", "../csv")),
+    REPORT,
 )
 
 

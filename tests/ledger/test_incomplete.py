@@ -12,7 +12,6 @@ from driftledger.commands.compare import compare
 from driftledger.commands.stages import track
 from driftledger.commands.verify import verify
 from driftledger.core.errors import LedgerError
-from driftledger.exports import export
 from driftledger.ledger.lineage import incomplete_models
 from driftledger.ledger.objects.files import Workspace
 from driftledger.ledger.sources import Sources, find_run
@@ -68,7 +67,7 @@ def incomplete(ledger):
         with_a_failed_call,
     ],
 )
-def test_whoever_asks_for_an_incomplete_model_is_told_so(leave, ledger, tmp_path):
+def test_whoever_asks_for_an_incomplete_model_is_told_so(leave, ledger):
     leave(ledger)
     why = WHY.format(MODEL)
     assert incomplete(ledger) == {MODEL: why}
@@ -76,7 +75,6 @@ def test_whoever_asks_for_an_incomplete_model_is_told_so(leave, ledger, tmp_path
     asks = [
         lambda: audit(project, f"{RUN}:gc_at_2", {}, full=False, as_json=False),
         lambda: compare(project, RUN, RUN),
-        lambda: export(project, "csv", RUN, tmp_path / "out"),
         lambda: find_run(Sources(project), RUN),  # as for a bundle
         lambda: track(project),
     ]
