@@ -6,7 +6,6 @@ compared with that of the working folder.
 """
 
 import re
-import shutil
 import subprocess
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
@@ -66,7 +65,12 @@ class DVCDatasetSource(DatasetSource):
     @classmethod
     def from_dict(cls, source_dict: dict[Any, Any]) -> "DVCDatasetSource":
         """Return the source of these fields."""
-        return cls(**source_dict)
+        try:
+            return cls(**source_dict)
+        except TypeError:
+            raise MlflowException.invalid_parameter_value(
+                f"a source of type dvc has the fields {', '.join(_FORMS)}, not {source_dict!r:.200}"
+            ) from None
 
     def load(self, dst_path: str | None = None, repo: str | None = None) -> str:
         """Bring the data to a new path, and return that.
@@ -86,17 +90,26 @@ class DVCDatasetSource(DatasetSource):
         place, rev = (repo, self.rev) if repo else self._own_place()
         from dvc.exceptions import DvcException
         from dvc_data.index import DataIndexDirError
+        from pygit2 import GitError
 
         name = PurePosixPath(self.path).name
         target = Path(dst_path or Path(mkdtemp(prefix="dvc-"), name))
         if target.exists():
             raise MlflowException.invalid_parameter_value(f"{target} exists already")
         try:
-            with TemporaryDirectory(prefix="dvc-") as temporary:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            # beside it, so that the data appears there in one step
+            with TemporaryDirectory(prefix="dvc-", dir=target.parent) as temporary:
                 data = Path(temporary, name)
                 self._bring(place, rev, data)
-                shutil.move(data, target)
-        except (DvcException, DataIndexDirError, OSError, RecursionError) as error:
+                data.rename(target)
+        except (
+            DvcException,
+            DataIndexDirError,
+            GitError,
+            OSError,
+            RecursionError,
+        ) as error:
             raise MlflowException(
                 f"{self.path} cannot be loaded: {error}; 'dvc push' shares what others lack"
             ) from error
@@ -198,9 +211,15 @@ def _repository(folder: Path) -> tuple[str, str, str]:
 
 
 def _git(folder: str | Path, *arguments: str) -> list[str]:
-    """Return the lines that Git prints in a folder; none if it fails."""
+    """Return the lines that Git prints in a folder; none if it fails.
+
+    Raises:
+        MlflowException: the folder is another user's, so that Git does not read it.
+    """
     command = ["git", *arguments]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    if "safe.directory" in done.stderr:
+        raise MlflowException(" ".join(done.stderr.split()))
     return done.stdout.splitlines()
 
 
@@ -211,7 +230,7 @@ def _plain(address: str) -> str:
 
 def _check(name: str, value: Any) -> None:
     """Raise MlflowException if a value is not what a field of this name should be."""
-    text = value or ""
+    text = "" if value is None else value
     is_text = isinstance(text, str) and text.isprintable()
     if not is_text or not re.fullmatch(_FORMS[name], text):
         raise MlflowException.invalid_parameter_value(

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -156,9 +157,10 @@ def test_a_part_of_what_dvc_keeps_is_loaded_alone(origin, tmp_path):
     part = dvc_dataset("data/train/sub")
     assert part.name == "sub"
     assert dvc_dataset(Path("labels.csv"), name="labels").name == "labels"
-    target = tmp_path / "here"
+    target = tmp_path / "new/here"
     assert part.source.load(str(target)) == str(target)
     assert read(target) == {"2 ü [a].txt": "two\n"}
+    assert [*target.parent.iterdir()] == [target]
     with pytest.raises(MlflowException, match="here exists already"):
         part.source.load(str(target))
     file = dvc_dataset("data/train/1.txt").source
@@ -203,6 +205,16 @@ def test_a_project_in_a_folder_of_a_repository(origin, monkeypatch):
     assert read(source.load()) == TRAIN
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has other owners")
+def test_a_repository_of_another_user_is_a_sentence(origin, monkeypatch):
+    source = dvc_dataset("data/train").source
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    for function in (source.load, lambda: dvc_dataset("data/train")):
+        with pytest.raises(MlflowException, match=r"safe\.directory") as error:
+            function()
+        assert "\n" not in str(error.value)
+
+
 def test_data_that_differs_from_what_dvc_noted_is_not_logged(origin):
     write(origin / "data/train", {"1.txt": "edited\n"})
     with pytest.raises(MlflowException, match="is modified since DVC noted it; run"):
@@ -224,6 +236,18 @@ def test_bytes_that_dvc_did_not_note_are_not_loaded(origin, tmp_path, monkeypatc
     assert not target.exists()
 
 
+def test_data_appears_in_one_step(origin, tmp_path, monkeypatch):
+    """A process that is killed leaves no path that looks whole; two file systems do not matter."""
+    source = dvc_dataset("data/train").source
+    monkeypatch.setattr(tempfile, "tempdir", "/nowhere")
+    target = tmp_path / "data"
+    with monkeypatch.context() as patched:
+        patched.setattr(shutil, "copyfileobj", None)
+        patched.setattr(shutil, "copytree", None)
+        assert source.load(str(target)) == str(target)
+    assert read(target) == TRAIN
+
+
 def test_another_digest_is_a_sentence(origin, tmp_path):
     fields = dvc_dataset("data/train").source.to_dict()
     source = stored({**fields, "md5": NOBODYS})
@@ -242,6 +266,13 @@ def test_a_field_that_is_none_is_refused_when_it_is_read(case):
     with pytest.raises(MlflowException, match="of a source of type dvc cannot be") as e:
         stored({**fields, **case["fields"]})
     assert str(e.value).count("\n") == 0
+
+
+@pytest.mark.parametrize("fields", [None, [1], {}, {"repo": "a"}, {"load": "x"}])
+def test_other_fields_are_refused_when_they_are_read(fields):
+    says = "a source of type dvc has the fields repo, path, md5, rev, not "
+    with pytest.raises(MlflowException, match=says):
+        stored(fields)
 
 
 @each_case(cases(__file__, "dvc_addresses"))
