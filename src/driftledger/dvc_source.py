@@ -3,6 +3,9 @@
 MLflow imports this module with ``mlflow.data``, so DVC is imported when data is loaded. What MLflow
 stores may come from anybody: each field is checked when it is read, and the address is only
 compared with that of the working folder.
+
+Import its names from :mod:`driftledger.mlflow`: if this module is the first to import MLflow, it
+is not complete when MLflow looks for sources in it.
 """
 
 import re
@@ -125,8 +128,11 @@ class DVCDatasetSource(DatasetSource):
         files = DVCFileSystem(place, rev=rev, subrepos=True)
         infos = [files.info(str(folder)) for folder in (path, *path.parents)]
         if self.md5 not in [info.get("dvc_info", {}).get("md5") for info in infos]:
+            other = f"{path} is not what the run used, md5 {self.md5}"
+            if rev:
+                raise MlflowException(f"{other}, in commit {rev}")
             raise MlflowException(
-                f"{path} at this revision ({rev}) is not what the run used, md5 {self.md5}"
+                f"{other}; no commit here has that, get newer ones from Git"
             )
         found = files.find(self.path, detail=True)
         for name in found:

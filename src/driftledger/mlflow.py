@@ -31,7 +31,8 @@ from driftledger.core.errors import ConfigError, DataError
 from driftledger.core.media import Medium, png_bytes
 from driftledger.core.types import Float32, Result, Subject
 from driftledger.data.datasets.given import keys_in, read_given
-from driftledger.dvc_source import dvc_dataset as dvc_dataset  # offered here, too
+from driftledger.dvc_source import DVCDatasetSource as DVCDatasetSource  # offered here
+from driftledger.dvc_source import dvc_dataset as dvc_dataset
 from driftledger.metrics.drift import cosine_similarity
 from driftledger.metrics.neighbours import own_nearest
 from driftledger.metrics.structural import comparable, structural_similarity

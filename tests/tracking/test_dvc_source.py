@@ -254,6 +254,8 @@ def test_another_digest_is_a_sentence(origin, tmp_path):
     with pytest.raises(MlflowException, match=r"is not what the run used, md5 0{32}"):
         source.load(str(tmp_path / "data"))
     assert not (tmp_path / "data").exists()
+    with pytest.raises(MlflowException, match="no commit here has that"):
+        stored({**fields, "md5": NOBODYS, "rev": None}).load()
 
 
 # What comes from others.
@@ -400,3 +402,11 @@ def test_mlflow_loads_neither_our_rooms_nor_dvc():
         check=True,
     )
     assert done.stdout.split() == ["True", "driftledger", "driftledger.dvc_source"]
+
+
+def test_mlflow_knows_the_type_where_our_names_come_first():
+    code = f"from driftledger.mlflow import DVCDatasetSource\n{LOADED}"
+    command = [sys.executable, "-c", code.replace('sys.modules["dvc"] = None', "")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("True ")
+    assert "dvc_source" not in done.stderr
