@@ -1,6 +1,6 @@
 """How often files that do not differ are told apart, and how long 10,000 rows take.
 
-Run as ``python -m lab.result_files`` in the top folder, a minute of CPU; it prints a table. Two
+Run as ``python -m lab.result_files`` in the top folder, five minutes of CPU; it prints a table. Two
 files are drawn from one distribution and compared as ``driftledger compare`` compares files. In
 clusters, a model answers all four questions about an image alike; the last row is the control,
 which counts each question as independent.
@@ -20,7 +20,7 @@ import numpy as np
 from driftledger.ledger.gate import Gate, Verdict
 from driftledger.ledger.result_files import CONFIDENCE, Columns, compare_files
 
-DRAWS = 2000
+DRAWS = 20_000
 IMAGES = 25
 QUESTIONS = 4
 ROWS = 10_000
