@@ -10,6 +10,7 @@ from PIL import Image
 
 from driftledger.benchmarks.fidelity.ratings import RUBRIC
 from driftledger.core.canonical import sha256_file
+from driftledger.core.errors import ConfigError
 from driftledger.core.media import Medium
 from driftledger.data import sheet_page
 from driftledger.data.sheets import extend_sheet
@@ -91,6 +92,16 @@ def test_a_picture_is_there_once_and_a_large_one_is_made_smaller(tmp_path):
     data = base64.b64decode(large.removeprefix("data:image/webp;base64,"))
     with Image.open(BytesIO(data)) as opened:
         assert opened.size == (2048, 1024)
+
+
+def test_more_pictures_than_a_browser_opens_are_refused(page, tmp_path, monkeypatch):
+    before = page.read_bytes()
+    monkeypatch.setattr(sheet_page, "LARGEST_PAGE", 1_000)
+    with pytest.raises(
+        ConfigError, match=r"^the 10 pictures of ratings\.html have over "
+    ):
+        rated(tmp_path, HOSTILE)
+    assert page.read_bytes() == before
 
 
 def test_people_who_describe_are_told_what_models_are_told(tmp_path):

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from driftledger.core.canonical import sha256_of
+from driftledger.core.errors import ConfigError
 from driftledger.core.files import write_text
 from driftledger.core.media import Medium, data_url
 from driftledger.data.sheets import MISREAD, Cells, SheetForm
@@ -21,6 +22,8 @@ LARGEST_PICTURE = 2**19
 LONGEST_SIDE = 2048
 """Pixels of the longer side of such a picture, at most."""
 _QUALITY = 90
+LARGEST_PAGE = 2**28
+"""Characters of all pictures of a page, at most; browsers show nothing of one of 2²⁹."""
 
 
 def write_page(
@@ -41,6 +44,9 @@ def write_page(
         task: what people are told, as ``sheet_page.html`` reads it: ``title``, ``text``, ``rules``,
             ``choices`` (answer → its meaning; without them people write texts), and the column
             that is ``shown`` with the picture.
+
+    Raises:
+        ConfigError: the pictures are more than browsers open.
     """
     by_digest = {picture.sha256: picture for picture in pictures}
     asked = []
@@ -48,6 +54,16 @@ def write_page(
         key = sha256_of([task["text"], *form.key(cells), picture.sha256])
         values = [cells[column] for column in form.columns]
         asked.append({"key": key, "cells": values, "picture": picture.sha256})
+    size = 0
+    embedded = {}
+    for digest, picture in by_digest.items():
+        embedded[digest] = _embedded(picture)
+        size += len(embedded[digest])
+        if size > LARGEST_PAGE:
+            raise ConfigError(
+                f"the {len(by_digest):,} pictures of {sheet.stem}.html have over "
+                f"{LARGEST_PAGE >> 20} MiB, which browsers do not open; take fewer samples"
+            )
     content = dict(task) | {
         "sheet": sheet.name,
         "columns": form.columns,
@@ -55,7 +71,7 @@ def write_page(
         "answer": form.answer,
         "misread": MISREAD,
         "rows": asked,
-        "pictures": {key: _embedded(each) for key, each in by_digest.items()},
+        "pictures": embedded,
     }
     # ASCII, in which no text can end the element that it is in
     data = json.dumps(content).replace("<", "\\u003c")

@@ -152,6 +152,20 @@ def test_a_reload_goes_on_and_another_rater_begins(open_page, tmp_path):
     ]
 
 
+def test_two_tabs_save_what_is_entered_in_both(open_page, tmp_path):
+    rated(tmp_path, HOSTILE)
+    first, second = (open_page(tmp_path / "ratings.html") for _ in range(2))
+    for rating in "35":
+        first.keyboard.press(rating)
+    second.get_by_text("1 of 10 · 2 answered").wait_for()
+    for key in ("ArrowRight", "ArrowRight", "1"):
+        second.keyboard.press(key)
+    first.get_by_text("3 of 10 · 3 answered").wait_for()
+    for page in (first, second):
+        saved(page).save_as(tmp_path / "saved.csv")
+        assert [*read_ratings(tmp_path / "saved.csv").values()] == [3, 5, 1]
+
+
 def test_storage_that_is_refused_is_said(context, open_page, tmp_path):
     rated(tmp_path, HOSTILE)
     context.add_init_script(
