@@ -280,7 +280,7 @@ def test_the_command_outside_of_a_project_loads_no_large_library(tmp_path):
 
 
 def test_a_difference_that_is_not_there_is_seldom_found(tmp_path):
-    """``python -m lab.result_files`` draws 2,000 of each."""
+    """``python -m lab.result_files`` draws 20,000 of each."""
     counts = simulated.errors(tmp_path, draws=60)
     alone, clustered, control = counts.values()
     assert max(alone.differ, clustered.differ) <= 7  # 3 are expected
