@@ -66,8 +66,12 @@ def ratings(
         ),
     ] = 20,
     rater: Annotated[
-        str, typer.Option(help="Who rates; a page and rows of one's own.")
-    ] = "me",
+        str | None,
+        typer.Option(
+            help="Who rates; a page and rows of one's own. By default 'me', or who has saved the "
+            "sheet to add."
+        ),
+    ] = None,
     add: Add = None,
 ) -> None:
     """Write the page on which a person rates descriptions from 1 to 5, and its sheet.

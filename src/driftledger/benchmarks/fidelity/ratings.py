@@ -86,7 +86,7 @@ def write_ratings(
     *,
     data: Path,
     folders: Sequence[Path],
-    rater: str,
+    rater: str | None,
     seed: int,
     samples: int,
     add: Path | None,
@@ -96,6 +96,7 @@ def write_ratings(
     Args:
         data: the folder of the dataset.
         folders: the redrawings of the dataset by each model.
+        rater: by default the first on the sheet to add, or else ``me``.
         samples: how many samples are drawn, the same for every rater; more later add to them.
         add: a sheet that a person has sent back.
 
@@ -103,6 +104,9 @@ def write_ratings(
         ConfigError: a sheet cannot be read or added; it stays as it is.
         StoreError: the images have not been described yet.
     """
+    if rater is None:
+        senders = [person for person, *_ in FORM.table(add).answers] if add else []
+        rater = [*senders, "me"][0]
     by = name_in_sheet(rater)
     if not by:
         raise ConfigError("the rater has no name; give one, e.g. --rater ann")
