@@ -128,6 +128,17 @@ def test_parquet_is_read_as_the_other_formats_are(tmp_path, monkeypatch, capsys)
     assert "row 8 of a.parquet has the id '6' of row 7 of a.parquet" in said
 
 
+def test_a_sheet_that_is_not_read_is_refused(tmp_path, monkeypatch, capsys):
+    with pandas.ExcelWriter(tmp_path / "a.xlsx") as book:
+        for name in ("first", "rest"):
+            pandas.DataFrame({"id": [0, 1], "v": [0, 1]}).to_excel(
+                book, sheet_name=name
+            )
+    case = {"options": "--id id --value v", "names": ["a.xlsx", "a.xlsx"]}
+    assert typed(case, tmp_path, monkeypatch) == 2
+    assert "a.xlsx: sheet 'rest' (visible) is not read" in capsys.readouterr().err
+
+
 def fields_of(metric, scale=1.0):
     """Return the fields of a comparison that do not depend on the other metrics."""
     fields = {key: asdict(metric)[key] for key in ALIKE}

@@ -1,5 +1,6 @@
 """Pass or fail a comparison in CI."""
 
+import math
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from typing import Literal, NamedTuple, TypeAlias
@@ -84,7 +85,7 @@ class Gate(NamedTuple):
     def _judged(self, comparison: Comparison) -> Iterator[Judgement]:
         chosen = list(_chosen(comparison, self.metric))
         margin = self.margin or 0.0
-        if self.fail_if == "not-as-good" and not margin > 0:
+        if self.fail_if == "not-as-good" and not 1e-12 < margin < math.inf:
             raise LedgerError(
                 "--fail-if not-as-good needs --margin, how much worse B may be: a number above "
                 "0 in units of the metric"
@@ -227,6 +228,9 @@ def _changed(name: str, changes: Changes, level: float, words: Words) -> Judgeme
     elif changes.changed:
         verdict = Verdict.UNKNOWN
         sentence += f", and nothing says how many change by themselves: {words.repeat}"
+    elif changes.note:
+        verdict = Verdict.UNKNOWN
+        sentence += f", and {changes.note}"
     clusters = changes.clusters
     least = fewest(1 - level)
     if changes.changed and clusters is not None and clusters < least:

@@ -18,7 +18,7 @@ import numpy as np
 from driftledger.core.canonical import canonical_json
 from driftledger.core.errors import LedgerError, unknown_name
 from driftledger.data.records import ONE_CATEGORY
-from driftledger.data.tables import table_rows
+from driftledger.data.tables import left_out, table_rows
 from driftledger.ledger.comparison import (
     FILES,
     Changes,
@@ -214,6 +214,10 @@ def _read(path: Path, name: str, columns: Columns) -> ResultFile:
             if columns.group:
                 group = _name(cells, columns.group, place)
             own[unit] = (number, group, cluster)
+    for part in left_out(path):
+        raise LedgerError(
+            f"{name}: {part} is not read; keep one sheet, of plain values"
+        )
     if not places:
         raise LedgerError(f"{name} holds no rows; name a file that does")
     for column in unknown:
@@ -317,6 +321,8 @@ def _add(
         askings = [_asking(metric, units) for units in (a, b)]
         changes = find_changes(changes.of, askings, CONFIDENCE)
         changes.furthest.sort(key=lambda row: -abs(float(row.b) - float(row.a)))
+        if alone := len(a.keys() ^ b.keys()):
+            changes.note = changes.note or f"{alone:,} in one file alone"
     pair.changes.append(changes)
 
 
