@@ -14,6 +14,7 @@ from driftledger.core.text import figure, for_cell, shortened
 from driftledger.data.tables import table_rows
 from driftledger.ledger import result_files
 from driftledger.ledger.comparison import (
+    NOT_RANKED,
     Changes,
     Comparison,
     MetricComparison,
@@ -199,7 +200,11 @@ def _around(comparison: Comparison) -> tuple[list[str], list[str]]:
     """Return the lines above the tables of a comparison, and those below."""
     a, b = comparison.sides
     about = "; ".join(comparison.about) or "the same components in both"
-    head = [f"A, {a}: {comparison.a}", f"B, {b}: {comparison.b}", f"compared: {about}"]
+    head = []
+    for mark, side, text in (("A", a, comparison.a), ("B", b, comparison.b)):
+        is_named = side == mark or text.startswith(f"{side}, ")
+        head.append(f"{mark}: {text}" if is_named else f"{mark}, {side}: {text}")
+    head.append(f"compared: {about}")
     head += [f"to know: {note}" for note in comparison.notes]
     foot = [
         f"{_SHOWS}: the smallest difference that so many samples, as noisy as these, show so often"
@@ -250,7 +255,10 @@ def _table(pair: ScorePair, comparison: Comparison, most: int) -> Table:
                 who, by = "equal", ""
             rows.append([title, value_a, value_b, f"{who} {by}".strip(), shows, n])
         else:
-            notes.append(f"{title}, {value_a} and {value_b}: {compared.verdict}")
+            verdict = compared.verdict
+            if verdict.removeprefix(NOT_RANKED) in pair.reasons:
+                verdict = "not ranked"
+            notes.append(f"{title}, {value_a} and {value_b}: {verdict}")
         if compared.only_a or compared.only_b:
             over = ""
             if compared.a_common is not None:
@@ -258,7 +266,7 @@ def _table(pair: ScorePair, comparison: Comparison, most: int) -> Table:
                 common_b = _figure(compared.b_common, metric)
                 over = f"; over the common ones {common_a} and {common_b}"
             notes.append(
-                f"{title}: {compared.only_a} have a value for {a} alone, {compared.only_b} for {b} "
+                f"{title}: {compared.only_a} with a value for {a} alone, {compared.only_b} for {b} "
                 f"alone{over}"
             )
         p_holm = compared.p_holm or 0.0
@@ -268,7 +276,8 @@ def _table(pair: ScorePair, comparison: Comparison, most: int) -> Table:
                 f"{title}: not shown after Holm's correction over all metrics (p = {p_holm:.2g})"
             )
     for changes in pair.changes:
-        notes.append(changes_in_words(changes))
+        if changes.note not in pair.reasons:
+            notes.append(changes_in_words(changes))
         notes += [f"  {changed}" for changed in _furthest(changes, most)]
     at = f"; {b} at {pair.multiples}" if pair.multiples else ""
     better_by = f"better by [{comparison.confidence:.0%} interval]"

@@ -135,8 +135,12 @@ def measure(
             paired.standard_error, paired.df, confidence=confidence
         )
         compared.df = paired.df
-        values = [abs(value) for units in (one, two) for value, _, _ in units.values()]
-        span = max(metric.span, scale * max(values))
+        # from 0 at least, as a value that all share may be the best or the worst
+        values = [
+            0.0,
+            *(value for units in (one, two) for value, _, _ in units.values()),
+        ]
+        span = max(metric.span, scale * (max(values) - min(values)))
         compared.step = round_significant(span * paired.heaviest, DIGITS)
         compared.p_value = paired.p_value
         compared.verdict = "no difference that these samples show"

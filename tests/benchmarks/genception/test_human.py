@@ -93,7 +93,7 @@ def test_people_describe_what_was_drawn_from_what_they_wrote(folder):
     assert "3 images to describe, 0 described" in sheet(folder)
     fill_in(folder, "1", ["20x30", "30x30", "40x30"])
     assert sheet(folder).endswith(
-        "0 images to describe, 3 described; 3 described ones wait to be drawn: run 'dvc repro'"
+        "0 images to describe, 3 described; 3 wait to be drawn: run 'driftledger run'"
     )
     with pytest.raises(CoverageError, match=r"nothing is written about 'images/0-2-"):
         collect(folder)
@@ -147,7 +147,7 @@ def test_what_a_page_has_saved_is_added(folder):
     again = Human(path=folder / "human", annotator="Ada")
     said = sheet(folder, given(folder, again), filled)
     assert said.endswith(
-        "1 images to describe, 2 described; 2 described ones wait to be drawn: run 'dvc repro'"
+        "1 images to describe, 2 described; 2 wait to be drawn: run 'driftledger run'"
     )
     assert [row["text"] for row in rows(folder)] == ["20x30", '=x; "y"', ""]
     assert all(row["annotator"] == "Ada" for row in rows(folder))

@@ -81,7 +81,7 @@ def write_human_sheet(
     write_page(person.sheet, FORM, waiting, [*pictures.values()], task=task)
     summary = f"{person.sheet}: {len(rows)} images to describe, {described} described"
     if undrawn:
-        summary += f"; {undrawn} described ones wait to be drawn: run 'dvc repro'"
+        summary += f"; {undrawn} wait to be drawn: run 'driftledger run'"
     return summary
 
 
