@@ -28,7 +28,7 @@ _FORMS = {
     "rev": r"([0-9a-f]{40})?",
 }
 """Field of a source → what it looks like, in printable characters."""
-_SECRETS = re.compile(r"(^|(?<=://))(?!git@[^@/]*[:/])[^/]*@|(?<=\w)\?.*")
+_SECRETS = re.compile(r"(^|(?<=://))(?!git@[^@/]*[:/])[^/]*@|\?.*")
 """Users, passwords and queries of an address; the user git, whom all share, is kept."""
 _FORM = re.compile(r"^(\w+://)?(git@)?|:|(\.git)?/*$")
 """What differs between ``https://host/path`` and ``git@host:path.git``."""
@@ -110,6 +110,7 @@ class DVCDatasetSource(DatasetSource):
             DvcException,
             DataIndexDirError,
             GitError,
+            ImportError,
             OSError,
             RecursionError,
         ) as error:

@@ -215,6 +215,15 @@ def test_a_repository_of_another_user_is_a_sentence(origin, monkeypatch):
         assert "\n" not in str(error.value)
 
 
+def test_a_remote_that_needs_another_package_is_a_sentence(origin, tmp_path):
+    configure(origin, "webhdfs://host/store")
+    commit(origin, push=False)
+    source = dvc_dataset("data/train").source
+    shutil.rmtree(origin / ".dvc/cache")
+    with pytest.raises(MlflowException, match=r"cannot be loaded: .*'dvc-webhdfs'"):
+        source.load(str(tmp_path / "data"))
+
+
 def test_data_that_differs_from_what_dvc_noted_is_not_logged(origin):
     write(origin / "data/train", {"1.txt": "edited\n"})
     with pytest.raises(MlflowException, match="is modified since DVC noted it; run"):
