@@ -681,8 +681,8 @@ def compare(
 ) -> None:
     """Say if one run or file of results is better than another, and if they are comparable.
 
-    Differences have paired intervals over the samples that both have. COLUMN may be a path into
-    nested fields: scores.exact.value
+    Differences have paired intervals over the samples that both have.
+    COLUMN may be a path into nested fields: scores.exact.value
 
     Example: driftledger compare main:gpt/sdxl/vit gpt/sdxl/vit --fail-if worse
 
