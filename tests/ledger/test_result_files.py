@@ -5,6 +5,7 @@ import os
 import shlex
 import subprocess
 import sys
+import tracemalloc
 from dataclasses import asdict
 from pathlib import Path
 
@@ -13,7 +14,10 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 
+from driftledger.core.errors import DataError
 from driftledger.core.files import read_jsonl
+from driftledger.data import tables
+from driftledger.data.tables import table_rows
 from driftledger.ledger import result_files
 from driftledger.ledger.compare import compare
 from driftledger.ledger.result_files import Columns, compare_files
@@ -137,6 +141,26 @@ def test_a_sheet_that_is_not_read_is_refused(tmp_path, monkeypatch, capsys):
     case = {"options": "--id id --value v", "names": ["a.xlsx", "a.xlsx"]}
     assert typed(case, tmp_path, monkeypatch) == 2
     assert "a.xlsx: sheet 'rest' (visible) is not read" in capsys.readouterr().err
+
+
+def test_a_small_parquet_that_is_large_in_memory_is_read_row_by_row(
+    tmp_path, monkeypatch
+):
+    text = pyarrow.DictionaryArray.from_arrays(
+        pyarrow.array([0] * 250, pyarrow.int32()), pyarrow.array(["x" * 2**21])
+    )
+    table = pyarrow.table({"id": range(250), "text": text})
+    parquet.write_table(table, tmp_path / "a.parquet", compression="zstd")
+    assert (tmp_path / "a.parquet").stat().st_size < 2**16
+    tracemalloc.start()
+    try:
+        assert sum(1 for _ in table_rows(tmp_path / "a.parquet", "a")) == 250
+        assert tracemalloc.get_traced_memory()[1] < 2**25
+    finally:
+        tracemalloc.stop()
+    monkeypatch.setattr(tables, "LARGEST_TEXT", 2**21)
+    with pytest.raises(DataError, match="row 1 is larger than 1 MiB"):
+        next(table_rows(tmp_path / "a.parquet", "a"))
 
 
 def fields_of(metric, scale=1.0):

@@ -166,9 +166,17 @@ def _parquet(stream: BinaryIO) -> Iterator[Placed]:
         if file.metadata.num_rows > MANY_VALUES:
             raise ValueError(f"it has more than {MANY_VALUES:,} rows")
         for batch in file.iter_batches(batch_size=_BATCH):
-            for row in batch.to_pylist():
-                number += 1
-                yield f"row {number}", row
+            # many rows can share one long text, and each is a text of its own here
+            step = 1 if batch.nbytes > LARGEST_JSON >> 4 else _BATCH
+            for start in range(0, batch.num_rows, step):
+                part = batch.slice(start, step)
+                if part.nbytes > LARGEST_TEXT >> 1:
+                    raise ValueError(
+                        f"row {number + 1} is larger than {LARGEST_TEXT >> 21} MiB"
+                    )
+                for row in part.to_pylist():
+                    number += 1
+                    yield f"row {number}", row
     except (
         ArrowException,
         OSError,
