@@ -79,7 +79,7 @@ class DVCDatasetSource(DatasetSource):
         """Bring the data to a new path, and return that.
 
         It comes from the repository around the working folder, or else from its origin: from DVC's
-        cache, or from the remotes that DVC's configuration names there; data that DVC imported can
+        cache, from the working folder's default remote, or from those that the commit names; data that DVC imported can
         also come from where the repository says that it is from.
 
         Args:
@@ -91,6 +91,7 @@ class DVCDatasetSource(DatasetSource):
             MlflowException: it is the data of another repository, or not what the run used.
         """
         place, rev = (repo, self.rev) if repo else self._own_place()
+        config = None if repo else _remote_here()
         from dvc.exceptions import DvcException
         from dvc_data.index import DataIndexDirError
         from pygit2 import GitError
@@ -104,7 +105,7 @@ class DVCDatasetSource(DatasetSource):
             # beside it, so that the data appears there in one step
             with TemporaryDirectory(prefix="dvc-", dir=target.parent) as temporary:
                 data = Path(temporary, name)
-                self._bring(place, rev, data)
+                self._bring(place, rev, data, config)
                 data.rename(target)
         except (
             DvcException,
@@ -119,14 +120,20 @@ class DVCDatasetSource(DatasetSource):
             ) from error
         return str(target)
 
-    def _bring(self, place: str, rev: str | None, data: Path) -> None:
-        """Write the data of a commit to a path, and compare it with the digests."""
+    def _bring(
+        self, place: str, rev: str | None, data: Path, config: dict[str, Any] | None
+    ) -> None:
+        """Write the data of a commit to a path, and compare it with the digests.
+
+        Args:
+            config: settings of DVC that win over those of the commit.
+        """
         from dvc.api import DVCFileSystem
 
         from driftledger.core.canonical import md5_file
 
         path = PurePosixPath(self.path)
-        files = DVCFileSystem(place, rev=rev, subrepos=True)
+        files = DVCFileSystem(place, rev=rev, subrepos=True, config=config)
         infos = [files.info(str(folder)) for folder in (path, *path.parents)]
         if self.md5 not in [info.get("dvc_info", {}).get("md5") for info in infos]:
             other = f"{path} is not what the run used, md5 {self.md5}"
@@ -201,6 +208,17 @@ def source_of(folder: Path, path: str, md5: str) -> DVCDatasetSource:
     repo = _SECRETS.sub("", origin or top)
     # MLflow's abstract methods that are missing would make a source of text alone
     return DVCDatasetSource(repo, f"{prefix}{path}", md5, rev)  # type: ignore[abstract]
+
+
+def _remote_here() -> dict[str, Any]:
+    """Return the default remote of the working folder; older commits may have another or none."""
+    from dvc.config import Config
+
+    config = Config.from_cwd()
+    name = config["core"].get("remote")
+    if name not in config["remote"]:
+        return {}
+    return {"core": {"remote": name}, "remote": {name: config["remote"][name]}}
 
 
 def _repository(folder: Path) -> tuple[str, str, str]:

@@ -205,6 +205,28 @@ def test_a_project_in_a_folder_of_a_repository(origin, monkeypatch):
     assert read(source.load()) == TRAIN
 
 
+@pytest.mark.parametrize("before", ["", "nowhere"])
+def test_a_remote_that_is_newer_than_the_data(origin, tmp_path, monkeypatch, before):
+    """The commit has no default remote yet, or one that has moved."""
+    text = ""
+    if before:
+        configure(origin, tmp_path / before, name=before)
+        text = (origin / ".dvc/config").read_text(encoding="utf-8")
+    (origin / ".dvc/config").write_text(text, encoding="utf-8")
+    commit(origin, push=False)
+    source = dvc_dataset("data/train").source
+    configure(origin, tmp_path / "remote")
+    commit(origin)
+    folder = clone(origin)
+    monkeypatch.chdir(folder)
+    assert read(source.load()) == TRAIN
+    git(folder, "branch", "--quiet", "--remotes", "--delete", "origin/main")
+    git(folder, "checkout", "--quiet", "--orphan", "new")
+    git(folder, "commit", "--quiet", "--message", "all")
+    git(folder, "branch", "--quiet", "-D", "main")
+    assert read(source.load()) == TRAIN, "from the origin"
+
+
 @pytest.mark.skipif(os.name == "nt", reason="Windows has other owners")
 def test_a_repository_of_another_user_is_a_sentence(origin, monkeypatch):
     source = dvc_dataset("data/train").source
