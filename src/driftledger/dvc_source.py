@@ -79,8 +79,8 @@ class DVCDatasetSource(DatasetSource):
         """Bring the data to a new path, and return that.
 
         It comes from the repository around the working folder, or else from its origin: from DVC's
-        cache, from the working folder's default remote, or from those that the commit names; data that DVC imported can
-        also come from where the repository says that it is from.
+        cache, from the working folder's default remote, or from those that the commit names; data
+        that DVC imported can also come from where the repository says that it is from.
 
         Args:
             dst_path: the new path; by default in a new temporary folder.
