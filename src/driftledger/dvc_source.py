@@ -115,9 +115,12 @@ class DVCDatasetSource(DatasetSource):
             OSError,
             RecursionError,
         ) as error:
+            # of a clone, DVC says why in the cause, with the password of the address
+            reasons = ": ".join(map(str, filter(None, (error, error.__cause__))))
+            reason = re.sub(r"//[^/\s]*@", "//", reasons)
             raise MlflowException(
-                f"{self.path} cannot be loaded: {error}; 'dvc push' shares what others lack"
-            ) from error
+                f"{self.path} cannot be loaded: {reason}; 'dvc push' shares what others lack"
+            ) from None
         return str(target)
 
     def _bring(
@@ -186,6 +189,10 @@ def dvc_dataset(path: str | Path, name: str | None = None) -> "MetaDataset":
     place = Path(path).absolute()
     repo = Repo(str(place.parent))
     [out] = repo.find_outs_by_path(str(place), strict=False)
+    if out.exists and not place.exists():
+        raise MlflowException(
+            f"{path} does not exist, and {out} does; correct the path"
+        )
     for change in out.workspace_status().values():
         raise MlflowException(
             f"{path} is {change} since DVC noted it; run 'dvc add' or 'dvc commit' first, or "

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import traceback
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -250,6 +251,10 @@ def test_data_that_differs_from_what_dvc_noted_is_not_logged(origin):
     write(origin / "data/train", {"1.txt": "edited\n"})
     with pytest.raises(MlflowException, match="is modified since DVC noted it; run"):
         dvc_dataset("data/train")
+    with pytest.raises(
+        MlflowException, match=r"4\.txt does not exist, and .*train does"
+    ):
+        dvc_dataset("data/train/4.txt")
     shutil.rmtree(origin / "data/train")
     with pytest.raises(MlflowException, match="is deleted since DVC noted it; run"):
         dvc_dataset("data/train")
@@ -277,6 +282,19 @@ def test_data_appears_in_one_step(origin, tmp_path, monkeypatch):
         patched.setattr(shutil, "copytree", None)
         assert source.load(str(target)) == str(target)
     assert read(target) == TRAIN
+
+
+def test_an_origin_that_fails_shows_no_password(origin, monkeypatch):
+    copied = clone(origin)
+    address = "https://anna:secret@127.0.0.1:9/o/r.git"
+    git(copied, "remote", "set-url", "origin", address)
+    monkeypatch.chdir(copied)
+    source = DVCDatasetSource("https://127.0.0.1:9/o/r", "data", "0" * 32, "1" * 40)
+    with pytest.raises(
+        MlflowException, match=r"https://127\.0\.0\.1:9/o/r\.git"
+    ) as error:
+        source.load()
+    assert "secret" not in "".join(traceback.format_exception(error.value))
 
 
 def test_another_digest_is_a_sentence(origin, tmp_path):
