@@ -32,6 +32,8 @@ _SECRETS = re.compile(r"(^|(?<=://))(?!git@[^@/]*[:/])[^/]*@|\?.*")
 """Users, passwords and queries of an address; the user git, whom all share, is kept."""
 _FORM = re.compile(r"^(\w+://)?(git@)?|:|(\.git)?/*$")
 """What differs between ``https://host/path`` and ``git@host:path.git``."""
+_DIGESTS = ("md5", "md5-dos2unix")
+"""Kinds of digest; DVC before 3.0 had the second, which takes all line ends of texts as one."""
 _NOTES = ("--", "*.dvc", "*dvc.lock")
 """The files in which DVC notes digests."""
 
@@ -132,13 +134,12 @@ class DVCDatasetSource(DatasetSource):
             config: settings of DVC that win over those of the commit.
         """
         from dvc.api import DVCFileSystem
-
-        from driftledger.core.canonical import md5_file
+        from dvc_data.hashfile.hash import file_md5
 
         path = PurePosixPath(self.path)
         files = DVCFileSystem(place, rev=rev, subrepos=True, config=config)
         infos = [files.info(str(folder)) for folder in (path, *path.parents)]
-        if self.md5 not in [info.get("dvc_info", {}).get("md5") for info in infos]:
+        if self.md5 not in [_digest(info)[0] for info in infos]:
             other = f"{path} is not what the run used, md5 {self.md5}"
             if rev:
                 raise MlflowException(f"{other}, in commit {rev}")
@@ -151,7 +152,8 @@ class DVCDatasetSource(DatasetSource):
         files.get(self.path, str(data), recursive=True)
         for name, info in found.items():
             file = data / PurePosixPath(name).relative_to(path)
-            if md5_file(file) != info["dvc_info"]["md5"]:
+            digest, kind = _digest(info)
+            if not digest or file_md5(str(file), name=kind) != digest:
                 raise MlflowException(f"{name} is not what DVC has noted")
 
     def _own_place(self) -> tuple[str, str | None]:
@@ -181,7 +183,7 @@ def dvc_dataset(path: str | Path, name: str | None = None) -> "MetaDataset":
 
     Raises:
         DvcException: DVC does not keep it.
-        MlflowException: it has changed since DVC noted it.
+        MlflowException: Git keeps it, or it has changed since DVC noted it.
     """
     from dvc.repo import Repo
     from mlflow.data.meta_dataset import MetaDataset
@@ -192,6 +194,10 @@ def dvc_dataset(path: str | Path, name: str | None = None) -> "MetaDataset":
     if out.exists and not place.exists():
         raise MlflowException(
             f"{path} does not exist, and {out} does; correct the path"
+        )
+    if not out.use_cache:
+        raise MlflowException(
+            f"Git keeps {path}, not DVC (cache: false); name data that DVC keeps"
         )
     for change in out.workspace_status().values():
         raise MlflowException(
@@ -217,11 +223,21 @@ def source_of(folder: Path, path: str, md5: str) -> DVCDatasetSource:
     return DVCDatasetSource(repo, f"{prefix}{path}", md5, rev)  # type: ignore[abstract]
 
 
+def _digest(info: dict[str, Any]) -> tuple[str, str]:
+    """Return the digest that DVC notes of a file or folder, and its kind; empty if none."""
+    noted = info.get("dvc_info", {})
+    for kind in _DIGESTS:
+        if kind in noted:
+            return noted[kind], kind
+    return "", ""
+
+
 def _remote_here() -> dict[str, Any]:
     """Return the default remote of the working folder; older commits may have another or none."""
-    from dvc.config import Config
+    from dvc.repo import Repo
 
-    config = Config.from_cwd()
+    with Repo(uninitialized=True) as repo:
+        config = repo.config
     name = config["core"].get("remote")
     if name not in config["remote"]:
         return {}

@@ -206,6 +206,34 @@ def test_a_project_in_a_folder_of_a_repository(origin, monkeypatch):
     assert read(source.load()) == TRAIN
 
 
+def test_data_of_dvc_before_3_0(origin):
+    """Its digest takes all line ends of a text as one."""
+    text = b"1,a\r\n2,b\r\n"
+    md5 = md5_bytes(text.replace(b"\r\n", b"\n"))
+    kept = origin / ".dvc/cache" / md5[:2] / md5[2:]
+    kept.parent.mkdir(parents=True)
+    for path in (kept, origin / "old.csv"):
+        path.write_bytes(text)
+    note = f"outs:\n- md5: {md5}\n  size: {len(text)}\n  path: old.csv\n"
+    (origin / "old.csv.dvc").write_text(note, encoding="utf-8")
+    (origin / ".gitignore").write_text("old.csv\nlabels.csv\n", encoding="utf-8")
+    commit(origin, push=False)
+    source = dvc_dataset("old.csv").source
+    assert Path(source.load()).read_bytes() == text
+    kept.chmod(0o600)
+    kept.write_bytes(b"1,a\n")
+    with pytest.raises(MlflowException, match=r"old\.csv is not what DVC has noted"):
+        source.load()
+
+
+def test_a_file_that_git_keeps_is_a_sentence(origin):
+    write(origin, {"metrics.json": "{}"})
+    note = f"outs:\n- md5: {md5_bytes(b'{}')}\n  hash: md5\n  path: metrics.json\n  cache: false\n"
+    (origin / "metrics.json.dvc").write_text(note, encoding="utf-8")
+    with pytest.raises(MlflowException, match=r"Git keeps metrics\.json, not DVC"):
+        dvc_dataset("metrics.json")
+
+
 @pytest.mark.parametrize("before", ["", "nowhere"])
 def test_a_remote_that_is_newer_than_the_data(origin, tmp_path, monkeypatch, before):
     """The commit has no default remote yet, or one that has moved."""
