@@ -32,8 +32,6 @@ _SECRETS = re.compile(r"(^|(?<=://))(?!git@[^@/]*[:/])[^/]*@|\?.*")
 """Users, passwords and queries of an address; the user git, whom all share, is kept."""
 _FORM = re.compile(r"^(\w+://)?(git@)?|:|(\.git)?/*$")
 """What differs between ``https://host/path`` and ``git@host:path.git``."""
-_DIGESTS = ("md5", "md5-dos2unix")
-"""Kinds of digest; DVC before 3.0 had the second, which takes all line ends of texts as one."""
 _NOTES = ("--", "*.dvc", "*dvc.lock")
 """The files in which DVC notes digests."""
 
@@ -224,12 +222,13 @@ def source_of(folder: Path, path: str, md5: str) -> DVCDatasetSource:
 
 
 def _digest(info: dict[str, Any]) -> tuple[str, str]:
-    """Return the digest that DVC notes of a file or folder, and its kind; empty if none."""
+    """Return the digest that DVC notes of a file or folder, empty if none, and its kind.
+
+    DVC before 3.0 has another kind, which takes all line ends of texts as one.
+    """
     noted = info.get("dvc_info", {})
-    for kind in _DIGESTS:
-        if kind in noted:
-            return noted[kind], kind
-    return "", ""
+    kind = "md5-dos2unix" if "md5-dos2unix" in noted else "md5"
+    return noted.get(kind, ""), kind
 
 
 def _remote_here() -> dict[str, Any]:

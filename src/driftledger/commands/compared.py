@@ -198,13 +198,8 @@ def _furthest(changes: Changes, most: int) -> Iterator[str]:
 
 def _around(comparison: Comparison) -> tuple[list[str], list[str]]:
     """Return the lines above the tables of a comparison, and those below."""
-    a, b = comparison.sides
     about = "; ".join(comparison.about) or "the same components in both"
-    head = []
-    for mark, side, text in (("A", a, comparison.a), ("B", b, comparison.b)):
-        is_named = side == mark or text.startswith(f"{side}, ")
-        head.append(f"{mark}: {text}" if is_named else f"{mark}, {side}: {text}")
-    head.append(f"compared: {about}")
+    head = [f"A: {comparison.a}", f"B: {comparison.b}", f"compared: {about}"]
     head += [f"to know: {note}" for note in comparison.notes]
     foot = [
         f"{_SHOWS}: the smallest difference that so many samples, as noisy as these, show so often"

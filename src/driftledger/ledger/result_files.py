@@ -283,12 +283,9 @@ def _number(value: Any, path: str, place: str) -> float | None:
         return None
     if isinstance(number, int | float | Decimal) and -_LARGEST < number < _LARGEST:
         return float(number)
-    kind = "a number"
-    if isinstance(number, int | float | Decimal):
-        kind = f"a number below {_LARGEST:g}"
     raise LedgerError(
-        f"{place} has {value!r:.80} under {path!r:.80}, where {kind} belongs; name a column of "
-        "numbers, or of true and false"
+        f"{place} has {value!r:.80} under {path!r:.80}, where a number belongs (below "
+        f"{_LARGEST:g}); name a column of numbers, or of true and false"
     )
 
 
