@@ -695,7 +695,9 @@ def compare(
     one = (from_here(a), a)
     two = (from_here(b), b)
     has_options = ids or values or cluster or group or higher is not None
-    if has_options or one[0].is_file() or two[0].is_file():
+    # Path.is_file() raises an error if a text is too long for a path
+    is_file = any(os.path.isfile(path) for path, _ in (one, two))  # noqa: PTH113
+    if has_options or is_file:
         from driftledger.ledger.result_files import Columns
 
         columns = Columns(ids or [], values or [], cluster, group, higher is not False)
