@@ -434,7 +434,7 @@ def test_help_is_told_without_any_settings_or_benchmarks(option, tmp_path):
         name
         for name in found
         if name.startswith(("driftledger.project", "driftledger.commands."))
-    } == {"driftledger.commands.people", "driftledger.commands.signals"}
+    } == {f"driftledger.commands.{name}" for name in ("people", "signals", "typed")}
 
 
 def test_a_stage_starts_with_settings_alone(tmp_path):

@@ -26,6 +26,7 @@ import typer
 from driftledger import __version__, commands
 from driftledger.commands import people
 from driftledger.commands.signals import stops_as_exits
+from driftledger.commands.typed import begin, from_here, name_or_path
 from driftledger.core.errors import (
     ConfigError,
     DriftledgerError,
@@ -101,10 +102,6 @@ KeyOption = Annotated[
 ]
 
 
-_came_from = Path()
-"""The folder in which the command was typed; it runs in the project's top folder."""
-
-
 def _versions() -> dict[str, str]:
     """Return versions for a bug report, of libraries that are installed."""
     import platform
@@ -145,27 +142,12 @@ def top(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", hidden=True)] = False,
 ) -> None:
-    from driftledger.core.paths import project_above
     from driftledger.project.project import Project
 
     if as_json:
         raise ConfigError("--json goes with --version, or after a command")
-    global _came_from
-    _came_from = Path.cwd()
-    if context.invoked_subcommand != "init":
-        os.chdir(project_above(_came_from))
+    begin(in_project=context.invoked_subcommand != "init")
     context.obj = Project(Path.cwd(), own_code=True)
-
-
-def from_here(text: str) -> Path:
-    """Read a path that is relative to the folder in which the command was given."""
-    path = Path(text)
-    return path if path.is_absolute() else Path(os.path.relpath(_came_from / path))
-
-
-def name_or_path(text: str) -> str:
-    """Read a name, or the path of an existing file or folder."""
-    return str(from_here(text)) if (_came_from / text).exists() else text
 
 
 def reads(command: Callable[..., None]) -> Callable[..., None]:

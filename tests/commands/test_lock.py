@@ -80,3 +80,13 @@ def test_what_writes_what_a_run_writes_waits_for_its_end(
     said = capsys.readouterr().err
     assert re.fullmatch(f"driftledger: {BUSY.format(process.pid)}\n", said)
     assert {path.name for path in tmp_path.iterdir()} == {"params.yaml", STATE}
+
+
+def test_a_sheet_is_written_by_one_process_at_a_time(tmp_path, monkeypatch, capsys):
+    params = DEFAULT.read_text().replace("  ratings: null", "  ratings: ratings.csv")
+    (tmp_path / DEFAULT.name).write_text(params)
+    monkeypatch.chdir(tmp_path)
+    with another_run(tmp_path) as process:
+        assert run(monkeypatch, "people", "ratings", "photos") == 2
+    said = capsys.readouterr().err
+    assert re.fullmatch(f"driftledger: {BUSY.format(process.pid)}\n", said)

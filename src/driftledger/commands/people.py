@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from driftledger.commands.typed import from_here
 from driftledger.core.text import for_terminal
 
 app = typer.Typer(
@@ -12,10 +13,21 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
+
+def _saved(text: str) -> Path:
+    """Read the path of a sheet that is there."""
+    path = from_here(text)
+    if not path.is_file():
+        raise typer.BadParameter(f"{text!r:.200} is not a file")
+    return path
+
+
 Add = Annotated[
     Path | None,
     typer.Option(
-        exists=True, help="A sheet that a page has saved; its answers are taken over."
+        metavar="FILE",
+        parser=_saved,
+        help="A sheet that a page has saved; its answers are taken over.",
     ),
 ]
 
@@ -39,6 +51,7 @@ def descriptions(
     from driftledger.benchmarks.base.stage import DATASET
     from driftledger.benchmarks.genception.human import write_human_sheet
     from driftledger.benchmarks.registry import benchmark
+    from driftledger.commands.lock import only_one
     from driftledger.data.build import build
 
     project = context.obj
@@ -51,7 +64,10 @@ def descriptions(
     # a person who has no sheet yet has no fingerprint to be resolved
     project.components["models", model] = project.settings.build("models", model)
     collecting = project.collecting(benchmark("genception"), keys)
-    with project.store(writes=False) as store:
+    with (
+        only_one(project.root, "driftledger people descriptions"),
+        project.store(writes=False) as store,
+    ):
         typer.echo(for_terminal(write_human_sheet(collecting, store, add)))
 
 
@@ -82,6 +98,7 @@ def ratings(
     """
     from driftledger.benchmarks.fidelity.ratings import write_ratings
     from driftledger.benchmarks.registry import benchmark
+    from driftledger.commands.lock import only_one
     from driftledger.core.errors import ConfigError
 
     project = context.obj
@@ -96,14 +113,15 @@ def ratings(
     folders = []
     for name in run.models:
         folders.append(project.root / spec.collects.at({**keys, "model": name}))
-    counts = write_ratings(
-        project.root / sheet,
-        data=project.root / spec.data.at(keys),
-        folders=folders,
-        rater=rater,
-        seed=run.seed,
-        samples=samples,
-        add=add,
-    )
+    with only_one(project.root, "driftledger people ratings"):
+        counts = write_ratings(
+            project.root / sheet,
+            data=project.root / spec.data.at(keys),
+            folders=folders,
+            rater=rater,
+            seed=run.seed,
+            samples=samples,
+            add=add,
+        )
     page = sheet.with_suffix(".html")
     typer.echo(for_terminal(f"{sheet}: {counts}\nopen {page} to rate"))
