@@ -426,9 +426,8 @@ def upgrade(
 ) -> None:
     """Write dvc.yaml and other generated files again.
 
-    Run it after an update of the package. Of params.yaml, only settings that this version no
-    longer has are taken out. 'git diff' shows what changed; uncommitted changes in these files are
-    refused.
+    Run it after an update of the package. 'git diff' shows what changed; uncommitted changes in
+    these files are refused, and params.yaml is left alone.
 
     Example: driftledger upgrade --check
     """

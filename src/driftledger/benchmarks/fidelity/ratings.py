@@ -142,7 +142,7 @@ def write_ratings(
     for key in read_ratings(sheet):
         outdated += key[1] == name_in_sheet(data.name) and key[1:] not in texts
     if outdated:
-        counts += f"; {outdated} ratings are of texts that no selected model has now"
+        counts += f"; outdated ratings, of texts that no selected model has: {outdated}"
     return counts
 
 
