@@ -170,6 +170,6 @@ def test_ratings_of_earlier_descriptions_are_counted(described, sheet):
     assert write(described, sheet, 8) == "0 descriptions to rate, 12 rated by ann"
     said = write(described, sheet, 8, models=["one"])
     assert said == (
-        "0 descriptions to rate, 8 rated by ann; 4 ratings are of texts that no selected model has "
-        "now"
+        "0 descriptions to rate, 8 rated by ann; outdated ratings, of texts that no selected "
+        "model has: 4"
     )
