@@ -3,19 +3,21 @@
 MLflow imports this module with ``mlflow.data``, so DVC is imported when data is loaded. What MLflow
 stores may come from anybody: each field is checked when it is read, and the address is only
 compared with that of the working folder.
-
-Import its names from :mod:`driftledger.mlflow`: if this module is the first to import MLflow, it
-is not complete when MLflow looks for sources in it.
 """
 
 import re
 import subprocess
+import warnings
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory, mkdtemp
 from typing import TYPE_CHECKING, Any
 
-from mlflow.data.dataset_source import DatasetSource
+with warnings.catch_warnings():
+    # if nothing has imported MLflow before, it looks for our class before that is there
+    warnings.filterwarnings("ignore", "Failure attempting to register dataset")
+    from mlflow.data import dataset_source_registry
+    from mlflow.data.dataset_source import DatasetSource
 from mlflow.exceptions import MlflowException
 
 if TYPE_CHECKING:
@@ -170,6 +172,10 @@ class DVCDatasetSource(DatasetSource):
         commits = ("--branches", "--remotes", "--format=%H", "--no-show-signature")
         search = (*commits, "--no-textconv", f"-S{self.md5}", *_NOTES)
         return top, [None, *_git(top, "log", *search)][-1]
+
+
+# MLflow's annotation says an instance, and it means the class
+dataset_source_registry.register_dataset_source(DVCDatasetSource)  # type: ignore[arg-type]
 
 
 def dvc_dataset(path: str | Path, name: str | None = None) -> "MetaDataset":

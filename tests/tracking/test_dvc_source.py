@@ -481,8 +481,9 @@ def test_mlflow_loads_neither_our_rooms_nor_dvc():
     assert done.stdout.split() == ["True", "driftledger", "driftledger.dvc_source"]
 
 
-def test_mlflow_knows_the_type_where_our_names_come_first():
-    code = f"from driftledger.mlflow import DVCDatasetSource\n{LOADED}"
+@pytest.mark.parametrize("module", ["mlflow", "dvc_source"])
+def test_mlflow_knows_the_type_where_our_names_come_first(module):
+    code = f"from driftledger.{module} import DVCDatasetSource\n{LOADED}"
     command = [sys.executable, "-c", code.replace('sys.modules["dvc"] = None', "")]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.startswith("True ")
