@@ -670,6 +670,7 @@ def compare(
     Example: driftledger compare a.jsonl b.jsonl --id doc_id --value exact_match --fail-if worse
     """
     from driftledger.commands.terminal import show
+    from driftledger.data.tables import KINDS
     from driftledger.ledger.gate import Gate
 
     gate = Gate(fail_if, margin, metric)
@@ -678,7 +679,8 @@ def compare(
     has_options = ids or values or cluster or group or higher is not None
     # Path.is_file() raises an error if a text is too long for a path
     is_file = any(os.path.isfile(path) for path, _ in (one, two))  # noqa: PTH113
-    if has_options or is_file:
+    is_named = all(path.suffix.lower() in KINDS for path, _ in (one, two))
+    if has_options or is_file or is_named:
         from driftledger.ledger.result_files import Columns
 
         columns = Columns(ids or [], values or [], cluster, group, higher is not False)
