@@ -83,6 +83,13 @@ VersionOption = Annotated[
     str | None,
     typer.Option(help="NAME or NAME@VERSION: list its scores."),
 ]
+
+
+def _column(text: str, *names: str) -> Any:
+    """Return the option of ``compare`` that names a column of files of results."""
+    return typer.Option(*names, metavar="COLUMN", rich_help_panel=FILES, help=text)
+
+
 _GIVEN = (
     "A name that 'driftledger models' lists, PROVIDER/MODEL such as openai/gpt-5.4-mini, or a "
     "folder."
@@ -618,37 +625,22 @@ def compare(
     as_json: JsonOption = False,
     ids: Annotated[
         list[str] | None,
-        typer.Option(
-            "--id",
-            metavar="COLUMN",
-            rich_help_panel=FILES,
-            help="What names a row; several together may.",
-        ),
+        _column("What names a row; several together may.", "--id"),
     ] = None,
     values: Annotated[
         list[str] | None,
-        typer.Option(
+        _column(
+            "A number, true or false, or a grade of Inspect. May be repeated.",
             "--value",
-            metavar="COLUMN",
-            rich_help_panel=FILES,
-            help="A number, true or false, or a grade of Inspect. May be repeated.",
         ),
     ] = None,
     cluster: Annotated[
         str | None,
-        typer.Option(
-            metavar="COLUMN",
-            rich_help_panel=FILES,
-            help="Rows about one thing, such as an image, share its value.",
-        ),
+        _column("Rows about one thing, such as an image, share its value."),
     ] = None,
     group: Annotated[
         str | None,
-        typer.Option(
-            metavar="COLUMN",
-            rich_help_panel=FILES,
-            help="Average within each value of it first.",
-        ),
+        _column("Average within each value of it first."),
     ] = None,
     higher: Annotated[
         bool | None,
@@ -674,16 +666,13 @@ def compare(
     from driftledger.ledger.gate import Gate
 
     gate = Gate(fail_if, margin, metric)
-    one = (from_here(a), a)
-    two = (from_here(b), b)
     has_options = ids or values or cluster or group or higher is not None
-    # Path.is_file() raises an error if a text is too long for a path
-    is_file = any(os.path.isfile(path) for path, _ in (one, two))  # noqa: PTH113
-    is_named = all(path.suffix.lower() in KINDS for path, _ in (one, two))
-    if has_options or is_file or is_named:
+    if has_options or any(name.lower().endswith(KINDS) for name in (a, b)):
         from driftledger.ledger.result_files import Columns
 
         columns = Columns(ids or [], values or [], cluster, group, higher is not False)
+        one = (from_here(a), a)
+        two = (from_here(b), b)
         compared = commands.compared.compare_files(
             one, two, columns, anyway=anyway, gate=gate
         )

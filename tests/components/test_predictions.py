@@ -184,7 +184,7 @@ def test_a_text_answers_for_its_picture_alone(tmp_path):
     folder = tmp_path / "people"
     for number, shown in enumerate((one, two), 1):
         extend(folder, [("x", 2, shown)])
-        assert "nothing is written about 'images/x-2-" in failure(
+        assert "nothing is written about 'x-2-" in failure(
             Human(path=folder), ask("x", t=2, shown=shown)
         )
         fill_in(folder / "sheet.csv", number, f"Text {number}.")

@@ -82,10 +82,10 @@ def test_a_picture_is_there_once_and_a_large_one_is_made_smaller(tmp_path):
         path = tmp_path / f"{name}.png"
         pictures.append(Medium(path, sha256_file(path)))
         cells = dict.fromkeys(FORM.columns, "")
-        wanted.append(cells | {"image": f"images/{name}-1-{number:012}.png"})
+        wanted.append(cells | {"image": f"{name}-1-{number:012}"})
     rows = extend_sheet(tmp_path / "sheet.csv", FORM, wanted)
-    task = {"text": ""}
-    sheet_page.write_page(tmp_path / "sheet.csv", FORM, rows, pictures, task=task)
+    task = sheet_page.PageTask("", "")
+    sheet_page.write_page(tmp_path / "sheet.csv", FORM, rows, pictures, task)
     small, large = content_of(tmp_path / "sheet.html")["pictures"].values()
     kept = base64.b64decode(small.removeprefix("data:image/png;base64,"))
     assert kept == (tmp_path / "small.png").read_bytes()

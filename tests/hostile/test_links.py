@@ -12,7 +12,7 @@ from driftledger.core.paths import leads_out
 from driftledger.data.datasets.base import read_file
 from driftledger.data.datasets.image_folder import ImageFolder
 from driftledger.data.records import read_samples
-from driftledger.data.sheet_page import write_page
+from driftledger.data.sheet_page import PageTask, write_page
 from tests.conftest import draw
 
 
@@ -73,7 +73,7 @@ def test_a_sheet_that_is_a_link(given, secret):
 def test_nothing_is_written_through_a_link(given, secret):
     (secret / "page.html").write_text("theirs")
     (given / "sheet.html").symlink_to(secret / "page.html")
-    write_page(given / "sheet.csv", FORM, [], [], task={"text": "Describe."})
+    write_page(given / "sheet.csv", FORM, [], [], PageTask("", "Describe."))
     assert not (given / "sheet.html").is_symlink()
     assert (secret / "page.html").read_text() == "theirs"
 

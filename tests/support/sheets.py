@@ -12,7 +12,7 @@ from driftledger.core.files import write_jsonl
 from driftledger.core.media import Medium
 from driftledger.data.build import build
 from driftledger.data.datasets.image_folder import ImageFolder
-from driftledger.data.sheet_page import write_page
+from driftledger.data.sheet_page import PageTask, write_page
 from driftledger.data.sheets import extend_sheet
 from tests.conftest import draw
 from tests.support.ledgers import iteration
@@ -62,17 +62,12 @@ def asked(folder, names, annotators=("",), add=None):
         path = draw(folder / "images" / f"{number}.png", number)
         pictures.append(Medium(path, sha256_file(path)))
         cells = {"sample": name, "t": "1", "text": ""}
-        cells["image"] = f"images/{name}-1-{number:012}.png"
+        cells["image"] = f"{name}-1-{number:012}"
         wanted.append(cells | {"annotator": annotators[number % len(annotators)]})
     rows = extend_sheet(folder / "sheet.csv", FORM, wanted, "", add)
-    task = {
-        "title": "Describe images",
-        "text": "Please write a <b>clear</b> & precise description.\n  {braces} = + - @",
-        "rules": RULES,
-        "choices": (),
-        "shown": "",
-    }
-    write_page(folder / "sheet.csv", FORM, rows, pictures, task=task)
+    text = "Please write a <b>clear</b> & precise description.\n  {braces} = + - @"
+    task = PageTask("Describe images", text, RULES)
+    write_page(folder / "sheet.csv", FORM, rows, pictures, task)
 
 
 def content_of(page):

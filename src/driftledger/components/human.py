@@ -24,10 +24,10 @@ SHEET = "sheet.csv"
 
 
 def name_of(subject: Subject, image: Medium) -> str:
-    """Return the name of an image in a sheet, whatever its encoding; no file has it."""
+    """Return the name of an image in a sheet, whatever its encoding."""
     picture = image.open()
     digest = hashlib.sha256(b"%dx%d:" % picture.size + picture.tobytes()).hexdigest()
-    return f"images/{subject.sample}-{subject.t}-{digest[:12]}.png"
+    return f"{subject.sample}-{subject.t}-{digest[:12]}"
 
 
 def _read(where: str, cells: Cells) -> str:
@@ -36,7 +36,7 @@ def _read(where: str, cells: Cells) -> str:
     Raises:
         ConfigError: the row does not name its image, or a spreadsheet has cut the text.
     """
-    if not re.fullmatch(r"images/.+-[0-9a-f]{12}\.png", cells["image"]):
+    if not re.fullmatch(r".+-[0-9a-f]{12}", cells["image"]):
         raise ConfigError(
             f"{where}: image is {cells['image']!r:.100}; write back the name that was there"
         )
@@ -109,8 +109,7 @@ class Human(Model):
             folder = self.path.expanduser()
             if folder.is_file():
                 raise ConfigError(
-                    f"human: {folder} is a file; name its folder, which holds {SHEET} and the "
-                    "images"
+                    f"human: {folder} is a file; name its folder, which holds {SHEET}"
                 )
             # the folder comes back from other people
             if leads_out(folder / SHEET, folder):

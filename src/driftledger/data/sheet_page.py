@@ -6,8 +6,9 @@ a sheet, which ``--add`` reads.
 
 import base64
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from driftledger.core.canonical import sha256_of
 from driftledger.core.errors import ConfigError
@@ -26,13 +27,24 @@ LARGEST_PAGE = 2**28
 """Characters of all pictures of a page, at most; browsers show nothing of one of 2²⁹."""
 
 
+class PageTask(NamedTuple):
+    """What people are told on a page."""
+
+    title: str
+    text: str
+    rules: Sequence[str] = ()
+    choices: Sequence[tuple[str, str]] = ()
+    """Each answer and its meaning; without them people write texts."""
+    shown: str = ""
+    """The column that is shown with the picture, if any."""
+
+
 def write_page(
     sheet: Path,
     form: SheetForm,
     rows: Sequence[Cells],
     pictures: Sequence[Medium],
-    *,
-    task: Mapping[str, object],
+    task: PageTask,
 ) -> None:
     """Write the page of a sheet, beside it and named like it.
 
@@ -41,9 +53,6 @@ def write_page(
     Args:
         rows: the rows of the sheet that are asked about; those that have an answer show it.
         pictures: the picture of each row.
-        task: what people are told, as ``sheet_page.html`` reads it: ``title``, ``text``, ``rules``,
-            ``choices`` (answer → its meaning; without them people write texts), and the column
-            that is ``shown`` with the picture.
 
     Raises:
         ConfigError: the pictures are more than browsers open.
@@ -51,7 +60,7 @@ def write_page(
     by_digest = {picture.sha256: picture for picture in pictures}
     asked = []
     for cells, picture in zip(rows, pictures, strict=True):
-        key = sha256_of([task["text"], *form.key(cells), picture.sha256])
+        key = sha256_of([task.text, *form.key(cells), picture.sha256])
         values = [cells[column] for column in form.columns]
         asked.append({"key": key, "cells": values, "picture": picture.sha256})
     size = 0
@@ -64,7 +73,7 @@ def write_page(
                 f"the {len(by_digest):,} pictures of {sheet.stem}.html have over "
                 f"{LARGEST_PAGE >> 20} MiB, which browsers do not open; take fewer samples"
             )
-    content = dict(task) | {
+    content = task._asdict() | {
         "sheet": sheet.name,
         "columns": form.columns,
         "person": form.person,

@@ -95,7 +95,7 @@ def test_people_describe_what_was_drawn_from_what_they_wrote(folder):
     assert sheet(folder).endswith(
         "0 images to describe, 3 described; 3 wait to be drawn: run 'driftledger run'"
     )
-    with pytest.raises(CoverageError, match=r"nothing is written about 'images/0-2-"):
+    with pytest.raises(CoverageError, match=r"nothing is written about '0-2-"):
         collect(folder)
     assert "3 images to describe, 3 described" in sheet(folder)
     fill_in(folder, "2", ["21x30", "31x30", "41x30"])

@@ -18,7 +18,7 @@ from driftledger.core.canonical import Json, sha256_of
 from driftledger.core.errors import ConfigError
 from driftledger.core.text import for_line, for_terminal
 from driftledger.data.records import read_samples
-from driftledger.data.sheet_page import write_page
+from driftledger.data.sheet_page import PageTask, write_page
 from driftledger.data.sheets import (
     Cells,
     Key,
@@ -127,15 +127,13 @@ def write_ratings(
             values = (*key[:2], texts[key], by, "")
             wanted.append(dict(zip(FORM.columns, values, strict=True)))
     rows = extend_sheet(sheet, FORM, wanted, by, add)
-    task = {
-        "title": "Rate descriptions",
-        "text": "How faithful is the description to the picture?",
-        "rules": (),
-        "choices": [(str(rating), meaning) for rating, meaning in RUBRIC.items()],
-        "shown": "description",
-    }
-    shown = [pictures[row["sample"]] for row in rows]
-    write_page(sheet, FORM, rows, shown, task=task)
+    task = PageTask(
+        "Rate descriptions",
+        "How faithful is the description to the picture?",
+        choices=[(str(rating), meaning) for rating, meaning in RUBRIC.items()],
+        shown="description",
+    )
+    write_page(sheet, FORM, rows, [pictures[row["sample"]] for row in rows], task)
     rated = sum(bool(row["rating"]) for row in rows)
     counts = f"{len(rows) - rated} descriptions to rate, {rated} rated by {by}"
     outdated = 0

@@ -11,7 +11,7 @@ from driftledger.core.errors import ConfigError
 from driftledger.core.grouping import grouped
 from driftledger.core.media import Medium
 from driftledger.core.types import Result, Sample
-from driftledger.data.sheet_page import write_page
+from driftledger.data.sheet_page import PageTask, write_page
 from driftledger.data.sheets import Cells, extend_sheet
 
 RULES = (
@@ -71,14 +71,8 @@ def write_human_sheet(
                 rows[named] = row | {"text": "", "annotator": by}
                 pictures[named] = image
     waiting = extend_sheet(person.sheet, FORM, [*rows.values()], annotator)
-    task = {
-        "title": "Describe images",
-        "text": collecting.protocol["describe_prompt"],
-        "rules": RULES,
-        "choices": (),
-        "shown": "",
-    }
-    write_page(person.sheet, FORM, waiting, [*pictures.values()], task=task)
+    task = PageTask("Describe images", collecting.protocol["describe_prompt"], RULES)
+    write_page(person.sheet, FORM, waiting, [*pictures.values()], task)
     summary = f"{person.sheet}: {len(rows)} images to describe, {described} described"
     if undrawn:
         summary += f"; {undrawn} wait to be drawn: run 'driftledger run'"
