@@ -33,6 +33,7 @@ PAGES = (
     "docs/trust.md",
     "docs/troubleshooting.md",
     "docs/method/demonstration.md",
+    "docs/method/papers.md",
 )
 """Those with commands, in the order in which the services answer."""
 
