@@ -14,7 +14,6 @@ from driftledger.core.text import figure, for_cell, shortened
 from driftledger.data.tables import table_rows
 from driftledger.ledger import result_files
 from driftledger.ledger.comparison import (
-    NOT_RANKED,
     Changes,
     Comparison,
     MetricComparison,
@@ -250,9 +249,9 @@ def _table(pair: ScorePair, comparison: Comparison, most: int) -> Table:
                 who, by = "equal", ""
             rows.append([title, value_a, value_b, f"{who} {by}".strip(), shows, n])
         else:
-            verdict = compared.verdict
-            if verdict.removeprefix(NOT_RANKED) in pair.reasons:
-                verdict = "not ranked"
+            verdict = "not ranked"
+            if compared.unranked not in pair.reasons:
+                verdict += f": {compared.unranked}"
             notes.append(f"{title}, {value_a} and {value_b}: {verdict}")
         if compared.only_a or compared.only_b:
             over = ""

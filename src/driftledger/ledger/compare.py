@@ -14,7 +14,6 @@ from driftledger.core.errors import LedgerError, StoreError, first_few
 from driftledger.core.text import changes, shown_apart
 from driftledger.ledger.changes import changes_of_runs, second_asking
 from driftledger.ledger.comparison import (
-    NOT_RANKED,
     Comparison,
     Difference,
     MetricComparison,
@@ -306,11 +305,9 @@ def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair
         ]
         barred = bars[0] if bars and not anyway else ""
         if why_no_rows:
-            compared.verdict = NOT_RANKED + (barred or why_no_rows)
+            compared.unrank(barred or why_no_rows)
         elif compared.a is None or compared.b is None:
-            compared.verdict = (
-                f"{NOT_RANKED}only {'B' if compared.a is None else 'A'} has it"
-            )
+            compared.unrank(f"only {'B' if compared.a is None else 'A'} has it")
         else:
             units_a, units_b = (units_of(metric, own, number.t) for own in rows)
             measure(compared, units_a, units_b, barred, a.score.confidence)

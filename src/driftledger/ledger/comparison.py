@@ -8,8 +8,6 @@ from driftledger.core.canonical import Json
 from driftledger.scoring.metric import COSTS, Metric
 from driftledger.scoring.number import Place
 
-NOT_RANKED = "not ranked: "
-
 
 class Words(NamedTuple):
     """The words in which comparisons of runs and of files differ."""
@@ -163,6 +161,9 @@ class MetricComparison:
     a: float | None
     b: float | None
     verdict: str = ""
+    """The result in words."""
+    unranked: str = "it was not measured"
+    """Why the metric must not be ranked, which JSON has in ``verdict``; empty if it may."""
     difference: float | None = None
     low: float | None = None
     high: float | None = None
@@ -186,7 +187,17 @@ class MetricComparison:
 
     @property
     def ranked(self) -> bool:
-        return not self.verdict.startswith(NOT_RANKED)
+        return not self.unranked
+
+    def rank(self, verdict: str) -> None:
+        """Set the result of a metric that may be ranked."""
+        self.verdict = verdict
+        self.unranked = ""
+
+    def unrank(self, reason: str) -> None:
+        """Set why the metric must not be ranked."""
+        self.verdict = f"not ranked: {reason}"
+        self.unranked = reason
 
 
 @dataclass(frozen=True)
@@ -267,6 +278,6 @@ def _named_numbers(fields: Sequence[tuple[str, Any]]) -> Json:
             data["metric"] = value.name
         elif key == "concerns" and value:
             data[key] = [number.name for number in value]
-        elif key not in ("metric", "sides", "words"):
+        elif key not in ("metric", "unranked", "sides", "words"):
             data[key] = value
     return data

@@ -8,7 +8,6 @@ from typing import Literal, NamedTuple, TypeAlias
 from driftledger.core.errors import LedgerError, unknown_name
 from driftledger.core.text import figure
 from driftledger.ledger.comparison import (
-    NOT_RANKED,
     Changes,
     Comparison,
     MetricComparison,
@@ -98,7 +97,7 @@ class Gate(NamedTuple):
         for pair, one in chosen:
             metric = one.metric
             verdict = Verdict.UNKNOWN
-            sentence = one.verdict.removeprefix(NOT_RANKED)
+            sentence = one.unranked
             lead = one.difference or 0.0
             if metric.direction == "lower":
                 lead = -lead

@@ -13,7 +13,6 @@ import numpy as np
 
 from driftledger.data.records import ONE_CATEGORY
 from driftledger.ledger.comparison import (
-    NOT_RANKED,
     ChangedSample,
     Changes,
     Difference,
@@ -118,14 +117,14 @@ def measure(
     compared.only_a = len(one) - common
     compared.only_b = len(two) - common
     if barred or paired is None:
-        compared.verdict = NOT_RANKED + (barred or "no sample has a value in both")
+        compared.unrank(barred or "no sample has a value in both")
         return
     scale = metric.scale
     compared.clusters = paired.free
     compared.difference = scale * paired.difference
     compared.a_common = scale * paired.a
     compared.b_common = scale * paired.b
-    compared.verdict = NOT_RANKED + paired.reason
+    compared.unrank(paired.reason)
     if paired.interval is not None:
         low, high = paired.interval
         compared.low = round_significant(scale * low, DIGITS)
@@ -143,16 +142,17 @@ def measure(
         span = max(metric.span, scale * (max(values) - min(values)))
         compared.step = round_significant(span * paired.heaviest, DIGITS)
         compared.p_value = paired.p_value
-        compared.verdict = "no difference that these samples show"
+        verdict = "no difference that these samples show"
         if low > 0:
-            compared.verdict = "B is higher"
+            verdict = "B is higher"
         elif high < 0:
-            compared.verdict = "A is higher"
+            verdict = "A is higher"
+        compared.rank(verdict)
     if paired.free < (least := fewest(confidence)):
         few = (
             f"{paired.free} samples can vary, and fewer than {least} show nothing with"
         )
-        compared.verdict = f"{NOT_RANKED}{few} {confidence:.0%}"
+        compared.unrank(f"{few} {confidence:.0%}")
 
 
 def correct(pairs: Sequence[ScorePair]) -> None:
