@@ -5,17 +5,15 @@ import time
 import pytest
 from PIL import Image
 
-from driftledger.collect.batches import LocalCalls, finished, length
+from driftledger.collect.batches import LocalCalls, finished
 from driftledger.collect.call import Ask, Draw
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Generator, Model
 from driftledger.core.errors import ComponentError, ConfigError, OutOfMemoryError
 from driftledger.core.types import (
     Conversation,
-    Medium,
     Result,
     Subject,
-    Turn,
 )
 from tests.collect.chains import eight_images, run, run_protocols
 from tests.support.cases import cases, each_case
@@ -200,75 +198,6 @@ def test_devices_are_kept_busy(tmp_path):
     card = simulate(Batches(), Pen(), 64, 3, tmp_path / "batches")
     assert card["utilisation"] > 0.99
     assert card["gaps"] == 1
-
-
-class Reader(Heavy, Model):
-    """Reads texts of like length together; each letter of the longest takes memory for every
-    text."""
-
-    provider = "reader"
-    version = "1"
-    batch_size: int = 4
-    weight: int = 0
-
-    @property
-    def batch_window(self):
-        return 16
-
-    def respond(self, conversations):
-        texts = [str(part) for each in conversations for part in each.turns[0].parts]
-        self.take(len(texts) * max(map(len, texts)))
-        BATCHES.append(("reader", len(texts)))
-        return [Result(f"beside {sorted(map(len, texts))}") for _ in texts]
-
-
-@each_case(cases(__file__, "lengths"))
-def test_calls_of_like_length_form_batches_and_the_same_ones_in_a_resumed_run(
-    case, tmp_path
-):
-    """``beside`` has the lengths in the batch of each text, which its answer names."""
-    MEMORY["most"] = 1000
-
-    def one(number):
-        turn = Turn("user", ("a" * case["lengths"][number] + chr(65 + number),))
-        asked = Conversation((turn,), max_tokens=None if number % 5 else 8)
-        return (yield Ask(Reader(), "read", asked, Subject(str(number), 1, "d"))).text
-
-    with CallStore(tmp_path / "whole") as store:
-        whole = run_protocols(map(one, range(20)), store)
-    assert whole == [f"beside {lengths}" for lengths in case["beside"]]
-    BATCHES.clear()
-    with CallStore(tmp_path / "stopped") as store:  # after the first two batches
-        for number, text in enumerate(whole):
-            if text in {whole[0], whole[2]}:
-                call = next(one(number))
-                store.put([(call, finished(call, Result(text)))])
-        assert run_protocols(map(one, range(20)), store) == whole
-    assert [size for _, size in BATCHES] == [4, 4, 4]
-
-
-def test_only_batches_of_long_prompts_are_halved(tmp_path):
-    MEMORY["most"] = 600
-
-    def one(number):
-        asked = Conversation(
-            (Turn("user", (chr(65 + number) * (200 if number % 2 else 100),)),)
-        )
-        return (yield Ask(Reader(), "read", asked, Subject(str(number), 1, "d"))).note
-
-    with CallStore(tmp_path) as store:
-        notes = run_protocols(map(one, range(16)), store)
-    assert notes == [None, "made in a batch of 2 instead of 4: out of memory"] * 8
-    assert [size for _, size in BATCHES] == [2] * 4 + [4] * 2
-
-
-def test_the_length_of_a_call_is_a_guess_by_characters_and_pixels(tmp_path):
-    image = Medium(tmp_path / "image.png", "a" * 64)
-    Image.new("RGB", (280, 140)).save(image.path)
-    about = Subject("1", 1, "d")
-    asked = Conversation((Turn("user", (image, "a" * 40)),), max_tokens=7)
-    assert length(Ask(Reader(), "read", asked, about)) == (7, 1, 50 + 10)
-    assert length(Draw(HeavyGenerator(), "a" * 40, 1, about)) == (0, 0, 10)
 
 
 @pytest.mark.parametrize(

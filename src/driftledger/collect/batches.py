@@ -1,11 +1,9 @@
 """Batches of calls to components on this machine.
 
 A batch holds the calls of units at neighbouring positions to one component at the same step: with
-a batch size of 4, the third calls of units 8 to 11. Where a component wants calls of like length
-together, it holds those of more units that are next to each other in estimated length. Batches
-depend neither on timing nor on which other calls are stored, so that a resumed run, and a shard,
-form the same batches as an uninterrupted run. This matters because in reduced precision a call's
-result depends on the other calls of its batch.
+a batch size of 4, the third calls of units 8 to 11. Batches do not depend on timing, so that a
+resumed run, and a shard, form the same batches as an uninterrupted run. This matters because in
+reduced precision a call's result depends on the other calls of its batch.
 """
 
 import asyncio
@@ -29,15 +27,13 @@ from driftledger.collect.call import Ask, Call, Draw
 from driftledger.components.base import Component, Encoder
 from driftledger.components.checkpoints import CUDA_ERROR, CheckpointComponent
 from driftledger.components.thinking import separated
-from driftledger.core.canonical import open_regular
 from driftledger.core.errors import (
     ComponentError,
     DataError,
     DriftledgerError,
     OutOfMemoryError,
 )
-from driftledger.core.grouping import grouped
-from driftledger.core.media import MOST_PIXELS, open_picture, png_bytes
+from driftledger.core.media import MOST_PIXELS, png_bytes
 from driftledger.core.text import for_line, say
 from driftledger.core.types import Medium, Outcome, Result
 from driftledger.data.datasets.decode import NOTHING_DRAWN, decode, shows_nothing
@@ -71,58 +67,34 @@ class Units:
         self.step = dict.fromkeys(positions, -1)
         """Position → the number of the unit's current call, or :data:`ENDED`."""
         self.span = max(positions, default=0) + 1
-        """A window that holds all units."""
-        self._sizes: dict[tuple[str, type[Call]], tuple[int, int]] = {}
-        """Component and kind of call (a unified model both answers and draws) → the size of a
-        batch, and the number of units in a row that it is formed from."""
+        """The size of a batch that holds all units."""
+        self._sizes: dict[tuple[str, type[Call]], int] = {}
+        """Component and kind of call (a unified model both answers and draws) → batch size."""
         self._batches: dict[
             tuple[str, type[Call], int], dict[int, dict[int, Waiting]]
         ] = {}
-        """Component, kind of call, first unit of a window → step → position → waiting call."""
+        """Component, kind of call, first unit of a batch → step → position → waiting call."""
 
-    def add(
-        self, position: int, call: Call, size: int, window: int
-    ) -> asyncio.Future[Result]:
+    def add(self, position: int, call: Call, size: int) -> asyncio.Future[Result]:
         """Let a unit's call wait for its batch; the unit has moved to this step."""
         kind = call.component.fingerprint, type(call)
-        self._sizes[kind] = size, window
-        steps = self._batches.setdefault((*kind, position - position % window), {})
+        self._sizes[kind] = size
+        steps = self._batches.setdefault((*kind, position - position % size), {})
         result: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         steps.setdefault(self.step[position], {})[position] = call, result
         return result
 
     def complete(self, position: int) -> Iterator[list[Waiting]]:
-        """Yield each batch that this unit completes, now that it has come to its step.
-
-        They are in the order of the units, or the longest first.
-        """
-        for kind, (size, window) in self._sizes.items():
-            first = position - position % window
+        """Yield each batch that this unit completes, now that it has come to its step."""
+        for kind, size in self._sizes.items():
+            first = position - position % size
             steps = self._batches.get((*kind, first), {})
             # Units mostly come in order, so that the last shows soonest that some are missing.
-            members = range(first + window - 1, first - 1, -1)
+            members = range(first + size - 1, first - 1, -1)
             for step in sorted(steps):
-                if any(self.step.get(member, ENDED) < step for member in members):
-                    continue
-                waiting = steps.pop(step)
-                order = sorted(waiting)
-                groups = [order]
-                if size < window:
-                    lengths = {
-                        place: length(call) for place, (call, _) in waiting.items()
-                    }
-                    order.sort(key=lengths.__getitem__, reverse=True)
-                    kinds = {place: lengths[place][:2] for place in order}
-                    groups = [*grouped(order, kinds.__getitem__).values()]
-                for group in groups:
-                    for start in range(0, len(group), size):
-                        batch = [
-                            waiting[place] for place in group[start : start + size]
-                        ]
-                        if not all(
-                            result.done() for _, result in batch
-                        ):  # else all are stored
-                            yield batch
+                if all(self.step.get(member, ENDED) >= step for member in members):
+                    waiting = steps.pop(step)
+                    yield [waiting[place] for place in sorted(waiting)]
 
     def check(self) -> None:
         """Raise the reason that no more calls are started, if there is one."""
@@ -136,36 +108,6 @@ class Units:
             for batch in steps.values():
                 set_error((result for _, result in batch.values()), error)
         self._batches.clear()
-
-
-def length(call: Call) -> tuple[int, int, int]:
-    """Return the most tokens of an answer, the number of media, and prompt tokens.
-
-    It goes by characters and pixels alone: it is needed before a checkpoint is loaded, and must be
-    the same each time.
-    """
-    if isinstance(call, Draw):
-        return 0, 0, len(call.prompt) // 4
-    media = 0
-    tokens = 0
-    characters = 0
-    for part in call.conversation.parts:
-        if isinstance(part, str):
-            characters += len(part)
-        else:
-            media += 1
-            tokens += _tokens_of(part)
-    return call.conversation.max_tokens or 0, media, tokens + characters // 4
-
-
-def _tokens_of(medium: Medium) -> int:
-    with (
-        suppress(OSError, ValueError),
-        open_regular(medium.path) as file,
-        open_picture(file) as image,
-    ):
-        return image.width * image.height // 28**2  # as Qwen-VL has it
-    return 0
 
 
 def set_error(futures: Iterable[asyncio.Future[Any]], error: BaseException) -> None:
@@ -270,7 +212,7 @@ class LocalCalls:
 
     When memory runs out, the components that are not at work are released first, and from then on
     at every change of component; when that is not enough, the component's batches are halved for
-    the rest of the run. Where like lengths are together, shorter ones go on in whole batches.
+    the rest of the run.
 
     When a component raises, the calls of the batch are made one by one. A call that raises again
     has the outcome ``failed``, with the exception's class and message. The first traceback of each
@@ -280,7 +222,7 @@ class LocalCalls:
     _loaded: dict[str, Component] = field(default_factory=dict)
     _is_crowded: bool = False
     _most: dict[str, int] = field(default_factory=dict)
-    """Component → calls that fit into a batch; if it batches by length, times the longest call."""
+    """Component → calls that fit into a batch."""
     _printed: set[tuple[str, type[Exception]]] = field(default_factory=set)
     _threads: ThreadPoolExecutor = field(default_factory=ThreadPoolExecutor)
     """Threads that decode files."""
@@ -301,14 +243,8 @@ class LocalCalls:
         if isinstance(component, CheckpointComponent):
             calls = [*self._threads.map(partial(_prepared, component), calls)]
         results: list[Result] = []
-        longest = 1
-        if component.batch_size < component.batch_window:
-            longest = max(1, *(length(call)[2] for call in calls))
         while len(results) < len(calls):
-            most = max(
-                1,
-                self._most.get(component.fingerprint, len(calls) * longest) // longest,
-            )
+            most = self._most.get(component.fingerprint, len(calls))
             part = calls[len(results) : len(results) + most]
             note = (
                 f"made in a batch of {len(part)} instead of {len(calls)}: out of memory"
@@ -316,15 +252,11 @@ class LocalCalls:
             try:
                 results += self._each(part, note if len(part) < len(calls) else None)
             except OutOfMemoryError as error:
-                self._make_room(component, error, len(part), longest)
+                self._make_room(component, error, len(part))
         return results
 
     def _make_room(
-        self,
-        component: Component,
-        error: OutOfMemoryError,
-        size: int,
-        longest: int,
+        self, component: Component, error: OutOfMemoryError, size: int
     ) -> None:
         """Release other components, or halve the component's batches.
 
@@ -340,7 +272,7 @@ class LocalCalls:
                 f"{error}; {name} now has the memory to itself, and others are loaded when needed"
             )
         elif half:
-            self._most[component.fingerprint] = half * longest
+            self._most[component.fingerprint] = half
             say(
                 f"{error}; going on with batches of {half} instead of {size} for {name}"
             )

@@ -126,13 +126,9 @@ class Driver:
                 if isinstance(component, RemoteComponent):
                     if result is None and component.batch:
                         # a step of all units at once
-                        waiting = units.add(position, call, units.span, units.span)
-                elif result is None or component.batch_size < component.batch_window:
-                    waiting = units.add(
-                        position, call, component.batch_size, component.batch_window
-                    )
-                    if result is not None:
-                        waiting.set_result(result)
+                        waiting = units.add(position, call, units.span)
+                elif result is None:
+                    waiting = units.add(position, call, component.batch_size)
                 self._start_complete(units, position)
                 if waiting is not None:
                     result = await waiting

@@ -74,10 +74,7 @@ class Component(Provided, ABC):
 
     @property
     def batch_window(self) -> int:
-        """The number of consecutive calls from which calls of similar length form batches.
-
-        It is ``batch_size`` if batches are formed in the order of the calls.
-        """
+        """The number of consecutive calls that form a batch; shards do not separate them."""
         return self.batch_size
 
     knows: Operational[str | None] = Field(default=None, min_length=1, max_length=300)

@@ -4,7 +4,6 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import date
 from functools import cached_property
-from operator import not_
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
@@ -157,9 +156,6 @@ class Transformers(ImageCheckpoint, SightedModel):
     libraries: ClassVar[tuple[str, ...]] = ("torch", "transformers", "tokenizers")
     blank = GREY
 
-    by_length: bool = Field(default=False, exclude_if=not_)
-    """Whether prompts of like length, among those of eight batches, form batches. That needs less
-    padding; like ``batch_size``, it changes last bits in reduced precision."""
     beams: int = Field(default=1, ge=1, le=64)
     """How many candidates beam search follows; 1 is greedy."""
     length_penalty: float = Field(default=1.0, ge=-10, le=10)
@@ -212,10 +208,6 @@ class Transformers(ImageCheckpoint, SightedModel):
                 "to sdpa"
             )
         return self
-
-    @property
-    def batch_window(self) -> int:
-        return self.batch_size * (8 if self.by_length else 1)
 
     @property
     def title(self) -> str:

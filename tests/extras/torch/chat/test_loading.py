@@ -39,7 +39,6 @@ def test_the_fingerprint_follows_the_weights_and_what_shapes_the_answer(
         {"image_backend": "torchvision"},
         {"image_processor": {"do_resize": False}},
         {"batch_size": 3},
-        {"by_length": True},
     ):
         assert model(llava, **settings).fingerprint != before
     moved = llava.rename(tmp_path / "there")
