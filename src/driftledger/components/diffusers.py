@@ -54,12 +54,16 @@ NOT_SET = {
 """Arguments that no setting may change."""
 
 
-class WeightsFile(Strict):
-    """One file with weights: in a local folder, or in a repository on the hub at a revision."""
+class LoRA(Strict):
+    """An adapter of diffusers in one file, with the strength that it is applied with.
+
+    The file is in a local folder, or in a repository on the hub at a revision.
+    """
 
     path: str = Field(min_length=1)
     revision: str | None = None
-    file: str = Field(pattern=r"^\w[\w./-]*\.(safetensors|gguf)$")
+    file: str = Field(pattern=r"^\w[\w./-]*\.safetensors$")
+    scale: float = Field(default=1.0, ge=-10, le=10)
 
     @cached_property
     def source(self) -> Source:
@@ -75,17 +79,11 @@ class WeightsFile(Strict):
         return file
 
     def identity(self) -> Json:
-        """Return the file's commit and name, or its SHA-256 if it is local, and a LoRA's scale."""
+        """Return the scale, and the file's commit and name, or its SHA-256 if it is local."""
         folder, repository, commit = self.source
         of_hub = {"repository": repository, "commit": commit, "file": self.file}
         file = of_hub if folder is None else {"sha256": remembered_sha256(self.local())}
-        return file | self.model_dump(include={"scale"})
-
-
-class LoRA(WeightsFile):
-    """An adapter of diffusers, with the strength that it is applied with."""
-
-    scale: float = Field(default=1.0, ge=-10, le=10)
+        return {**file, "scale": self.scale}
 
 
 class Ready(NamedTuple):
@@ -121,11 +119,8 @@ class Diffusers(CheckpointComponent, Generator):
     4``."""
     quantization: Literal["8bit", "4bit"] | None = None
     """How bitsandbytes shrinks the transformer or U-Net: LLM.int8 or NF4."""
-    gguf: Operational[WeightsFile | None] = None
-    """A GGUF file whose weights replace those of the transformer; in the identity, like ``loras``.
-    """
     loras: Operational[tuple[LoRA, ...]] = ()
-    """Adapters that are applied together; they need peft."""
+    """Adapters that are applied together, which are in the identity; they need peft."""
     variant: str | None = Field(default=None, pattern=r"^\w+$")
     """The variant of the files with weights, e.g. ``fp16`` for ``*.fp16.safetensors``."""
     scheduler: str | None = None
@@ -147,8 +142,6 @@ class Diffusers(CheckpointComponent, Generator):
             raise ValueError(
                 f"arguments has {set_twice[0]!r}; set {OWN_ARGUMENTS[set_twice[0]]} in place of it"
             )
-        if self.gguf is not None and self.quantization is not None:
-            raise ValueError("a gguf file is quantized already; remove quantization")
         return self
 
     def adapter_notes(self, *, fetches: bool) -> list[str]:
@@ -163,12 +156,10 @@ class Diffusers(CheckpointComponent, Generator):
     def identity(self) -> Json:
         identity = super().identity()
         name, config = self._scheduler_config
-        applied = {}
-        if self.gguf is not None:
-            applied["gguf"] = [self.gguf.identity()]
+        libraries = []
         if self.loras:
-            applied["peft"] = [lora.identity() for lora in self.loras]
-        libraries = [*applied]
+            identity["peft"] = [lora.identity() for lora in self.loras]
+            libraries.append("peft")
         if self.quantization is not None:
             libraries.append("bitsandbytes")
         identity["libraries"] |= library_versions(*libraries)
@@ -181,7 +172,6 @@ class Diffusers(CheckpointComponent, Generator):
             default=list,
         )
         return identity | {
-            **applied,
             "encoding": ENCODING,
             # some hold -Infinity
             "scheduler": {
@@ -360,20 +350,11 @@ class Diffusers(CheckpointComponent, Generator):
             arguments["variant"] = self.variant
         if issubclass(kind, transformers.PreTrainedModel):
             arguments["ignore_mismatched_sizes"] = True  # so that the report names them
-        loader: Any = kind
-        dtype = torch_dtype(self.dtype)
-        if name in ("transformer", "unet") and self.gguf is not None:
-            quantized = diffusers.GGUFQuantizationConfig(compute_dtype=dtype)
-            return loader.from_single_file(
-                str(self.gguf.local()),
-                config=str(place),
-                quantization_config=quantized,
-                dtype=dtype,
-            )
         if name in ("transformer", "unet") and self.quantization is not None:
             arguments["quantization_config"] = bitsandbytes(
-                diffusers, self.quantization, dtype
+                diffusers, self.quantization, torch_dtype(self.dtype)
             )
+        loader: Any = kind
         part, report = loader.from_pretrained(
             place, output_loading_info=True, **arguments
         )

@@ -228,7 +228,6 @@ def test_settings_that_do_not_fit_are_one_sentence(folders, case):
 @pytest.mark.parametrize(
     ("settings", "library"),
     [
-        ({"gguf": {"path": ".", "file": "a.gguf"}}, "gguf"),
         ({"loras": [{"path": ".", "file": "a.safetensors", "scale": 0.5}]}, "peft"),
         ({"quantization": "4bit"}, "bitsandbytes"),
     ],
@@ -237,8 +236,7 @@ def test_other_weights_are_in_the_identity_with_what_applies_them(
     copy, tmp_path, settings, library, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
-    for name in ("a.gguf", "a.safetensors"):
-        (tmp_path / name).write_bytes(b"weights")
+    (tmp_path / "a.safetensors").write_bytes(b"weights")
     if find_spec(library) is None:
         with pytest.raises(MissingExtraError, match=f"'{library}' is not installed"):
             generator(copy, **settings).identity()
@@ -250,7 +248,6 @@ def test_other_weights_are_in_the_identity_with_what_applies_them(
     assert one.identity()["libraries"][library] == "1"
     before = one.fingerprint
     assert before != generator(copy).fingerprint
-    (tmp_path / "a.gguf").write_bytes(b"others")
     (tmp_path / "a.safetensors").write_bytes(b"others")
     assert (generator(copy, **settings).fingerprint != before) == (
         library != "bitsandbytes"
@@ -296,34 +293,6 @@ def test_a_lora_changes_the_image_as_strongly_as_it_is_scaled(copy, tmp_path):
         save_file(weights | magnitudes, tmp_path / "lora" / "dora.safetensors")
         with pytest.raises(ConfigError, match=r"'dora\.safetensors' is a DoRA, which"):
             drawn(generator(copy, loras=[lora | {"file": "dora.safetensors"}]))
-
-
-def test_a_gguf_file_replaces_the_transformers_weights(folders, tmp_path):
-    gguf = pytest.importorskip("gguf")
-    kind = gguf.GGMLQuantizationType.Q8_0
-    flux, images = folders["flux"], [drawn(generator(folders["flux"]))]
-    for name in ("whole.gguf", "q8_0.gguf"):
-        file = gguf.GGUFWriter(str(tmp_path / name), "flux")
-        for key, weight in load_file(
-            flux / "transformer" / "diffusion_pytorch_model.safetensors"
-        ).items():
-            fits = (
-                name == "q8_0.gguf" and weight.ndim == 2 and weight.shape[1] % 32 == 0
-            )
-            values = (
-                gguf.quants.quantize(weight.numpy(), kind) if fits else weight.numpy()
-            )
-            file.add_tensor(key, values, raw_dtype=kind if fits else None)
-        file.write_header_to_file()
-        file.write_kv_data_to_file()
-        file.write_tensors_to_file()
-        file.close()
-        images.append(
-            drawn(generator(flux, gguf={"path": str(tmp_path), "file": name}))
-        )
-    plain, whole, quantized = images
-    assert (plain == whole).all()
-    assert 0 < np.abs(plain - quantized).max() < 20
 
 
 # Identity
