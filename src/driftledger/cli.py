@@ -305,12 +305,6 @@ def run(
         typer.Option("--plain", help="Show the output of the stages."),
     ] = False,
     again: AgainOption = None,
-    until: Annotated[
-        Literal["ranked"] | None,
-        typer.Option(
-            help="Ask about more samples in rounds, until all models are ranked.",
-        ),
-    ] = None,
     no_wait: NoWaitOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -323,13 +317,7 @@ def run(
     """
     project = replace(context.obj, waits=not no_wait)
     with redirect_stdout(sys.stderr if as_json else sys.stdout):
-        code = commands.run.run(
-            project,
-            force=force,
-            plain=plain,
-            again=again or (),
-            until=until,
-        )
+        code = commands.run.run(project, force=force, plain=plain, again=again or ())
     if as_json:
         print(json.dumps(commands.run.outcome(project, code), indent=2))
     raise typer.Exit(code)

@@ -34,7 +34,7 @@ STABLE = {
     "driftledger.benchmarks.registry": "question_rules",
     "driftledger.benchmarks.base.settings": "Section",
     "driftledger.metrics": "drift frechet retrieval self_awareness yes_no "
-    "structural ranks correlation ratings changes paired intervals sequential",
+    "structural ranks correlation ratings changes paired intervals",
 }
 """What people's code may name: the reference, and what ``driftledger new`` writes imports: module →
 names in it."""

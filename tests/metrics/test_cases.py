@@ -21,7 +21,6 @@ from driftledger.metrics import (
     paired,
     retrieval,
     self_awareness,
-    sequential,
     structural,
 )
 from driftledger.metrics.exact import exact_mean
@@ -124,13 +123,6 @@ def of_paired(case):
     interval, ends = found.pop("interval"), expected.pop("interval")
     yield interval, ends and tuple(ends)
     yield found, expected
-
-
-def of_sequential(case):
-    """Numbers by confseq, which has no categories: looks after whole rounds in turn."""
-    alpha, bounds = case["alpha"], tuple(case.get("bounds", (-1.0, 1.0)))
-    found = sequential.mean_sequence(case["differences"], alpha=alpha, bounds=bounds)
-    yield found, tuple(case["expected"])
 
 
 def of_kernel(case):

@@ -18,7 +18,7 @@ from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, TextIO
+from typing import Any, TextIO
 
 from filelock import FileLock, Timeout
 
@@ -76,7 +76,6 @@ def run(
     force: bool = False,
     plain: bool = False,
     again: Sequence[str] = (),
-    until: Literal["ranked"] | None = None,
 ) -> int:
     """Bring everything up to date, end with the scores, and return the exit code.
 
@@ -88,17 +87,12 @@ def run(
         plain: whether the text of the stages is shown as it is.
         again: services that are asked again, as of today; see
             :func:`~driftledger.commands.again.ask_again`.
-        until: for a race, which comes first; see :func:`~driftledger.commands.race.race`.
 
     Raises:
         ConfigError: the settings are wrong, this is not a DVC project, a folder of data is old, or
             another run is under way.
     """
     stages = _stages_of(project)
-    if until is not None:
-        from driftledger.commands.race import keys_of_race, race
-
-        keys_of_race(project.settings)
     began = time.monotonic()
     former = {}
     try:
@@ -116,10 +110,6 @@ def run(
                 (project.root / STATE / LOG).open("w", encoding="utf-8") as file,
                 redirect_stdout(_Log(file, *terminals)),
             ):
-                if until is not None:
-                    _Run(project, stages, plain=plain).build()
-                    race(project)
-                    project = replace(project)
                 work = _Run(project, stages, plain=plain)
                 work.do()
     except SystemExit as stopped:
@@ -174,7 +164,7 @@ class _Run:
             if not self._plain:
                 say(f"making {stage}")
 
-    def build(self) -> None:
+    def _build(self) -> None:
         """Resolve names, fetch what the team has made, and build data.
 
         Raises:
@@ -215,7 +205,7 @@ class _Run:
 
     def do(self) -> None:
         """Bring everything up to date."""
-        self.build()
+        self._build()
         project = self._project
         if not all(task.is_whole() for task in tasks_of(project)):
             self._try("", lambda: collect(project, begins=self.begins))

@@ -138,7 +138,6 @@ def verify(
         regenerated: how many calls of each run are made again.
         seed: draws the calls of an earlier verification again; None draws others each time.
     """
-    from driftledger.ledger.race import RACE, check_race
     from driftledger.ledger.verify.components import Components
     from driftledger.ledger.verify.files import check_hashes, check_links, check_store
     from driftledger.ledger.verify.replay import recompute, regenerate
@@ -179,8 +178,6 @@ def verify(
         checks["call store"] = check_store(project)
     for why in lacking:
         checks[_HASHES].find(LOCK, why, "missing")
-    if run is None and contents.here.read(RACE) is not None:
-        checks["race"] = check_race(lineages, contents)
     again: Regenerated | None = None
     if regenerated:
         again = regenerate(runs, contents, components, regenerated, seed)

@@ -76,12 +76,6 @@ class DatasetCard(Card):
     leaks: dict[Id, Id] = Field(default_factory=dict)
     """Id of a test sample → id of the support sample that is the same, pixel for pixel."""
 
-    @property
-    def sample_seed(self) -> int:
-        """The seed of the order in which ``first`` keeps samples."""
-        seed: int = self.settings.get("sample_seed", 0)
-        return seed
-
 
 def loss_notes(lost: Losses | Card, total: int, things: str) -> list[str]:
     """Say of how many things nothing visible is left, or only the first frame was read.
