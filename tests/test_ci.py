@@ -99,9 +99,14 @@ def ci(repository, *part, **environment):
 
 
 PASSES = (
-    "the checks pass; everything evaluated again is what is in Git, "
+    "all checks pass; everything evaluated again is what is in Git, "
     "and a second run makes nothing"
 )
+DIFFERS = "FAILED: everything evaluated again, see the lines 'evaluated again |'"
+
+
+def failures(printed):
+    return [line for line in printed if line.startswith("FAILED: ")]
 
 
 def test_results_that_are_as_in_git_pass(repository):
@@ -148,28 +153,19 @@ def test_what_differs_is_shown_and_fails(repository, environment, shown):
     passed, printed = ci(repository, **environment)
     assert not passed
     assert {"reads ", *shown} <= set(printed)
-    assert (
-        printed[-1]
-        == "the checks pass; WHAT IS EVALUATED AGAIN IS NOT WHAT IS IN GIT, see above"
-    )
+    assert failures(printed) == [printed[-1]] == [DIFFERS]
 
 
 @pytest.mark.parametrize(
-    ("environment", "said"),
+    ("environment", "failure"),
     [
-        (
-            {"LINT_FAILS": "1"},
-            "THE CHECKS FAIL; everything evaluated again is what is in Git",
-        ),
-        (
-            {"TESTS_FAIL": "1"},
-            "THE CHECKS FAIL; everything evaluated again is what is in Git",
-        ),
-        ({"DOCS_FAIL": "1"}, "THE PAGES CANNOT BE BUILT; everything evaluated again"),
-        ({"NEWEST_FAILS": "1"}, "THE CHECKS FAIL ON /"),
+        ({"LINT_FAILS": "1"}, "FAILED: make lint"),
+        ({"TESTS_FAIL": "1"}, "FAILED: make test-slow"),
+        ({"DOCS_FAIL": "1"}, "FAILED: make docs"),
+        ({"NEWEST_FAILS": "1"}, "FAILED: make test on /"),
         (
             {"SKIPPED": "SKIPPED [1] test_pages.py:3: no chromium"},
-            "THESE TESTS MUST NOT BE SKIPPED HERE",
+            "FAILED: skipped tests",
         ),
     ],
     ids=[
@@ -180,10 +176,18 @@ def test_what_differs_is_shown_and_fails(repository, environment, shown):
         "by being skipped",
     ],
 )
-def test_tests_that_fail_fail(repository, environment, said):
+def test_tests_that_fail_fail(repository, environment, failure):
     passed, printed = ci(repository, **environment)
     assert not passed
-    assert printed[-1].startswith(said)
+    assert failures(printed) == [printed[-1]]
+    assert printed[-1].startswith(failure)
+
+
+def test_each_of_several_failures_is_named(repository):
+    passed, printed = ci(repository, LINT_FAILS="1", SCORE="2.0", TESTS_FAIL="1")
+    assert not passed
+    assert printed[-3:] == ["FAILED: make lint", DIFFERS, "FAILED: make test-slow"]
+    assert PASSES not in printed
 
 
 def test_what_may_be_skipped_may(repository):
