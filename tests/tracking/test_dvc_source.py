@@ -256,7 +256,6 @@ def test_a_remote_that_is_newer_than_the_data(origin, tmp_path, monkeypatch, bef
     assert read(source.load()) == TRAIN, "from the origin"
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows has other owners")
 def test_a_repository_of_another_user_is_a_sentence(origin, monkeypatch):
     source = dvc_dataset("data/train").source
     monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
