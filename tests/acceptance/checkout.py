@@ -35,6 +35,7 @@ class Folder:
     def __init__(self, root: Path, state: Path) -> None:
         self.root = root
         self.env = os.environ | {
+            "ACCEPTANCE_KEY": "sk-acceptance",
             "COLUMNS": "1000",
             "DVC_GLOBAL_CONFIG_DIR": str(state / "global"),
             "DVC_NO_ANALYTICS": "1",
@@ -231,6 +232,5 @@ def described_by(
         params["genception"] |= {"iterations": iterations, "text_encoder": None}
 
     checkout.params(select)
-    checkout.env["ACCEPTANCE_KEY"] = "sk-acceptance"
     checkout.commit("services describe and draw")
     return checkout

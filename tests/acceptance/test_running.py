@@ -128,7 +128,6 @@ def clone(pushed, folder):
     """Clone the project and run ``dvc pull``."""
     pushed.run("git", "clone", "--quiet", str(pushed.root), str(folder / "project"))
     cloned = Checkout(folder / "project", folder / "state")
-    cloned.env["ACCEPTANCE_KEY"] = "sk-acceptance"
     cloned.run("dvc", "pull")
     return cloned
 
@@ -181,7 +180,6 @@ def test_cost_is_shown_per_sample_and_pages_follow_from_it(pushed):
 
 def test_one_more_iteration_asks_for_that_one_alone(pushed, served, tmp_path):
     copied, before = pushed.copy(tmp_path), served.kinds.copy()
-    copied.env["ACCEPTANCE_KEY"] = "sk-acceptance"
     copied.params(one_more)
     copied.driftledger("run")
     assert served.kinds - before == {"completions": IMAGES, "generations": IMAGES}

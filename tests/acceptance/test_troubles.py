@@ -1,7 +1,6 @@
 """One model's trouble takes away its own scores alone, and a later run is as if nothing had
 happened."""
 
-import socket
 from collections import Counter
 
 import pytest
@@ -9,16 +8,10 @@ import pytest
 from tests.acceptance.checkout import described_by
 from tests.acceptance.places import ALWAYS
 from tests.acceptance.service import Service
+from tests.support.real_server import free_port
 
 IMAGES = 3
 NO_SCORE = "driftledger: {} has no score in genception on photos"
-
-
-def free_port():
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        port: int = unused.getsockname()[1]
-        return port
 
 
 def ran(checkout, code, *sentences):

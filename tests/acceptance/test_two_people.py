@@ -21,7 +21,6 @@ class Person(Checkout):
 
     def __init__(self, root, state, service):
         super().__init__(root, state)
-        self.env["ACCEPTANCE_KEY"] = "sk-acceptance"
         self.service = service
         self.photos = root / "photos" / "drawn"
 

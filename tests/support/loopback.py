@@ -19,8 +19,12 @@ class OnLoopback:
         )
 
     @property
+    def port(self) -> int:
+        return self._server.server_port
+
+    @property
     def address(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}"
+        return f"http://127.0.0.1:{self.port}"
 
     @property
     def base_url(self) -> str:
