@@ -27,9 +27,10 @@ PAGES = (
     "docs/quick_start.md",
     *(
         f"docs/{name}.md"
-        for name in ("components", "services", "mlflow_and_dvc", "clusters")
+        for name in ("components", "services", "mlflow_and_dvc", "teams")
     ),
     "docs/regressions.md",
+    "docs/extending.md",
     "docs/trust.md",
     "docs/troubleshooting.md",
     "docs/method/demonstration.md",

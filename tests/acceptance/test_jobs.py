@@ -18,9 +18,7 @@ from tests.acceptance.places import REPOSITORY
 from tests.support.server import ChatAnswer, Server
 
 PAGE = (REPOSITORY / "docs/regressions.md").read_text(encoding="utf-8")
-STEPS, GITHUB, GITLAB = map(
-    yaml.safe_load, re.findall(r"```yml\n(.*?)```", PAGE, re.DOTALL)
-)
+STEPS, GITHUB = map(yaml.safe_load, re.findall(r"```yml\n(.*?)```", PAGE, re.DOTALL))
 KEY = "sk-of-a-job"
 SECRETS = {
     "secrets.AWS_ACCESS_KEY_ID": "of-no-folder",
@@ -31,7 +29,7 @@ SECRETS = {
 MINE = {"RUN": "eyes"}
 """In place of what the page has for a reader's own run."""
 STUB = '#!/bin/sh\necho "$(basename "$0")" "$@" >> "$SENT"\n'
-"""In place of pip, since all is installed here, and of gh and curl, which ask a host."""
+"""In place of pip, since all is installed here, and of gh, which asks a host."""
 
 
 class Done(NamedTuple):
@@ -42,7 +40,7 @@ class Done(NamedTuple):
     """Requests that the service got."""
     comment: str
     sent: str
-    """What was asked of pip, gh and curl."""
+    """What was asked of pip and gh."""
 
 
 class Host:
@@ -57,12 +55,12 @@ class Host:
         self.numbers = count(1)
         self.log = ""
 
-    def job(self, run, branch):
+    def job(self, branch):
         """Run a job of a clone; a branch other than main has a pull request with the number 7."""
         number = next(self.numbers)
         folder = self.folder / f"job{number}"
         checkout = Checkout(folder / "project", folder / "state")
-        for name in ("pip", "gh", "curl"):
+        for name in ("pip", "gh"):
             stub = folder / "stubs" / name
             stub.parent.mkdir(parents=True, exist_ok=True)
             stub.write_text(STUB)
@@ -70,7 +68,7 @@ class Host:
         checkout.env["PATH"] = f"{stub.parent}:{checkout.env['PATH']}"
         checkout.env["SENT"] = str(folder / "sent")
         before = len(self.service.requests)
-        code = run(self, checkout, branch, number)
+        code = github(self, checkout, branch, number)
         comment = checkout.root / "comment.md"
         return Done(
             code,
@@ -97,7 +95,7 @@ class Host:
                     return
 
     def save(self, root, path, scope, key):
-        """Keep a copy of a folder, if it exists: the hosts only warn where it does not."""
+        """Keep a copy of a folder, if it exists: GitHub only warns if it does not."""
         if not (root / path).is_dir():
             return
         copy = self.folder / f"cache{len(self.caches)}"
@@ -139,30 +137,6 @@ def github(host, checkout, branch, number):
             done = checkout.run("bash", "-e", "-c", step["run"], check=False, **env)
             code = code or done.returncode
             host.log += done.stdout + done.stderr
-    return code
-
-
-def gitlab(host, checkout, branch, _):
-    """Run the script as GitLab does, all of its lines in one shell, with all variables."""
-    job = GITLAB["regressions"]
-    env = {key.partition(".")[2]: value for key, value in SECRETS.items()}
-    env |= job["variables"] | MINE
-    if branch != "main":
-        env |= {"CI_MERGE_REQUEST_IID": "7"}
-        env |= {"CI_MERGE_REQUEST_TARGET_BRANCH_NAME": "main"}
-    host.clone(checkout, env["GIT_DEPTH"], branch)
-    cache = job["cache"]
-    [path] = cache["paths"]
-    scope = "all" if cache.get("unprotect") or branch != "main" else "protected"
-    host.restore(checkout.root, path, [scope], cache["key"])
-    lines = "\n".join(job["script"])
-    done = checkout.run("bash", "-e", "-c", lines, check=False, **env)
-    code = done.returncode
-    host.log = done.stdout + done.stderr
-    for line in job["after_script"]:
-        checkout.run("bash", "-e", "-c", line, check=False, **env)
-    if code == 0 or cache["when"] == "always":
-        host.save(checkout.root, path, scope, cache["key"])
     return code
 
 
@@ -223,9 +197,6 @@ The results of these pushes are not committed: what is not paid again is from th
 """
 
 
-SENDS = {github: "gh", gitlab: "curl"}
-
-
 @pytest.fixture(scope="module")
 def service():
     with Server(reply=answered, api_key=KEY) as service:
@@ -271,9 +242,8 @@ def project(service, tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("run", [github, gitlab])
 def test_a_job_passes_fails_or_cannot_tell_and_pays_what_is_new(
-    service, project, run, tmp_path
+    service, project, tmp_path
 ):
     host = Host(tmp_path, service)
     project.git("init", "--quiet", "--bare", str(host.bare))
@@ -285,11 +255,11 @@ def test_a_job_passes_fails_or_cannot_tell_and_pays_what_is_new(
         change(project)
         project.commit("a change")
         project.git("push", "--quiet", str(host.bare), branch)
-        done = host.job(run, branch)
+        done = host.job(branch)
         assert (done.code, done.calls) == (code, calls), (branch, host.log)
         assert says in done.comment
         asked = [line.split()[0] for line in done.sent.splitlines()]
-        assert asked == ["pip", *([SENDS[run]] if done.comment else [])]
+        assert asked == ["pip", *(["gh"] if done.comment else [])]
 
 
 @pytest.mark.slow
@@ -310,9 +280,9 @@ def test_a_job_of_committed_results_needs_no_key(
     project.commit("better numbers")
     heads = [f"baseline:refs/heads/{name}" for name in ("main", "honest")]
     project.git("push", "--quiet", str(host.bare), "forged", *heads)
-    honest = host.job(github, "honest")
+    honest = host.job("honest")
     assert (honest.code, honest.calls) == (0, 0), host.log
-    forged = host.job(github, "forged")
+    forged = host.job("forged")
     assert (forged.code, forged.comment) == (1, ""), host.log
 
 
@@ -367,12 +337,6 @@ def test_keys_are_in_the_environment_of_one_step_alone():
     assert checkout["with"]["persist-credentials"] is False
 
 
-def test_jobs_run_for_pull_requests_and_pushes_to_main_one_after_the_other():
+def test_the_job_runs_for_pull_requests_and_pushes_to_main_one_after_the_other():
     assert GITHUB[True] == {"pull_request": None, "push": {"branches": ["main"]}}
     assert GITHUB["concurrency"].endswith("${{ github.ref }}")
-    rules = [rule["if"] for rule in GITLAB["regressions"]["rules"]]
-    assert rules == [
-        '$CI_PIPELINE_SOURCE == "merge_request_event"',
-        "$CI_COMMIT_BRANCH == $CI_DEFAULT_BRANCH",
-    ]
-    assert GITLAB["regressions"]["resource_group"]

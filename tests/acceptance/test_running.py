@@ -220,7 +220,7 @@ def test_another_generator_in_a_fresh_clone_asks_for_no_description_twice(
 
 @pytest.mark.slow
 def test_two_people_who_ran_at_once_merge_their_settings(small, tmp_path):
-    page = (REPOSITORY / "docs/trust.md").read_text(encoding="utf-8")
+    page = (REPOSITORY / "docs/teams.md").read_text(encoding="utf-8")
     block = page.split("**Two people ran at once.**")[1].split("```")[1]
     lines = [line.split(" #")[0].strip() for line in block.splitlines()[1:]]
     assert lines[0] == "git pull --no-rebase"

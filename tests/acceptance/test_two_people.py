@@ -13,7 +13,7 @@ from tests.acceptance.places import REPOSITORY
 from tests.acceptance.service import Service
 
 RUN = "eyes/hands/hues"
-PAGE = (REPOSITORY / "docs/trust.md").read_text(encoding="utf-8")
+PAGE = (REPOSITORY / "docs/teams.md").read_text(encoding="utf-8")
 
 
 class Person(Checkout):
@@ -80,7 +80,7 @@ def pixels(file):
 
 
 def lines_of_a_merge():
-    """Return the commands of docs/trust.md for two people who ran at once."""
+    """Return the commands of docs/teams.md for two people who ran at once."""
     block = PAGE.split("**Two people ran at once.**")[1].split("```")[1]
     return [line.split(" #")[0].strip() for line in block.splitlines()[1:]]
 

@@ -72,28 +72,3 @@ def test_a_tag_is_signed(folder):
         "git commit -q --allow-empty -m scores",
         *commands("git tag -s", "git verify-tag"),
     )
-
-
-def test_a_time_stamp_is_asked_for_and_verified(tmp_path):
-    if shutil.which("openssl") is None:
-        pytest.skip("openssl is not installed")
-    (tmp_path / "score.zip").write_bytes(b"a bundle")
-    (tmp_path / "tsa.cnf").write_text(
-        "[tsa]\ndefault_tsa = a\n[a]\nserial = serial\ndefault_policy = 1.2.3.4\ndigests = sha256\n"
-        "signer_digest = sha256\ness_cert_id_alg = sha256\n"
-    )
-    (tmp_path / "serial").write_text("01\n")
-    query, verify = commands("openssl ts -query", "openssl ts -verify")
-    run(
-        tmp_path,
-        query,
-        "openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out tsa.crt -subj /CN=tsa "
-        "-days 2 -addext extendedKeyUsage=critical,timeStamping",
-        "cp tsa.crt cacert.pem",
-        "openssl ts -reply -config tsa.cnf -queryfile score.tsq -signer tsa.crt -inkey key.pem "
-        "-out score.tsr",
-        verify,
-    )
-    (tmp_path / "score.zip").write_bytes(b"another")
-    with pytest.raises(AssertionError, match="Verification: FAILED"):
-        run(tmp_path, verify)

@@ -84,10 +84,9 @@ def test_a_function_is_an_encoder_by_the_name_that_it_has_in_its_module(tmp_path
 
 
 def test_what_the_page_shows_can_be_copied(tmp_path):
-    page = (REPOSITORY / "docs/components.md").read_text()
-    section = page.partition("\n## Your own\n")[2].partition("\n## ")[0]
-    [code] = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
-    [block] = re.findall(r"```yaml\n(.*?)```", section, re.DOTALL)
+    page = (REPOSITORY / "docs/extending.md").read_text(encoding="utf-8")
+    [code] = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    [block] = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     write_module(tmp_path, "my_module", code)
     params = default_params()
     shapes_only(params)
