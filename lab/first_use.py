@@ -3,7 +3,7 @@ folder, a minute of CPU.
 
 The commands are those of the quick start. Everything is real but the services, which name the
 colour of an image roughly, each as well as the other, and the encoder, which finds colours in
-words. README shows the price and the result without a generator, the quick start all.
+words. README shows the price and the result without a generator, the quick start what comes then.
 
 ``--programs FOLDER`` runs the ``driftledger`` of that folder, such as the ``bin`` of an environment
 with the wheel, and ``--encoder FOLDER`` takes a checkpoint in place of the toy; then no page is
@@ -159,7 +159,7 @@ def main() -> None:
         names = [each.command.split()[1] for each in runs]
         first = names.index("add")
         price = first + names[first:].index("plan")
-        put(QUICK_START, shown([*runs[:first], runs[price]]))
+        put(QUICK_START, shown([runs[names.index("compare")], runs[price]]))
         of_readme = [n for n in range(first) if names[n] in ("plan", "run")]
         put(README, shown([runs[n] for n in of_readme]))
 
