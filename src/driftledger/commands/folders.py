@@ -17,9 +17,9 @@ from pydantic import BaseModel, ValidationError
 from driftledger.commands.init import run_program
 from driftledger.core.errors import ConfigError, first_few
 from driftledger.core.files import (
-    CONFLICT,
     LARGEST_TEXT,
     LARGEST_YAML,
+    conflict_in,
     load_yaml,
     read_regular,
     write_bytes,
@@ -130,10 +130,11 @@ def _new_in(root: Path, path: str, listing: Listing) -> list[str]:
         f"{quoted} && git add {quoted}'; then {aside}"
     )
     try:
-        noted = _md5_in(read_regular(root / file, LARGEST_YAML, within=root), path)
+        content = read_regular(root / file, LARGEST_YAML, within=root)
+        if conflict_in(content.decode(errors="replace")):
+            raise conflict
+        noted = _md5_in(content, path)
     except (OSError, ValueError) as error:
-        if CONFLICT in str(error):
-            raise conflict from None
         raise ConfigError(
             f"{file} cannot be read ({error}); 'git checkout HEAD {quoted}' restores it"
         ) from None
@@ -197,7 +198,7 @@ def _md5_in(data: bytes, path: str) -> str:
     It is empty if the file has none in the form of DVC 3.
 
     Raises:
-        ValueError: it is not YAML, or has a conflict.
+        ValueError: it is not YAML.
     """
     content = load_yaml(data)
     with suppress(ValidationError):

@@ -234,7 +234,8 @@ def _look_at_time_and_disk(preview: Preview, folder: Path) -> None:
         if isinstance(component, RemoteComponent) and (
             note := _note_on_time(component, calls)
         ):
-            if "at once" in note and isinstance(component, Generator) and models > 1:
+            shares = models > 1 and not component.batch
+            if shares and isinstance(component, Generator):
                 note += f"; {models} models share these slots"
             preview.notes.append(f"{name}: {note}")
         if isinstance(component, Generator) and component.understands is None:

@@ -54,7 +54,7 @@ from driftledger.core.errors import (
     first_few,
     is_of_disk,
 )
-from driftledger.core.files import CONFLICT, load_json, read_regular, write_json
+from driftledger.core.files import conflict_in, load_json, read_regular, write_json
 from driftledger.core.made import INPUTS, made_from
 from driftledger.core.paths import STATE
 from driftledger.core.text import for_line, say
@@ -414,12 +414,13 @@ def _set_cut_files_aside(root: Path) -> None:
     }
     held.mkdir(exist_ok=True)
     for file, (lock, read) in readers.items():
+        if not file.is_file():
+            continue
+        content = file.read_bytes()
         try:
-            read(file.read_bytes())
-        except FileNotFoundError:
-            pass
-        except (ValueError, LedgerError) as error:
-            if CONFLICT in str(error):  # for people
+            read(content)
+        except (ValueError, LedgerError):
+            if conflict_in(content.decode(errors="replace")):  # for people
                 raise
             # DVC holds it for milliseconds
             with suppress(Timeout), FileLock(held / lock, timeout=5):

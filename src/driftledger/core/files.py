@@ -63,7 +63,6 @@ MANY_VALUES = 2**24
 LONGEST_NUMBER = 100
 """Characters of a number: Python computes with any number of digits, and fails to write more than
 4,300."""
-CONFLICT = "begins a conflict of a merge"
 
 
 class Record(BaseModel):
@@ -282,6 +281,14 @@ def read_bytes(path: Path) -> bytes:
         return read_regular(path)
 
 
+def conflict_in(text: str) -> int | None:
+    """Return the number of the line that begins the conflict of a merge, if one does."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.startswith("<<<<<<< "):
+            return number
+    return None
+
+
 @contextmanager
 def reading(
     path: Path,
@@ -491,9 +498,10 @@ def load_yaml(text: str | bytes) -> Any:
         )
     if isinstance(text, bytes):
         text = text.decode()
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.startswith("<<<<<<< "):
-            raise ValueError(f"line {number} {CONFLICT}; keep one of its sides")
+    if line := conflict_in(text):
+        raise ValueError(
+            f"line {line} begins a conflict of a merge; keep one of its sides"
+        )
     parser = YAML(typ="safe")
     try:
         _check_events(parser.parse(text))  # before anything is built

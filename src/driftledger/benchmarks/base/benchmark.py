@@ -508,11 +508,12 @@ class Benchmark(ABC):
         if self.collects.judged:
             known = [worth for worth in worths if worth is not None]
             worths = [exact_mean(known) if known else None]
+            units = [row.unit]
             outcomes = [row.outcome]
             read = worths
         steps: Counter[str] = Counter()
         for unit, outcome, worth, reading in zip(
-            units, outcomes, worths, read, strict=False
+            units, outcomes, worths, read, strict=True
         ):
             steps[unit] += 1
             if outcome != Outcome.FAILED:
