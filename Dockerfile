@@ -8,12 +8,14 @@
 #   docker build --build-arg EXTRAS=openai,huggingface,xlsx,torch,diffusers,open_clip -t driftledger:gpu .
 ARG PYTHON=3.13
 FROM python:${PYTHON}-slim AS base
+# safe.directory: Git refuses a checkout of another user, and the owner of the mounted folder often has another number
+# than the user in here. Of all folders, only that one is excepted.
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends git make \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --create-home driftledger \
     && chmod 1777 /home/driftledger \
-    && git config --system --add safe.directory '*'
+    && git config --system --add safe.directory /work
 # also for the user that --user names: caches of calls and of checkpoints are below it
 ENV HOME=/home/driftledger PYTHONUNBUFFERED=1
 WORKDIR /work
