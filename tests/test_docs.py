@@ -65,6 +65,19 @@ def test_every_command_exists():
     assert {"audit", "track", "plan"} <= used <= set(commands)
 
 
+def test_security_says_of_every_command_whether_it_is_for_a_checkout_of_others():
+    lists = re.findall(
+        r"^- (?:Commands that read|All other commands) \(([^)]+)\)",
+        PAGES["SECURITY.md"],
+        re.MULTILINE,
+    )
+    reading, other = (re.findall(r"`([^`]+)`", names) for names in lists)
+    assert "plan --local" in reading
+    commands = get_command(app).commands.items()
+    shown = [name for name, command in commands if not command.hidden]
+    assert sorted([*reading, *other]) == sorted(["plan --local", *shown])
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_every_link_inside_the_repository_leads_somewhere(page):
     links = [
