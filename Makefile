@@ -10,7 +10,7 @@ export PATH := $(abspath $(VENV))/bin:$(PATH)
 export DVC_NO_ANALYTICS := 1
 export MLFLOW_DISABLE_TELEMETRY := true
 
-.PHONY: run run-neural train-trio test test-slow test-all install-all browser postgres pictures check lint docs ui perf requirements dist clean
+.PHONY: run run-neural train-trio test test-slow test-all install-all browser postgres pictures check lint docs ui perf requirements dist try-dist clean
 .DELETE_ON_ERROR:
 
 run: $(VENV)/installed ## evaluate what params.yaml selects, version it, show it in MLflow; what others have pushed is pulled
@@ -82,11 +82,13 @@ requirements: $(VENV)/uv ## pin the newest versions that pyproject.toml allows
 		--no-emit-index-url --no-emit-find-links --constraint requirements-dev.txt --extra test-all \
 		pyproject.toml -o requirements-all.txt
 
-dist: $(VENV)/uv ## build what an upload would hold, and install it by pip and by uv
+dist: $(VENV)/uv ## build what an upload would hold
 	rm -rf dist
-	$(VENV)/bin/uv build --quiet --out-dir dist
+	$(VENV)/bin/uv build --quiet --build-constraints requirements-dev.txt --require-hashes --out-dir dist
+
+try-dist: $(VENV)/uv ## check what 'make dist' built; install it by pip and by uv, with EXTRAS=openai,sentence too
 	$(VENV)/bin/uv run --quiet --isolated --no-project --with twine twine check --strict dist/*.whl dist/*.tar.gz
-	.ci/try_dist $(abspath $(VENV))/bin/uv $(abspath $(VENV))/bin/python dist
+	.ci/try_dist $(abspath $(VENV))/bin/uv $(abspath $(VENV))/bin/python dist $(EXTRAS)
 
 clean: ## remove what was installed; data, results and MLflow stay
 	rm -rf $(VENV)

@@ -1,9 +1,10 @@
-"""What runs elsewhere than on Linux, and where none of it can be run here: a container, workflows,
-forms, hooks. Their files are read; no Docker, no macOS and no GitHub is at hand."""
+"""What runs elsewhere, a container, workflows, forms and hooks, is as it should be. These files are
+only read: tests have no Docker and no GitHub."""
 
 import json
 import re
 import tomllib
+from typing import Any
 
 import pytest
 import yaml
@@ -11,8 +12,6 @@ import yaml
 from tests.conftest import REPOSITORY
 from tests.support.cases import lines
 
-WORKFLOW = ".github/workflows/ci.yml"
-PUBLISH = ".github/workflows/publish.yml"
 MADE_FOR_DEBIAN = re.compile(r"^(browser|postgres):.*\n(\t.*\n)+", re.MULTILINE)
 DEVELOPMENT = ".devcontainer/devcontainer.json"
 
@@ -52,6 +51,7 @@ def test_the_container_holds_what_it_copies_and_runs_without_root():
         assert (REPOSITORY / source).exists()
         assert f"!{source}" in ignored
     assert "\nUSER driftledger\n" in text
+    assert re.findall(r"safe\.directory (\S+)$", text, re.MULTILINE) == ["/work"]
     content = (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8")
     extras = tomllib.loads(content)["project"]["optional-dependencies"]
     for given in re.findall(r"EXTRAS=(\S+)", text):
@@ -60,34 +60,60 @@ def test_the_container_holds_what_it_copies_and_runs_without_root():
     assert f" AS {settings['build']['target']}\n" in text
 
 
-def test_the_workflow_runs_ci_on_linux_and_the_makefile_on_macos():
-    text = (REPOSITORY / WORKFLOW).read_text(encoding="utf-8")
-    part = "${{ github.event_name == 'pull_request' && 'pull' || 'all' }}"
-    runs = {}
-    for job in yaml.safe_load(text)["jobs"].values():
-        runs[job["runs-on"]] = [step["run"] for step in job["steps"] if "run" in step]
-    assert runs == {
-        "ubuntu-latest": [f".ci/run {part}"],
-        "macos-latest": ["make run", "make test"],
+def workflow(name: str) -> tuple[str, Any]:
+    text = (REPOSITORY / ".github" / "workflows" / name).read_text(encoding="utf-8")
+    return text, yaml.safe_load(text)
+
+
+def test_a_pull_request_runs_a_part_and_the_night_all_of_ci():
+    events, runs, pythons = {}, {}, set()
+    for name in ("ci.yml", "nightly.yml"):
+        _, content = workflow(name)
+        events[name] = {*content[True]}  # "on" is a truth value in YAML
+        [job] = content["jobs"].values()
+        *_, python, last = job["steps"]
+        runs[name] = last["run"]
+        given = python["with"]["python-version"].split()
+        assert given[-1] == "3.11"
+        pythons |= {*given, *job.get("strategy", {}).get("matrix", {}).get("newer", [])}
+    assert runs == {"ci.yml": ".ci/run pull", "nightly.yml": ".ci/run"}
+    assert events == {
+        "ci.yml": {"push", "pull_request"},
+        "nightly.yml": {"schedule", "workflow_dispatch"},
     }
+    text = (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8")
+    promised = re.findall(r'"Programming Language :: Python :: (3\.\d+)"', text)
+    assert {version for version in pythons if version[0] == "3"} == {*promised}
+
+
+@pytest.mark.parametrize("name", ["ci.yml", "nightly.yml", "publish.yml"])
+def test_a_workflow_gets_little_and_pins_what_it_uses(name):
+    text, content = workflow(name)
+    assert content["permissions"] == {"contents": "read"}
+    uses = re.findall(r"uses: (.*)", text)
+    pinned = r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+"
+    assert len(uses) > 1
+    assert [use for use in uses if not re.fullmatch(pinned, use)] == []
+    steps = [step for job in content["jobs"].values() for step in job["steps"]]
+    for step in steps:
+        if step.get("uses", "").startswith("actions/checkout@"):
+            assert step["with"]["persist-credentials"] is False
+        assert "${{" not in step.get("run", "")
 
 
 def test_a_tag_uploads_what_make_dist_builds_and_only_that_job_may():
-    text = (REPOSITORY / PUBLISH).read_text(encoding="utf-8")
-    workflow = yaml.safe_load(text)
-    assert workflow[True] == {"push": {"tags": ["v*"]}}  # "on" is a truth value in YAML
-    build, upload = workflow["jobs"].values()
-    assert "make dist" in [step.get("run") for step in build["steps"]]
+    text, content = workflow("publish.yml")
+    assert content[True] == {"push": {"tags": ["v*"]}}
+    build, upload = content["jobs"].values()
+    runs = [step.get("run") for step in build["steps"]]
+    kept = next(step for step in build["steps"] if "upload-artifact" in str(step))
+    at = build["steps"].index(kept)
+    assert runs.index("make dist") < at < runs.index("make try-dist")
     assert upload["needs"] == "build"
     assert text.count("id-token") == 1
     assert upload["permissions"] == {"id-token": "write"}
-    assert [step["with"] for step in upload["steps"][:-1]] == [
-        build["steps"][-1]["with"]
-    ]
-    uses = [
-        step["uses"] for step in (*build["steps"], *upload["steps"]) if "uses" in step
-    ]
-    assert [use for use in uses if not re.search(r"@(v\d|release/v\d)", use)] == []
+    assert upload["environment"] == "release"
+    assert [step["with"] for step in upload["steps"][:-1]] == [kept["with"]]
 
 
 def test_hooks_before_a_commit_are_lines_of_make_lint():
