@@ -26,7 +26,7 @@ from driftledger.benchmarks.base.records import (
 from driftledger.benchmarks.base.stage import RECORDS_OF
 from driftledger.benchmarks.base.usage import CallUsage, read_calls
 from driftledger.collect.call import walk
-from driftledger.collect.progress import COUNTS, Progress
+from driftledger.collect.progress import Progress
 from driftledger.collect.run import Collector
 from driftledger.collect.store import CallStore, Recorded
 from driftledger.commands.stages import Begins, raise_all, unsaid
@@ -113,11 +113,9 @@ class Task:
         return self.project.collecting(self.spec, self.keys)
 
 
-def ask(
-    collecting: Collecting, collector: Collector, counts: Path | None = None
-) -> list[CollectedRecord]:
-    """Make every call that is not stored, show the progress, and count the calls."""
-    with Progress(collecting.title, collecting.calls, counts=counts) as progress:
+def ask(collecting: Collecting, collector: Collector) -> list[CollectedRecord]:
+    """Make every call that is not stored, and show the progress."""
+    with Progress(collecting.title, collecting.calls) as progress:
         return collecting.run(
             lambda planned: collector.run((unit.steps for unit in planned), progress)
         )
@@ -330,8 +328,7 @@ def _make(task: Task, collector: Collector, lock: Lock, begins: Begins) -> None:
         with lock:
             begins(f"collect@{task.keys['model']}")
             collecting = task.collecting()
-        counts = task.project.root / STATE / COUNTS
-        collected = ask(collecting, collector, counts)
+        collected = ask(collecting, collector)
         failures = task.spec.failures(collected)
         min_coverage = collecting.section.min_coverage
         refuse_failures(failures, task.spec.name, min_coverage)

@@ -10,11 +10,9 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from driftledger.collect.progress import COUNTS, read_counts
 from driftledger.core.errors import ConfigError
 from driftledger.core.files import read_regular, write_text
 from driftledger.core.paths import STATE
-from driftledger.core.text import say
 
 RUN_LOCK = "run.lock"
 """In the folder of the checkout's state."""
@@ -49,19 +47,14 @@ def holder(root: Path) -> str:
 
 
 def only_one(root: Path, what: str) -> AbstractContextManager[object]:
-    """Hold the lock for a command that needs it; its calls are counted from 0.
+    """Hold the lock for a command that needs it.
 
     Raises:
-        ConfigError: another process holds it; its calls so far are printed.
+        ConfigError: another process holds it.
     """
-    counts = root / STATE / COUNTS
     try:
-        held = hold(root, what)
+        return hold(root, what)
     except Timeout:
-        for name, value in read_counts(counts).items():
-            say(f"{name}: {round(value, 2):,}")
         raise ConfigError(
             f"{holder(root)} works in this folder; wait for it or end it"
         ) from None
-    counts.unlink(missing_ok=True)
-    return held
