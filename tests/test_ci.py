@@ -4,6 +4,7 @@ script."""
 import os
 import shutil
 import subprocess
+import sys
 
 import pytest
 
@@ -39,6 +40,8 @@ fi
 exit 0
 """
 
+PYPROJECT = f'"Programming Language :: Python :: 3.{sys.version_info[1]}",\n'
+
 STATUS = """#!/bin/sh
 printf 'resolve:\n\talways changed\n'
 [ -n "$CHANGED" ] && printf "$CHANGED:\n\tchanged deps:\n\t\tmodified: reports/scores\n"
@@ -53,6 +56,7 @@ def repository(tmp_path):
     for name, text in (
         ("Makefile", MAKEFILE),
         ("score.json", "1.0\n"),
+        ("pyproject.toml", PYPROJECT),
         (".gitignore", ".venv/\n.driftledger/\n"),
     ):
         (root / name).parent.mkdir(exist_ok=True)
@@ -188,6 +192,11 @@ def test_each_of_several_failures_is_named(repository):
     assert not passed
     assert printed[-3:] == ["FAILED: make lint", DIFFERS, "FAILED: make test-slow"]
     assert PASSES not in printed
+
+
+def test_no_python_that_the_project_names_is_a_sentence(repository):
+    (repository / "pyproject.toml").write_text("", encoding="utf-8")
+    assert ci(repository) == (False, [])
 
 
 def test_what_may_be_skipped_may(repository):

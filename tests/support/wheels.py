@@ -5,6 +5,7 @@ uv asks the package index, and where neither has what is needed, the test is ski
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -32,7 +33,6 @@ _UNREACHABLE = (
     "Connect",
 )
 """What uv says where a package is neither in its cache nor to be had."""
-PYENV = "versions/*/bin/python3.[0-9][0-9]"
 SOURCES = ("src", "pyproject.toml", "README.md", "LICENSE", "NOTICE")
 """What it takes to build a wheel."""
 
@@ -65,13 +65,17 @@ def new_environment(folder: Path, python: str = sys.executable) -> Path:
 
 
 def newest_python() -> str:
-    """Return the newest installed Python, pyenv's included, as ``.ci/run`` does."""
+    """Return the newest installed Python of those that ``pyproject.toml`` names, pyenv's included,
+    as ``.ci/run`` does."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
-    there = {int(file.suffix[1:]): str(file) for file in pyenv.glob(PYENV)}
-    for minor in range(11, 30):
-        if found := shutil.which(f"python3.{minor}"):
-            there.setdefault(minor, found)
-    return there[max(there)]
+    about = (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8")
+    minors = re.findall(r":: Python :: 3\.(\d+)", about)
+    for minor in sorted(map(int, minors), reverse=True):
+        installed = sorted(pyenv.glob(f"versions/3.{minor}.*/bin/python3"))
+        for file in (shutil.which(f"python3.{minor}"), *installed):
+            if file and _run([str(file), "--version"]).returncode == 0:
+                return str(file)
+    return sys.executable
 
 
 def install(programs: Path, wheel: Path, extra: str = "") -> None:
