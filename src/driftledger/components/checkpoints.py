@@ -297,7 +297,7 @@ class CheckpointComponent(Component):
         """
         try:
             with memory_guard(self.path):
-                if self.source.has(ADAPTER):
+                if (self.source.local([ADAPTER]) / ADAPTER).is_file():
                     raise adapter_refused(f"{self.path!r:.200}")
                 backends = import_extra("torch").backends
                 if self.dtype == "float32":

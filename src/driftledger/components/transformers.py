@@ -45,8 +45,6 @@ from driftledger.data.hub import Source, find_source
 
 ADAPTER_WEIGHTS = "adapter_model.safetensors"
 """The file in which peft saves an adapter's weights."""
-FLASH = {"flash_attention_2": "flash-attn", "flash_attention_3": "flash-attn-3"}
-"""Flash attention of transformers → the distribution that computes it."""
 
 MODEL_CLASSES = {
     "AutoModelForImageTextToText": "MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES",
@@ -168,11 +166,9 @@ class Transformers(ImageCheckpoint, SightedModel):
     quantization: Literal["8bit", "4bit"] | None = None
     """Weights as bitsandbytes shrinks them while they are loaded: LLM.int8, which computes in
     float16, or NF4."""
-    attention: Literal["sdpa", "eager", "flash_attention_2", "flash_attention_3"] = (
-        "sdpa"
-    )
+    attention: Literal["sdpa", "eager"] = "sdpa"
     """``sdpa`` is PyTorch's fused kernels, ``eager`` plain matrix products for checkpoints that
-    support nothing else; flash attention needs a GPU and reduced precision."""
+    support nothing else."""
     adapter: Operational[str | None] = Field(default=None, min_length=1)
     """An adapter of peft for the checkpoint: a folder, or an id on the hub. Its weights are in the
     identity."""
@@ -202,11 +198,6 @@ class Transformers(ImageCheckpoint, SightedModel):
             raise ValueError(
                 "device_map chooses the devices itself; remove it, or leave device at auto"
             )
-        if self.attention.startswith("flash") and self.dtype == "float32":
-            raise ValueError(
-                "flash attention has no float32; set dtype to bfloat16 or float16, or attention "
-                "to sdpa"
-            )
         return self
 
     @property
@@ -228,7 +219,6 @@ class Transformers(ImageCheckpoint, SightedModel):
         more = [
             "bitsandbytes" if self.quantization else None,
             "peft" if self.adapter else None,
-            FLASH.get(self.attention),
         ]
         identity["libraries"] |= library_versions(*filter(None, more))
         if self._template is not None:

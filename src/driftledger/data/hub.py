@@ -52,20 +52,6 @@ class Source(NamedTuple):
         """The first argument of ``from_pretrained``; :attr:`commit` is its ``revision``."""
         return str(self.folder or self.repository)
 
-    def has(self, name: str) -> bool:
-        """Return True if a file of that name is at the top.
-
-        Offline, only files in the hub's local cache count.
-        """
-        if self.folder is not None:
-            return (self.folder / name).is_file()
-        hub = import_extra("huggingface_hub")
-        try:
-            hub.hf_hub_download(self.repository, name, revision=self.commit)
-        except hub.errors.EntryNotFoundError:
-            return False
-        return True
-
     def local(self, patterns: Sequence[str]) -> Path:
         """Return the folder, or fetch the files that match into the hub's cache.
 

@@ -184,10 +184,3 @@ def test_attention_that_a_checkpoint_does_not_support_is_one_sentence(
         "transformers.LlavaForConditionalGeneration._supports_sdpa", False
     )
     assert "attention: sdpa; set attention: eager" in refused(llava, asked[0])
-    with pytest.raises(
-        MissingExtraError,
-        match=r"'flash-attn' is not installed; run: pip install flash-attn$",
-    ):
-        _ = model(llava, attention="flash_attention_2", dtype="bfloat16").fingerprint
-    with pytest.raises(ValueError, match="flash attention has no float32"):
-        model(llava, attention="flash_attention_2")
