@@ -41,6 +41,7 @@ from driftledger.data.records import (
     QuestionSetCard,
     SampleEntry,
     dataset_digest,
+    leaks_of,
     questions_digest,
 )
 
@@ -131,6 +132,7 @@ def _dataset_card(
                 f"{where}: category {category!r} is listed in groups {count} times; list it once"
             )
     lost = losses((entry.id, entry.notes) for entry in entries)
+    rows = [entry.to_dict() for entry in entries]
     return DatasetCard(
         name=name,
         provider=dataset.provider,
@@ -141,24 +143,11 @@ def _dataset_card(
         groups=dataset.groups,
         general_category=dataset.general_category,
         labels=_label_counts(where, entries),
-        leaks=_leaks(entries),
+        leaks=leaks_of(rows),
         blank=lost.blank,
         frames=lost.frames,
-        digest=dataset_digest(entries),
+        digest=dataset_digest(rows),
     )
-
-
-def _leaks(entries: Sequence[SampleEntry]) -> dict[str, str]:
-    """Map each test sample to the first support sample with equal bytes."""
-    support: dict[str, str] = {}
-    for entry in entries:
-        if entry.split == "support":
-            support.setdefault(entry.sha256, entry.id)
-    leaks = {}
-    for entry in entries:
-        if entry.split == "test" and entry.sha256 in support:
-            leaks[entry.id] = support[entry.sha256]
-    return leaks
 
 
 def _label_counts(where: str, entries: Sequence[SampleEntry]) -> Labels:
@@ -385,7 +374,7 @@ def _question_set_card(
         groups=groups,
         blank=lost.blank,
         frames=lost.frames,
-        digest=questions_digest(entries),
+        digest=questions_digest(entry.to_dict() for entry in entries),
     )
 
 

@@ -3,7 +3,7 @@
 Each has ``samples.jsonl`` or ``questions.jsonl``, a card, and images or texts.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from operator import not_
 from pathlib import Path
 from typing import TypeAlias
@@ -106,12 +106,31 @@ def notes_of(card: Card, total: int, things: str) -> list[str]:
     return notes
 
 
-def dataset_digest(entries: Sequence[SampleEntry]) -> str:
-    """Return the digest of these samples, in order, over all that a score depends on."""
-    rows = []
-    for entry in entries:
-        rows.append([entry.id, entry.category, entry.label, entry.split, entry.sha256])
-    return sha256_of(rows)
+def dataset_digest(rows: Iterable[Json]) -> str:
+    """Return the digest of samples over all that a score depends on.
+
+    Args:
+        rows: the lines of ``samples.jsonl``, in order.
+    """
+    keys = ("id", "category", "label", "split", "sha256")
+    return sha256_of([[row.get(key) for key in keys] for row in rows])
+
+
+def leaks_of(rows: Sequence[Json]) -> dict[str, str]:
+    """Map each test sample to the first support sample with equal bytes.
+
+    Args:
+        rows: the lines of ``samples.jsonl``.
+    """
+    support: dict[str, str] = {}
+    for row in rows:
+        if row.get("split") == "support":
+            support.setdefault(row["sha256"], row["id"])
+    leaks = {}
+    for row in rows:
+        if row.get("split") == "test" and row["sha256"] in support:
+            leaks[row["id"]] = support[row["sha256"]]
+    return leaks
 
 
 def read_samples(folder: Path) -> list[Sample]:
@@ -200,16 +219,20 @@ class QuestionSetCard(Card):
     """Group name → its categories, which are averaged in it."""
 
 
-def questions_digest(entries: Sequence[QuestionEntry]) -> str:
-    """Return the digest of these questions, in order.
+def questions_digest(rows: Iterable[Json]) -> str:
+    """Return the digest of questions over all that a score can depend on.
 
-    It is over what a score can depend on: everything but where they came from and how they are
-    stored; the files of several images are numbered by their order.
+    This is everything but where they came from and how they are stored; the files of several images
+    are numbered by their order.
+
+    Args:
+        rows: the lines of ``questions.jsonl``, in order.
     """
-    left_out = {"schema_", "image", "source", "notes"}
-    return sha256_of(
-        [entry.model_dump(mode="json", exclude=left_out) for entry in entries]
-    )
+    left_out = {"schema", "image", "source", "notes"}
+    digested = []
+    for row in rows:
+        digested.append({key: row[key] for key in row.keys() - left_out})
+    return sha256_of(digested)
 
 
 def read_questions(folder: Path) -> list[QuestionEntry]:

@@ -12,6 +12,15 @@ from typing import Any
 from driftledger.benchmarks.base.records import CARD, RECORDS
 from driftledger.benchmarks.base.usage import CALLS
 from driftledger.core.canonical import sha256_of
+from driftledger.data.records import (
+    DATASET_CARD,
+    QUESTION_SET_CARD,
+    QUESTIONS,
+    SAMPLES,
+    dataset_digest,
+    leaks_of,
+    questions_digest,
+)
 from driftledger.ledger.bundles.reading import (
     DIR,
     EVIDENCE,
@@ -33,10 +42,6 @@ from driftledger.scoring.score import ROWS, SCORE
 
 Lines = Iterator[Line]
 
-_DIGESTED = ("id", "category", "label", "split", "sha256")
-"""Fields of a sample in the digest of a dataset."""
-_QUESTION_EXTRAS = ("schema", "image", "source", "notes")
-"""Fields that the digest of a question set leaves out."""
 _DEFAULTS = {"repeats": 1}
 """Setting → its default, for protocols that leave it out."""
 _COMBINATION = ("model", "generator", "encoder")
@@ -381,53 +386,42 @@ def _noted(path: str, score: Json, folder: str, noted: Json) -> Lines:
                     yield same(where, str(settings[key]), str(value), stage)
 
 
+def data_files(folder: OpenedFolder) -> tuple[str, str]:
+    """Return the names of the list and of the card of a dataset or question set."""
+    if folder.has(SAMPLES):
+        return SAMPLES, DATASET_CARD
+    return QUESTIONS, QUESTION_SET_CARD
+
+
 def data_lines(folder: OpenedFolder) -> Lines:
     """Check that a dataset or question set has the files and the digest of its list."""
-    if folder.has("samples.jsonl"):
-        card = "dataset.json"
-        listing = folder.rows("samples.jsonl")
+    name, card = data_files(folder)
+    listing = folder.rows(name)
+    media = {}
+    if name == SAMPLES:
         counted = "samples"
-        digested: list[Any] = []
-        media = {}
+        digest = dataset_digest(listing)
         for row in listing:
-            digested.append([row.get(part) for part in _DIGESTED])
             media[row["file"]] = row["sha256"]
     else:
-        card = "question_set.json"
-        listing = folder.rows("questions.jsonl")
         counted = "questions"
-        digested = []
-        media = {}
+        digest = questions_digest(listing)
         for row in listing:
-            digested.append({part: row[part] for part in row.keys() - _QUESTION_EXTRAS})
             media[row["image"]] = row["image_sha256"]
             for image in row.get("images", ()):
                 media[image["file"]] = image["sha256"]
     categories = Counter(row.get("category") for row in listing)
     del categories[None]
     expected = {
-        "digest": sha256_of(digested),
+        "digest": digest,
         counted: len(listing),
         "categories": dict(categories),
-        "leaks": _leaks(listing),
+        "leaks": leaks_of(listing),
     }
     stored = {"leaks": {}, **folder.json(card)}
     yield from compare(f"{folder.path}/{card}: ", stored, expected, "its list")
     yield from _duplicates(folder, field(listing, "id"))
     yield from _media(folder, media)
-
-
-def _leaks(listing: Sequence[Json]) -> dict[str, str]:
-    """Map each test sample to the first support sample with the same bytes."""
-    support: dict[str, str] = {}
-    for row in listing:
-        if row.get("split") == "support":
-            support.setdefault(row["sha256"], row["id"])
-    leaks = {}
-    for row in listing:
-        if row.get("split") == "test" and row["sha256"] in support:
-            leaks[row["id"]] = support[row["sha256"]]
-    return leaks
 
 
 def _media(folder: OpenedFolder, media: Mapping[str, str]) -> Lines:
@@ -443,49 +437,41 @@ def _media(folder: OpenedFolder, media: Mapping[str, str]) -> Lines:
 def _collected(folder: OpenedFolder, data: OpenedFolder) -> Lines:
     """Check that records are of the data, one for each place, and have their files.
 
+    Each step of a chain has to name the image of the step before.
+
     Replaying records shows more, but needs the encoder if one chose examples.
     """
     where = f"{folder.path}/{RECORDS}"
-    listing = data.rows(
-        "samples.jsonl" if data.has("samples.jsonl") else "questions.jsonl"
-    )
-    known = {row["id"]: row.get("sha256") for row in listing}
-    files = {}
-    places = []
+    listing, _ = data_files(data)
+    originals = {row["id"]: row.get("sha256") for row in data.rows(listing)}
     records = folder.rows(RECORDS)
+    files = {}
+    images = {}
+    places = []
     for record in records:
-        unit = record["unit"]
-        places.append(
-            f"{unit}, step {record['step']}, repeat {record.get('repeat', 0)}"
-        )
-        if record["step"] and unit not in known:
+        unit, step, repeat = place = _place(record)
+        places.append(f"{unit}, step {step}, repeat {repeat}")
+        if step and unit not in originals:
             yield differs(where, f"{data.path} has no sample or question {unit!s:.80}")
         for result in record["results"]:
             if result.get("file") is not None:
-                files[result["file"]] = result["sha256"]
+                files[result["file"]] = images[place] = result["sha256"]
     yield from _media(folder, files)
     yield from _duplicates(folder, places)
-    yield from _parents(where, records, known)
-
-
-def _parents(
-    where: str, records: Sequence[Json], originals: Mapping[str, str | None]
-) -> Lines:
-    """Check that each step of a chain names the image of the step before."""
-    images: dict[tuple[str, int, int], str] = {}
-    for record in records:
-        for result in record["results"]:
-            if result.get("file") is not None:
-                place = record["unit"], record["step"], record.get("repeat", 0)
-                images[place] = result["sha256"]
     for record in records:
         if "parent_sha256" in record.get("extra", {}):
-            unit, t, repeat = record["unit"], record["step"], record.get("repeat", 0)
-            before = images.get((unit, t - 1, repeat))
-            parent = originals.get(unit) if t == 1 else before
-            named = f"{where}: {unit}, step {t}, repeat {repeat}: parent_sha256"
+            unit, step, repeat = _place(record)
+            parent = images.get((unit, step - 1, repeat))
+            if step == 1:
+                parent = originals.get(unit)
+            named = f"{where}: {unit}, step {step}, repeat {repeat}: parent_sha256"
             stored = record["extra"]["parent_sha256"]
             yield same(named, stored, parent, "the image before")
+
+
+def _place(record: Json) -> tuple[str, int, int]:
+    """Return the unit, step and repeat of a record."""
+    return record["unit"], record["step"], record.get("repeat", 0)
 
 
 def check_calls(folder: OpenedFolder) -> Lines:
@@ -529,7 +515,7 @@ def _card(lineage: Json, stage: str, folder: OpenedFolder, data: OpenedFolder) -
     yield from compare(
         f"{path}: inputs.records.", inputs["records"], records, records_file
     )
-    data_card = "dataset.json" if data.has("dataset.json") else "question_set.json"
+    _, data_card = data_files(data)
     digest = {"data_digest": data.json(data_card)["digest"]}
     yield from compare(f"{path}: inputs.", inputs, digest, data.path)
     yield from compare(f"{where}: ", card, digest, data.path)

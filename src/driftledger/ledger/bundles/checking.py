@@ -39,7 +39,6 @@ from driftledger.core.files import known_fields_alone, read_json, read_jsonl
 from driftledger.core.media import open_picture, png_bytes
 from driftledger.core.registry import is_embedded, provider_class
 from driftledger.core.types import Float32, PromptUsage
-from driftledger.data.records import QUESTION_SET_CARD
 from driftledger.ledger.bundles.archive import Archive, BundleError
 from driftledger.ledger.bundles.reading import FILES, Bundle, Json, version_of
 from driftledger.ledger.bundles.report import NUMBERS, Report, plain
@@ -49,6 +48,7 @@ from driftledger.ledger.links import (
     check_fingerprints,
     check_ledger,
     check_links,
+    data_files,
     folders_of,
     guarded,
 )
@@ -212,8 +212,8 @@ def open_score(bundle: Bundle, lineage: Json, top: Path) -> ScoreFiles:
             raise NotCheckedError(f"{what}, and up to {ANSWER_CHARACTERS:,} are read")
         texts += bool(text)
     data = bundle.folder(lineage["data"]["path"])
-    card = data.json("dataset.json" if data.has("dataset.json") else QUESTION_SET_CARD)
-    groups = len(card.get("groups", {}))
+    _, card = data_files(data)
+    groups = len(data.json(card).get("groups", {}))
     if groups > GROUPS:
         raise NotCheckedError(
             f"the data has {groups:,} groups, and up to {GROUPS} are computed"
@@ -330,35 +330,25 @@ def _followed(files: ScoreFiles, lineage: Json) -> Iterator[Line]:
     yield from record_lines(played, path)
 
 
-@dataclass
 class GivenEncoder:
     """A stand-in for an encoder that is not here; its features are in the bundle."""
 
-    card: ComponentCard
-    reads: bool
-    """True if it has a text tower."""
-    batch_size: int = 4096
+    batch_size = 4096
 
-    @property
-    def fingerprint(self) -> str:
-        return self.card.fingerprint
+    def __init__(self, card: ComponentCard, *, reads: bool) -> None:
+        """Be the encoder of a card.
 
-    @property
-    def provider(self) -> str:
-        return self.card.provider
-
-    @property
-    def mark(self) -> str | None:
-        return self.card.mark
-
-    @property
-    def control(self) -> bool:
-        return self.card.control
-
-    @property
-    def spec(self) -> Json:
-        names = ("provider", "version", "settings", "identity")
-        return {name: getattr(self.card, name) for name in names}
+        Args:
+            reads: whether it has a text tower.
+        """
+        self.name = card.name
+        self.reads = reads
+        self.fingerprint = card.fingerprint
+        self.provider = card.provider
+        self.mark = card.mark
+        self.control = card.control
+        names = {"provider", "version", "settings", "identity"}
+        self.spec = card.model_dump(include=names)
 
     def fitted(self, texts: Iterable[str]) -> "GivenEncoder":
         return self
@@ -370,7 +360,7 @@ class GivenEncoder:
 
     def encode(self, batch: object) -> Float32:
         raise NotCheckedError(
-            f"the bundle lacks features of {self.card.name}, which is not computed here"
+            f"the bundle lacks features of {self.name}, which is not computed here"
         )
 
     encode_images = encode_texts = encode
@@ -393,7 +383,7 @@ def _encoder(card: ComponentCard, stored: Score) -> Encoder:
     reads = kind.encode_texts is not Encoder.encode_texts
     if kind is Encoder:  # a stranger's own
         reads = stored.find("clip_s_i") is not None
-    return cast(Encoder, GivenEncoder(card, reads))
+    return cast(Encoder, GivenEncoder(card, reads=reads))
 
 
 @dataclass
