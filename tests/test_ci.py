@@ -9,6 +9,8 @@ import sys
 import pytest
 
 from tests.conftest import REPOSITORY
+from tests.sentence import write_files
+from tests.support.git import git
 
 MAKEFILE = """
 install-all:
@@ -53,34 +55,32 @@ exit "${STATUS_FAILS:-0}"
 @pytest.fixture
 def repository(tmp_path):
     root = tmp_path / "repository"
-    for name, text in (
-        ("Makefile", MAKEFILE),
-        ("score.json", "1.0\n"),
-        ("pyproject.toml", PYPROJECT),
-        (".gitignore", ".venv/\n.driftledger/\n"),
-    ):
-        (root / name).parent.mkdir(exist_ok=True)
-        (root / name).write_text(text, encoding="utf-8")
-    (root / ".ci").mkdir()
+    files = {
+        "Makefile": MAKEFILE,
+        "score.json": "1.0\n",
+        "pyproject.toml": PYPROJECT,
+        ".gitignore": ".venv/\n.driftledger/\n",
+        ".ci/may_skip": "test_slow.py:.*: needs a week\n",
+    }
+    write_files(root, files)
     shutil.copy(REPOSITORY / ".ci" / "run", root / ".ci" / "run")
-    (root / ".ci" / "may_skip").write_text(
-        "test_slow.py:.*: needs a week\n", encoding="utf-8"
-    )
-    (root / ".venv" / "bin").mkdir(parents=True)
-    for name, text in (("driftledger", EVALUATION), ("dvc", STATUS)):
-        (root / ".venv" / "bin" / name).write_text(text, encoding="utf-8")
-        (root / ".venv" / "bin" / name).chmod(0o755)
-    for command in (
-        ["init", "--quiet"],
-        ["add", "--all"],
-        ["commit", "--quiet", "--message", "scores"],
-    ):
-        subprocess.run(
-            ["git", "-c", "user.name=t", "-c", "user.email=t@t", *command],
-            cwd=root,
-            check=True,
-        )
+    write_programs(root, {"driftledger": EVALUATION, "dvc": STATUS})
+    commit_all(root)
     return root
+
+
+def write_programs(root, texts):
+    """Write programs of the virtual environment."""
+    folder = root / ".venv" / "bin"
+    write_files(folder, texts)
+    for name in texts:
+        (folder / name).chmod(0o755)
+
+
+def commit_all(root):
+    git(root, "init", "--quiet")
+    git(root, "add", "--all")
+    git(root, "commit", "--quiet", "--message", "scores")
 
 
 def ci(repository, *part, **environment):
@@ -220,12 +220,6 @@ test -e ../../reports/new.json && echo 2 > dvc.lock
 
 
 def test_the_neural_run_leaves_git_clean_and_takes_what_is_not_committed(tmp_path):
-    def git(*arguments):
-        command = ["git", "-c", "user.name=t", "-c", "user.email=t@t", *arguments]
-        return subprocess.run(
-            command, cwd=tmp_path, check=True, capture_output=True, text=True
-        ).stdout
-
     # another make may run this test, with variables of its own
     env = {name: text for name, text in os.environ.items() if "MAKE" not in name}
 
@@ -236,30 +230,24 @@ def test_the_neural_run_leaves_git_clean_and_takes_what_is_not_committed(tmp_pat
             env=env,
             check=True,
         )
-        return git("status", "--porcelain", "--untracked-files=all").splitlines()
+        changed = git(tmp_path, "status", "--porcelain", "--untracked-files=all")
+        return changed.splitlines()
 
-    for name, text in NEURAL.items():
-        program = tmp_path / ".venv" / "bin" / name
-        program.parent.mkdir(parents=True, exist_ok=True)
-        program.write_text(text, encoding="utf-8")
-        program.chmod(0o755)
+    write_programs(tmp_path, NEURAL)
     shutil.copy(REPOSITORY / "Makefile", tmp_path)
     shutil.copy(REPOSITORY / ".gitignore", tmp_path)
-    for name, text in (
-        ("params.yaml", "default"),
-        ("code.py", "1\n"),
-        ("reports/old.json", ""),
-        ("reports/validity.md", "1\n"),
-        ("lab/checkpoints/dvc.lock", "2\n"),
-    ):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    git("init", "--quiet")
-    git("add", "--all")
-    git("commit", "--quiet", "--message", "scores")
+    files = {
+        "params.yaml": "default",
+        "code.py": "1\n",
+        "reports/old.json": "",
+        "reports/validity.md": "1\n",
+        "lab/checkpoints/dvc.lock": "2\n",
+    }
+    write_files(tmp_path, files)
+    commit_all(tmp_path)
     assert run_neural() == []
     (tmp_path / "code.py").write_text("2\n", encoding="utf-8")
     assert run_neural() == [" M code.py", " M reports/validity.md"]
     shutil.rmtree(tmp_path / "build")
-    git("checkout", "--quiet", ".")
+    git(tmp_path, "checkout", "--quiet", ".")
     assert run_neural() == []

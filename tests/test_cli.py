@@ -382,11 +382,6 @@ def test_a_plan_fits_80_columns_and_has_none_that_says_nothing():
 
 TELL = "try:\n    main()\nfinally:\n    print(*sys.modules, file=sys.stderr)\n"
 
-MODELS = frozenset(
-    {"pydantic", "numpy", "PIL", "yaml", "importlib.metadata", "filelock"}
-)
-"""What it takes to read settings and records."""
-
 PAGES = frozenset({"jinja2", "matplotlib", "pandas", "pyarrow"})
 LARGE = PAGES | {
     "mlflow",
@@ -420,33 +415,18 @@ def test_a_bug_report_has_versions_and_nothing_else(monkeypatch, capsys):
     assert socket.gethostname() not in versions["platform"]
 
 
-@pytest.mark.parametrize("option", ["--help", "--version"])
-def test_help_is_told_without_any_settings_or_benchmarks(option, tmp_path):
-    found = loaded(tmp_path, option)
-    assert "driftledger.cli" in found
-    assert not found & (LARGE | MODELS | {"scipy", "dvc", "pygit2"})
-    assert not [
-        name
-        for name in found
-        if name.startswith("driftledger.benchmarks.") and name.endswith(".spec")
-    ]
-    assert {
-        name
-        for name in found
-        if name.startswith(("driftledger.project", "driftledger.commands."))
-    } == {f"driftledger.commands.{name}" for name in ("people", "signals", "typed")}
-
-
-def test_a_stage_starts_with_settings_alone(tmp_path):
+@each_case(cases(__file__, "starts"))
+def test_a_command_starts_with_what_it_needs(case, tmp_path):
+    """``own`` are the modules of ours below ``among`` that it loads."""
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(default_params()))
-    found = loaded(tmp_path, "stage", "score", "nobody", code=2)
-    assert "driftledger.project.settings" in found
-    assert not found & (LARGE | {"scipy", "dvc", "pygit2", "rich.table"})
-    assert not [
-        name
-        for name in found
-        if name.startswith(("driftledger.reports", "driftledger.tracking.store"))
-    ]
+    found = loaded(tmp_path, *case["command"].split(), code=case["code"])
+    assert {"driftledger.cli", *case["loads"]} <= found
+    assert not found & (LARGE | {"scipy", "dvc", "pygit2", *case["never"]})
+    below = tuple(f"driftledger.{each}" for each in case["among"])
+    own = {
+        name.removeprefix("driftledger.") for name in found if name.startswith(below)
+    }
+    assert own == {*case["own"]}
 
 
 @pytest.mark.slow

@@ -2,12 +2,14 @@
 is made again."""
 
 import json
+import os
 import re
 import signal
 import subprocess
 import sys
 from base64 import b64decode
 from collections import Counter
+from functools import partial
 from io import BytesIO
 
 import pytest
@@ -20,28 +22,11 @@ from driftledger.components.openai_chat import OpenAIChat
 from driftledger.core.canonical import sha256_of
 from tests.collect.chains import EXPECTED, eight_images, run
 from tests.support.fakes import SizeGenerator
+from tests.support.forked import ended, fork
 from tests.support.server import ChatAnswer, Server
 from tests.support.stores import stored_rows
 
 DESCRIPTIONS = 24
-
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-from driftledger.collect.store import CallStore
-from tests.collect.test_killed import collect
-put, stored, at = CallStore.put, [], int(sys.argv[3])
-
-def counted(self, finished, spent=None):
-    results = put(self, finished, spent)
-    stored.extend(results)
-    if len(stored) >= at:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return results
-
-CallStore.put = counted
-collect(sys.argv[1], Path(sys.argv[2]))
-"""
 
 THREADS = """
 import os, sys
@@ -96,12 +81,27 @@ def undisturbed(tmp_path_factory):
     return drawings(folder)
 
 
+def be_killed(base_url, folder, at):
+    """Collect, and be killed once so many calls are stored."""
+    put = CallStore.put
+    stored = []
+
+    def counted(self, finished, spent=None):
+        results = put(self, finished, spent)
+        stored.extend(results)
+        if len(stored) >= at:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return results
+
+    CallStore.put = counted
+    collect(base_url, folder)
+
+
 @pytest.mark.parametrize("at", [1, 8, 20])
 def test_a_killed_run_goes_on_and_repeats_no_finished_call(tmp_path, at, undisturbed):
     with Server(reply=size_of) as server:
-        command = [sys.executable, "-c", KILLED, server.base_url, tmp_path, str(at)]
-        killed = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert killed.returncode == -signal.SIGKILL, killed.stderr
+        killed = fork(partial(be_killed, server.base_url, tmp_path, at))
+        assert ended(killed) == -signal.SIGKILL
         rows = stored_rows(tmp_path / "store")
         assert len(rows) >= at
         answered = sum(row["image"] is None for row in rows.values())

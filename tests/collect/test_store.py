@@ -619,34 +619,6 @@ def test_features_are_made_once_unless_an_image_is_unknown(tmp_path, images, enc
     assert features.tolist() == made[-1].tolist()
 
 
-class BrokenEncoder(LetterEncoder):
-    """Gives NaN for all that is red or begins with a b."""
-
-    provider = "broken"
-
-    def encode_images(self, images):
-        return self.features(image.getpixel((0, 0))[0] == 255 for image in images)
-
-    def encode_texts(self, texts):
-        return self.features(text.startswith("b") for text in texts)
-
-    def features(self, broken):
-        return np.array([[1, np.nan if each else 1] for each in broken], np.float32)
-
-
-def test_features_that_are_not_finite_name_the_encoder_and_what_it_was_given(tmp_path):
-    media = [Medium(tmp_path / f"{name}.png", name) for name in ("blue", "red")]
-    for medium in media:
-        Image.new("RGB", (2, 2), medium.sha256).save(medium.path)
-    encoder, store = BrokenEncoder(), FeatureStore()
-    sentence = "^encoder broken gives features of '{}' that are not finite"
-    for _ in range(2):  # as well where the store has them
-        with pytest.raises(ComponentError, match=sentence.format(r".*red\.png")):
-            encode_media(encoder, media, store)
-        with pytest.raises(ComponentError, match=sentence.format("blue")):
-            encode_texts(encoder, ["a", "blue"], store)
-
-
 class GivenEncoder(LetterEncoder):
     """Gives what a test says, or raises it."""
 
@@ -666,6 +638,24 @@ def given(value):
     encoder = GivenEncoder()
     encoder._given = value
     return encoder
+
+
+def medium_of(folder, colour):
+    medium = Medium(folder / f"{colour}.png", colour)
+    Image.new("RGB", (2, 2), colour).save(medium.path)
+    return medium
+
+
+def test_features_that_are_not_finite_name_the_encoder_and_what_it_was_given(tmp_path):
+    media = [medium_of(tmp_path, colour) for colour in ("blue", "red")]
+    encoder = given(np.array([[1, 1], [1, np.nan]], np.float32))
+    store = FeatureStore()
+    sentence = "^encoder given gives features of '{}' that are not finite"
+    for _ in range(2):  # as well where the store has them
+        with pytest.raises(ComponentError, match=sentence.format(r".*red\.png")):
+            encode_media(encoder, media, store)
+        with pytest.raises(ComponentError, match=sentence.format("blue")):
+            encode_texts(encoder, ["a", "blue"], store)
 
 
 @pytest.mark.parametrize(
@@ -704,22 +694,18 @@ def test_features_that_an_earlier_version_stored_as_float64_are_float32(tmp_path
 def test_features_of_no_use_are_one_sentence_that_names_the_encoder(
     tmp_path, value, sentence
 ):
-    medium = Medium(tmp_path / "red.png", "red")
-    Image.new("RGB", (2, 2), "red").save(medium.path)
     with pytest.raises(ComponentError, match=f"^encoder given {sentence}"):
         encode_texts(given(value), ["a"])
     with pytest.raises(ComponentError, match=f"^encoder given {sentence}"):
-        encode_media(given(value), [medium])
+        encode_media(given(value), [medium_of(tmp_path, "red")])
 
 
 def test_only_a_text_may_have_features_of_zero(tmp_path):
-    medium = Medium(tmp_path / "red.png", "red")
-    Image.new("RGB", (2, 2), "red").save(medium.path)
     zeros = given(np.zeros((1, 2), np.float32))
     assert not encode_texts(zeros, ["a"]).any()
     sentence = r"^encoder given gives features of '.*red\.png' that are all zero$"
     with pytest.raises(ComponentError, match=sentence):
-        encode_media(zeros, [medium])
+        encode_media(zeros, [medium_of(tmp_path, "red")])
 
 
 def test_how_much_is_read_is_said_of_each_text():

@@ -5,6 +5,7 @@ import random
 import signal
 import threading
 import time
+from functools import partial
 from itertools import chain
 
 import pytest
@@ -21,6 +22,7 @@ from driftledger.core.errors import DriftledgerError
 from driftledger.core.types import Conversation, Subject, Turn
 from tests.collect.chains import eight_images, run_protocols
 from tests.support.cases import cases, each_case
+from tests.support.forked import ended, fork
 from tests.support.server import Server
 
 PRICES = {"input": 1, "output": 2, "batch_discount": 0.5}
@@ -182,7 +184,6 @@ def be_killed(url, folder, events):
 
     threading.setprofile(count)
     collect(model_at(url), folder, range(-3, 3))
-    os._exit(0)
 
 
 @pytest.mark.slow
@@ -196,10 +197,8 @@ def test_no_call_is_paid_twice_over_thirty_kills(tmp_path):
             code = -signal.SIGKILL
             while code:
                 events = chance.randrange(1, EVENTS)
-                child = os.fork()
-                if not child:
-                    be_killed(server.base_url, folder, events)
-                code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+                work = partial(be_killed, server.base_url, folder, events)
+                code = ended(fork(work))
                 assert code in (0, -signal.SIGKILL)
                 kills += code != 0
             again = collect(model_at(server.base_url), folder, range(-3, 3))

@@ -64,13 +64,36 @@ def asks_nobody(*_):
     raise AssertionError("asked once more")
 
 
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """A small project whose data are built, to be copied."""
+    root = tmp_path_factory.mktemp("built")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(root)
+        build(make_small(root))
+    return root
+
+
+@pytest.fixture(scope="module")
+def all_made(built, tmp_path_factory):
+    """The same with all records, to be copied."""
+    root = shutil.copytree(built, tmp_path_factory.mktemp("made") / "project")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(root)
+        collect(Project(root, own_code=True))
+    return root
+
+
 @pytest.fixture
-def project(tmp_path, monkeypatch):
-    """A small project whose data are built."""
-    monkeypatch.chdir(tmp_path)
-    project = make_small(tmp_path)
-    build(project)
-    return project
+def project(built, tmp_path, monkeypatch):
+    monkeypatch.chdir(shutil.copytree(built, tmp_path / "project"))
+    return Project(Path.cwd(), own_code=True)
+
+
+@pytest.fixture
+def collected(all_made, tmp_path, monkeypatch):
+    monkeypatch.chdir(shutil.copytree(all_made, tmp_path / "collected"))
+    return Project(Path.cwd(), own_code=True)
 
 
 def to_make(project):
@@ -301,18 +324,17 @@ def test_each_component_is_loaded_once_and_let_go_of_when_no_later_folder_needs_
     assert at["blind loaded"] < min(at["painter released"], at["rubric released"])
 
 
-def test_what_records_hold_is_not_asked_again(project, monkeypatch):
+def test_what_records_hold_is_not_asked_again(collected, monkeypatch):
     """The store is gone, and so is what says what the records were made from."""
-    collect(project)
-    files = [*(project.root / "data/records").rglob("records.jsonl")]
+    files = [*(collected.root / "data/records").rglob("records.jsonl")]
     written = [file.read_text() for file in files]
     assert written
     for file in files:
         (file.parent / INPUTS).unlink()
-    shutil.rmtree(project.state)
+    shutil.rmtree(collected.state)
     for component, method in CALLED:
         monkeypatch.setattr(component, method, asks_nobody)
-    collect(Project(project.root))
+    collect(Project(collected.root))
     assert [file.read_text() for file in files] == written
 
 
@@ -426,11 +448,10 @@ def test_what_nothing_uses_is_shown_and_then_removed(project, monkeypatch):
     assert set(to_make(project).values()) == {0}
 
 
-def test_what_another_checkout_selects_stays(project):
-    collect(project, MODELS)
+def test_what_another_checkout_selects_stays(collected):
     for command in ("init", "add params.yaml", "commit -m a", "worktree add other"):
-        git(project.root, *command.split())
-    project = edited(project.root, {"run.models": ["blind"]})
+        git(collected.root, *command.split())
+    project = edited(collected.root, {"run.models": ["blind"]})
     with pytest.raises(StoreError, match=r"/other: .*; nothing was removed"):
         remove_unused(project, yes=True)
     shutil.copytree(project.root / "data", project.root / "other/data")
@@ -455,27 +476,26 @@ def run_round(project, of, into, **chosen):
     ]
 
 
-def test_shards_make_what_one_process_makes(project, tmp_path, monkeypatch):
-    collect(project, MODELS)
-    reference = contents(project.root)
-    calls = stored(project)
-    shutil.rmtree(project.state)
-    shutil.rmtree(project.root / "data/records")
+def test_shards_make_what_one_process_makes(collected, tmp_path, monkeypatch):
+    reference = contents(collected.root)
+    calls = stored(collected)
+    shutil.rmtree(collected.state)
+    shutil.rmtree(collected.root / "data/records")
     into = tmp_path / "shards"
     others = "stages need what other shards make; when all shards have ended, "
-    for said in run_round(project, 3, into)[:2]:
+    for said in run_round(collected, 3, into)[:2]:
         assert f"{others}'driftledger merge" in said
-    assert not (project.state / "calls.db").exists()
-    first = merge(project, [into])
-    last = run_round(project, 2, into)  # another number
+    assert not (collected.state / "calls.db").exists()
+    first = merge(collected, [into])
+    last = run_round(collected, 2, into)  # another number
     assert "need what other shards make" not in last[-1]
-    assert merge(project, [into]).startswith("5 stores merged: ")
+    assert merge(collected, [into]).startswith("5 stores merged: ")
     assert first.startswith("3 stores merged: ")
-    assert set(to_make(project).values()) == {0}
-    assert stored(project) == calls
+    assert set(to_make(collected).values()) == {0}
+    assert stored(collected) == calls
     for component, method in CALLED:
         monkeypatch.setattr(component, method, asks_nobody)
-    said = collect_shard(Project(project.root), "1/5", into)
+    said = collect_shard(Project(collected.root), "1/5", into)
     assert "there was nothing to make; when" in said
-    collect(Project(project.root), MODELS)
-    assert contents(project.root) == reference
+    collect(Project(collected.root), MODELS)
+    assert contents(collected.root) == reference

@@ -21,7 +21,12 @@ from tests.sentence import run
 from tests.support.cases import cases, each_case
 from tests.support.git import git as git_in
 from tests.support.server import Server
-from tests.support.small import edited, small_params, write_params
+from tests.support.small import (
+    edited,
+    small_params,
+    without_tracking,
+    write_params,
+)
 
 git = partial(git_in, ".")
 
@@ -221,6 +226,7 @@ def served(root, monkeypatch):
     for number in range(2):
         draw(root / f"-photos $(x)/{number}.png", number, (24, 18))
     init(root, images=root / "-photos $(x)")
+    without_tracking(root)
     with (root / ".dvc/config").open("a") as config:
         config.write("[core]\n    autostage = true\n")
     binaries = root.parent / "bin"

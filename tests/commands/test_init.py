@@ -20,6 +20,7 @@ from driftledger.project.project import Project
 from tests.conftest import REPOSITORY, draw
 from tests.sentence import run, tree, write_files
 from tests.support.cases import cases, each_case
+from tests.support.forked import ended, fork
 from tests.support.git import git
 from tests.support.selected import selected
 from tests.support.small import write_params
@@ -128,19 +129,18 @@ def test_the_block_of_questions_in_the_docs_works_after_init(here):
 def killed_after(writes, root):
     """Begin a project in a process that ends at once before a further file; whether it came so
     far."""
-    child = os.fork()
-    if not child:
-        left = iter(range(writes))
+    left = iter(range(writes))
 
-        def write(path, data):
-            if next(left, None) is None:
-                os._exit(9)
-            write_bytes(path, data)
+    def write(path, data):
+        if next(left, None) is None:
+            os._exit(9)
+        write_bytes(path, data)
 
+    def begin():
         beginning.write_bytes = write
         init(root)
-        os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+
+    return ended(fork(begin)) == 9
 
 
 def test_a_killed_init_is_finished_by_the_next(here):

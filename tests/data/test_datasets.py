@@ -139,6 +139,15 @@ def entries_of(folder):
     return read_jsonl(folder / "samples.jsonl", SampleEntry)
 
 
+def assert_stored(case, card, folder):
+    """Check the fields of the card and of the samples that a case names."""
+    entries = entries_of(folder)
+    assert named([card], [case["card"]]) == [case["card"]]
+    expected = case.get("entries", [{}] * len(entries))
+    assert named(entries, expected) == expected
+    return entries
+
+
 def given(case):
     items = tuple(item(**fields) for fields in case["items"])
     return Given(given=items, **case.get("settings", {}))
@@ -148,11 +157,8 @@ def given(case):
 def test_a_dataset_is_stored(case, tmp_path):
     folder = tmp_path / "mine"
     card = build("mine", given(case), folder)
-    entries = entries_of(folder)
+    entries = assert_stored(case, card, folder)
     assert card == read_json(folder / "dataset.json", DatasetCard)
-    assert named([card], [case["card"]]) == [case["card"]]
-    expected = case.get("entries", [{}] * len(entries))
-    assert named(entries, expected) == expected
     digested = []
     for entry in entries:
         row = [entry.id, entry.category, entry.label, entry.split]

@@ -23,7 +23,7 @@ from tests.data.question_sets.sources import (
     build_set,
     png,
 )
-from tests.data.test_datasets import entries_of
+from tests.data.test_datasets import assert_stored
 from tests.sentence import refused, tree
 from tests.support.cases import cases, each_case
 
@@ -99,10 +99,7 @@ def hub(case, folder):
 @each_case(cases(__file__, "hub"))
 def test_a_dataset_is_read(case, tmp_path):
     card = build("mine", hub(case, tmp_path), tmp_path / "data")
-    assert named([card], [case["card"]]) == [case["card"]]
-    entries = entries_of(tmp_path / "data")
-    expected = case.get("entries", [{}] * len(entries))
-    assert named(entries, expected) == expected
+    assert_stored(case, card, tmp_path / "data")
     if "shows" in case:
         reds = []
         for sample in read_samples(tmp_path / "data"):

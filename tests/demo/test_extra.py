@@ -1,6 +1,7 @@
 """Where the extra demo is not installed, what needs it says what installs it, and the rest
 works."""
 
+import json
 import re
 import subprocess
 import sys
@@ -25,8 +26,10 @@ LIBRARIES = {
 }
 """Distribution → the module that it installs."""
 WITHOUT = f"""
-import sys
+import json, os, sys
+from contextlib import redirect_stderr, redirect_stdout
 from importlib import metadata
+from io import StringIO
 
 find = metadata.distribution
 def distribution(name):
@@ -36,36 +39,42 @@ def distribution(name):
 metadata.distribution = distribution
 sys.modules.update(dict.fromkeys({[*LIBRARIES.values()]}))
 from driftledger.cli import main
-main()
+ended = []
+for folder, command in json.loads(sys.argv[1]):
+    os.chdir(folder)
+    sys.argv = ["driftledger", *command.split()]
+    with redirect_stdout(StringIO()) as text, redirect_stderr(text):
+        try:
+            main()
+        except SystemExit as end:
+            ended.append([end.code or 0, text.getvalue()])
+print(json.dumps(ended))
 """
 MISSING = (
     r"the library 'scikit-image' is not installed; run: pip install .*scikit-image"
 )
 
 
-def typed(folder, *words):
-    """Return a command's exit code and text, in a Python without the libraries."""
-    done = subprocess.run(
-        [sys.executable, "-c", WITHOUT, *words],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert "Traceback" not in done.stderr, done.stderr
-    return done.returncode, done.stdout + done.stderr
+TYPED = [
+    [".", "--help", 0, ""],
+    [".", "models regions", 0, ""],
+    [".", "init --preset mme", 0, ""],
+    [".", "init mine", 0, f"models.regions_fine: missing: {MISSING}"],
+    ["mine", "plan", 1, f"models.regions_fine: {MISSING}"],
+    [".", "run", 2, f"models.regions_fine: {MISSING}"],
+]
+"""Folder, seen from the one before, command, exit code, and what it says."""
 
 
 def test_commands_say_what_to_install(tmp_path):
-    for rest in (("--help",), ("models", "regions"), ("init", "--preset", "mme")):
-        assert typed(tmp_path, *rest)[0] == 0
-    code, said = typed(tmp_path, "init", "mine")
-    assert code == 0
-    assert re.search(f"models.regions_fine: missing: {MISSING}", said)
-    for command, ends in (("plan", 1), ("run", 2)):
-        code, said = typed(tmp_path / "mine", command)
-        assert code == ends
-        assert re.search(f"models.regions_fine: {MISSING}", said)
+    """One Python without the libraries does all of them."""
+    commands = json.dumps([typed[:2] for typed in TYPED])
+    python = [sys.executable, "-c", WITHOUT, commands]
+    ended = json.loads(subprocess.check_output(python, cwd=tmp_path))
+    for (_, command, code, says), end in zip(TYPED, ended, strict=True):
+        assert end[0] == code, command
+        assert re.search(says, end[1]), command
+        assert "Traceback" not in end[1]
 
 
 @pytest.fixture

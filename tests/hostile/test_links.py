@@ -1,9 +1,6 @@
 """Links in folders that come from somebody else: nothing outside of a folder is read or written
 through them."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 
 from driftledger.components.human import FORM, Human
@@ -14,6 +11,7 @@ from driftledger.data.datasets.image_folder import ImageFolder
 from driftledger.data.records import read_samples
 from driftledger.data.sheet_page import PageTask, write_page
 from tests.conftest import draw
+from tests.support.cases import cases, each_case
 
 
 @pytest.fixture
@@ -31,31 +29,15 @@ def given(tmp_path):
     return tmp_path / "given"
 
 
-LINKS: dict[str, Callable[[Path, Path], object]] = {
-    "an image": lambda given, secret: (given / "b.png").symlink_to(secret / "a.png"),
-    "a relative path": lambda given, _: (given / "cats" / "b.png").symlink_to(
-        "../../secret/a.png"
-    ),
-    "a folder": lambda given, secret: (given / "dogs").symlink_to(
-        secret, target_is_directory=True
-    ),
-    "a link to a link": lambda given, secret: (
-        (given / "dogs").symlink_to(secret, target_is_directory=True),
-        (given / "c.png").symlink_to("dogs/a.png"),
-    ),
-}
-
-
-@pytest.mark.parametrize("kind", LINKS)
-@pytest.mark.parametrize("settings", [{}, {"labelled": True}], ids=str)
-def test_an_image_folder(kind, settings, given, secret):
-    LINKS[kind](given, secret)
-    for read in (
-        lambda folder: folder.source_digest(),
-        lambda folder: list(folder.items()),
-    ):
-        with pytest.raises(DataError, match="is a link out of"):
-            read(ImageFolder(path=given, **settings))
+@each_case(cases(__file__, "links"))
+def test_an_image_folder(case, given, secret):
+    for name, target in case["links"].items():
+        (given / name).symlink_to(target.replace("SECRET", str(secret)))
+    for settings in ({}, {"labelled": True}):
+        folder = ImageFolder(path=given, **settings)
+        for read in (folder.source_digest, lambda folder=folder: list(folder.items())):
+            with pytest.raises(DataError, match="is a link out of"):
+                read()
 
 
 def test_a_sheet_that_is_a_link(given, secret):

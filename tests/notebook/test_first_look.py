@@ -5,8 +5,6 @@ import gc
 import os
 import re
 import signal
-import subprocess
-import sys
 import time
 from io import BytesIO
 from types import SimpleNamespace
@@ -35,6 +33,7 @@ from tests.conftest import draw
 from tests.sentence import refused
 from tests.support.by_hand import named
 from tests.support.cases import cases, each_case
+from tests.support.forked import ended, fork
 from tests.support.server import Server
 
 EMBEDDED = {"models": "regions_medium", "generator": "painter", "encoder": "layout"}
@@ -228,10 +227,9 @@ def test_a_cell_that_runs_twice_pays_once(tmp_path, monkeypatch, capsys):
 def test_two_processes_with_one_store_ask_once(tmp_path):
     images = folder_of(tmp_path / "images")
     with Server() as server:
-        how = f"{seer(server)}, '{images}', iterations=1, store='{tmp_path}'"
-        code = f"import driftledger; driftledger.evaluate({how})"
-        both = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(2)]
-        assert [process.wait(timeout=300) for process in both] == [0, 0]
+        how = {"images": images, "iterations": 1, "store": tmp_path}
+        both = [fork(lambda: evaluate(seer(server), **how)) for _ in range(2)]
+        assert [*map(ended, both)] == [0, 0]
         assert len(server.requests) == 3
 
 

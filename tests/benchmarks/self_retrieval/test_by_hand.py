@@ -28,14 +28,15 @@ from tests.support.fakes import EchoModel, LetterEncoder
 from tests.support.ledgers import record
 
 SPEC = benchmark("self_retrieval")
+TWO = {"x": [[200, 0], "a"], "y": [[0, 200], "b"]}
 
 
-def write_folders(folder, case):
+def write_folders(folder, samples):
     (folder / "d").mkdir()
     (folder / "c").mkdir()
     entries = []
     records = []
-    for sample, (colour, said) in case["samples"].items():
+    for sample, (colour, said) in samples.items():
         content = png_bytes(Image.new("RGB", (16, 16), (*colour, 0)))
         (folder / "d" / f"{sample}.png").write_bytes(content)
         entry = SampleEntry(
@@ -64,16 +65,21 @@ def write_folders(folder, case):
     write_json(folder / "c" / CARD, collected)
 
 
+def scored(folder, samples, settings=None, encoder=LetterEncoder):
+    """Score these samples; and what scores them."""
+    write_folders(folder, samples)
+    given = scoring(SPEC, folder, {"encoder": encoder(wide=2)}, settings or {})
+    return *SPEC.score(given), given
+
+
 @each_case(lines("benchmarks/self_retrieval.jsonl"))
 def test_a_score_by_hand(tmp_path, case):
-    write_folders(tmp_path, case)
-    settings = case.get("settings", {})
-    given = scoring(SPEC, tmp_path, {"encoder": LetterEncoder(wide=2)}, settings)
+    case_of = case["samples"], case.get("settings")
     if "error" in case:
         with pytest.raises(CoverageError, match=case["error"]):
-            SPEC.score(given)
+            scored(tmp_path, *case_of)
         return
-    score, rows = SPEC.score(given)
+    score, rows, _ = scored(tmp_path, *case_of)
     assert_score(case, score, rows)
     assert score.unranked == case.get("unranked")
     assert [flag.text for flag in score.flags if flag.alarm] == case.get("alarms", [])
@@ -88,10 +94,7 @@ def test_a_description_is_asked_for_in_the_words_of_genception():
 
 
 def test_a_row_is_shown_with_its_image_and_its_description(tmp_path):
-    case = {"samples": {"x": [[200, 0], "a"], "y": [[0, 200], "b"]}}
-    write_folders(tmp_path, case)
-    given = scoring(SPEC, tmp_path, {"encoder": LetterEncoder(wide=2)}, {})
-    score, rows = SPEC.score(given)
+    score, rows, given = scored(tmp_path, TWO)
     [trace, _] = SPEC.traces(given.folders, score, rows)
     [step] = trace.steps
     assert (trace.unit, step.inputs["prompt"], step.outputs) == (
@@ -104,10 +107,8 @@ def test_a_row_is_shown_with_its_image_and_its_description(tmp_path):
 
 
 def test_chance_is_the_floor_and_no_text_reaches_the_best_clip_score(tmp_path):
-    case = {"samples": {"x": [[200, 0], "a"], "y": [[0, 200], "b"]}}
-    write_folders(tmp_path, case)
-    given = scoring(SPEC, tmp_path, {"encoder": LetterEncoder(wide=2)}, {})
-    ranked = rows_in(with_ranks(frame([SPEC.score(given)[0]])))
+    score, *_ = scored(tmp_path, TWO)
+    ranked = rows_in(with_ranks(frame([score])))
     bounds = {row.metric: (row.floor, metric_of(row).ceiling) for row in ranked}
     assert bounds["recall1"] == (50.0, 100.0)
     assert bounds["clip_score"][1] is None
@@ -121,19 +122,15 @@ class WideReader(LetterEncoder):
 
 
 def test_an_encoder_whose_towers_do_not_fit_is_named(tmp_path):
-    write_folders(tmp_path, {"samples": {"x": [[200, 0], "a"]}})
-    given = scoring(SPEC, tmp_path, {"encoder": WideReader(wide=2)}, {})
     sentence = (
         f"^encoder {WideReader.provider} gives 2 features of an image and 5 of a text"
     )
     with pytest.raises(ComponentError, match=sentence):
-        SPEC.score(given)
+        scored(tmp_path, TWO, encoder=WideReader)
 
 
 def test_a_foreign_score_without_chance_has_no_note(tmp_path):
-    write_folders(tmp_path, {"samples": {"x": [[200, 0], "a"]}})
-    given = scoring(SPEC, tmp_path, {"encoder": LetterEncoder(wide=2)}, {})
-    score, _ = SPEC.score(given)
+    score, *_ = scored(tmp_path, TWO)
     assert len([*SPEC.notes([score])]) == 1
     content = score.to_dict()
     content["numbers"] = [
