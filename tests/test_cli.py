@@ -247,9 +247,16 @@ def test_help_fits_a_screen_and_what_people_type_first_comes_first(width, tmp_pa
     names = ("init", "run", "plan", "models", "audit", "compare", "report", "bundle")
     places = [text.index(f"│ {name} ") for name in names]
     assert places == sorted(places)
-    assert " driftledger audit 0.743           where is a score from?" in map(
+    assert "  • driftledger audit 0.743 says where a score is from" in map(
         str.rstrip, text.splitlines()
     )
+
+
+def test_help_fills_its_paragraphs(tmp_path):
+    wide = {"TERMINAL_WIDTH": "120", "COLUMNS": "120", "NO_COLOR": "1"}
+    text = python(MAIN + "main()", "run", "--help", cwd=tmp_path, **wide).stdout
+    sentence = "The exit code is 1 if a model failed or has no rank and the others"
+    assert sentence in text
 
 
 NAMES = {

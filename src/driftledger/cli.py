@@ -40,10 +40,14 @@ from driftledger.core.text import for_line, for_terminal
 PANELS = EVALUATE, ASK, SHOW = "Evaluate", "Ask", "Show and publish"
 """The panels of ``--help``; commands are defined in the order in which people come to them."""
 _EXAMPLES = """Examples:
-driftledger init --images photos  begin with your images
-driftledger run                   evaluate, and show scores
-driftledger audit 0.743           where is a score from?
-driftledger compare one other     which run is better?"""
+
+- `driftledger init --images photos` begins with your images
+
+- `driftledger run` evaluates, and shows scores
+
+- `driftledger audit 0.743` says where a score is from
+
+- `driftledger compare one other` says which run is better"""
 
 
 app = typer.Typer(
@@ -55,6 +59,7 @@ app = typer.Typer(
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",  # paragraphs are filled
 )
 app.add_typer(people.app, name="people", rich_help_panel=EVALUATE)
 

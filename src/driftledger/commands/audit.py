@@ -306,7 +306,13 @@ def versions_table(rows: Sequence[Json]) -> Group:
     for (made_with, *cells), files in alike.items():
         if made_with not in tables:
             tables[made_with] = table(
-                "score", "model", "metric", "value", "stood", "run", numbers=["value"]
+                "score",
+                "model",
+                "metric",
+                "value",
+                "published",
+                "run",
+                numbers=["value"],
             )
         since = str(files[0]["first_date"] or "–")[:10]
         period = f"since {since}"
