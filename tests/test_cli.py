@@ -255,8 +255,7 @@ def test_help_fits_a_screen_and_what_people_type_first_comes_first(width, tmp_pa
 def test_help_fills_its_paragraphs(tmp_path):
     wide = {"TERMINAL_WIDTH": "120", "COLUMNS": "120", "NO_COLOR": "1"}
     text = python(MAIN + "main()", "run", "--help", cwd=tmp_path, **wide).stdout
-    sentence = "The exit code is 1 if a model failed or has no rank and the others"
-    assert sentence in text
+    assert "if a model failed or has no rank" in text
 
 
 NAMES = {
