@@ -4,7 +4,6 @@ no difference."""
 import base64
 import hashlib
 import json
-import re
 import tempfile
 import zlib
 from pathlib import Path
@@ -93,7 +92,7 @@ def _run(client, run, models):
     with tempfile.TemporaryDirectory() as folder:
         top = Path(client.download_artifacts(run_id, "", folder))
         files = {
-            _named(str(file.relative_to(top))): _digest(file)
+            str(file.relative_to(top)): _digest(file)
             for file in sorted(top.rglob("*"))
             if file.is_file()
         }
@@ -122,7 +121,6 @@ def _run(client, run, models):
 
 
 def _trace(trace):
-    scores = sorted([each.name, each.value] for each in trace.info.assessments)
     spans = [
         [span.name, _shown(span.inputs), _shown(span.outputs)]
         for span in trace.data.spans
@@ -130,7 +128,6 @@ def _trace(trace):
     return {
         "tags": _lasting(trace.info.tags),
         "state": str(trace.info.state),
-        "scores": scores,
         "spans": spans,
     }
 
@@ -149,11 +146,6 @@ def _shown(value):
 
 def _lasting(tags):
     return {key: value for key, value in tags.items() if not key.startswith(VOLATILE)}
-
-
-def _named(path):
-    """Leave out the time and the random end in the name of a picture of a chain."""
-    return re.sub(r"\+timestamp\+\d+\+[0-9a-f-]{36}", "", path)
 
 
 def _digest(file):

@@ -17,7 +17,7 @@ from driftledger.tracking.content import (
     rows_csv,
     tags_of,
 )
-from driftledger.tracking.traces import chain_rows, pictures_of, traces_of
+from driftledger.tracking.traces import traces_of
 from driftledger.tracking.view import VIEW_TAG, leaderboard
 from tests.support.cases import CASES, cases, each_case
 from tests.support.ledgers import question_score, row, trac_score
@@ -127,49 +127,23 @@ def test_artifacts_have_everything_that_a_score_has():
     assert score == run.lineages[0].score.model_dump(mode="json")
 
 
-MEAN = sum(SAMPLES.values()) / len(SAMPLES)
-AVERAGES = {
-    "all units, whose mean is the score": (MEAN, "all", {"GC@2", "s(2)"}),
-    "all units, whose mean is another": (0.2, "all", {"s(2)"}),
-    "one of two units": (MEAN, 1, set[str]()),
-}
-
-
-@pytest.mark.parametrize(("gc", "at_most", "titles"), AVERAGES.values(), ids=AVERAGES)
-def test_scores_are_on_traces_only_where_their_average_is_the_score(
-    gc, at_most, titles, tmp_path
-):
-    of = gen_score(gc=gc, similarity_at_2=MEAN - 0.1)
-    [run] = write_project(tmp_path, evidence(of))
-    traces = list(traces_of(run.lineages[0], tmp_path, rows(), at_most))  # type: ignore[arg-type]
-    assert traces
-    for trace in traces:
-        assert set(trace.values) == titles
-        assert trace.outputs["GC@2"] == SAMPLES[trace.unit]
-
-
 @pytest.mark.parametrize(
-    ("at_most", "samples"),
-    [("none", []), (1, ["disc"]), (5, ["disc", "ring"]), ("all", ["disc", "ring"])],
+    ("at_most", "units"),
+    [("all", ["ring", "disc"]), (1, ["ring"]), ("none", [])],
 )
-def test_chains_are_of_as_many_samples_as_have_traces(at_most, samples, tmp_path):
-    """The first, where the traces would show the worst."""
+def test_traces_are_of_some_units_with_their_values_among_the_outputs(
+    at_most, units, tmp_path
+):
     [run] = write_project(tmp_path, evidence(gen_score()))
-    [of] = run.lineages
-    drawn = tmp_path / of.collected["chain"].path / "images"
-    original = tmp_path / "data/datasets/shapes/images"
-    expected = {}
-    for name in samples:
-        places = (original, drawn / "1", drawn / "2")
-        expected[f"shapes/{name}"] = [place / f"{name}.png" for place in places]
-    chosen = chain_rows(of, lambda _: rows(), at_most)
-    assert dict(pictures_of(of, tmp_path, chosen)) == expected
+    traces = [*traces_of(run.lineages[0], tmp_path, rows(), at_most)]
+    assert [trace.unit for trace in traces] == units
+    for trace in traces:
+        assert trace.outputs["GC@2"] == SAMPLES[trace.unit]
 
 
 def test_the_saved_view_is_as_mlflow_keeps_one():
     title, columns = {"gc/a": "GC@5 · a"}, ["gc/a", "similarity/a"]
-    chains = ["photos/disc", "photos/ring"]
-    tag = leaderboard(["similarity/a"], title, columns, higher=True, chains=chains)
+    tag = leaderboard(["similarity/a"], title, columns, higher=True)
     expected = json.loads((CASES / "tracking/view.json").read_text())
     assert {VIEW_TAG: view_of(tag)} == expected
     titles = {

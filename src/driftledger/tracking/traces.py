@@ -1,21 +1,19 @@
 """Traces of a run: units step by step with their pictures."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
-from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal
 
-from driftledger.benchmarks.base.chains.spec import ChainBenchmark
 from driftledger.benchmarks.base.traces import Shot, Shown, Step, Trace, worth_showing
 from driftledger.core.canonical import Json
 from driftledger.core.errors import LedgerError
 from driftledger.core.media import MEDIA
 from driftledger.core.types import Outcome
-from driftledger.data.thumbnails import SIDE, shrunk, webp
+from driftledger.data.thumbnails import thumbnail
 from driftledger.ledger.lineage import Lineage
 from driftledger.scoring.score import Row
 from driftledger.tracking.store import all_pages
@@ -23,7 +21,6 @@ from driftledger.tracking.store import all_pages
 if TYPE_CHECKING:
     from mlflow import MlflowClient
     from mlflow.tracing.attachments import Attachment
-    from PIL.Image import Image
 
 SOURCE_RUN = "mlflow.sourceRun"
 """Metadata of a trace: the run that it is of."""
@@ -35,8 +32,6 @@ OF_RUN = f"metadata.`{SOURCE_RUN}` = '{{}}'"
 CUT_SHORT = f"metadata.`{SOURCE_RUN}` IS NULL AND span.attributes.`{_RUN}` LIKE '%'"
 """Filter for our traces without metadata, whose writing was ended early."""
 
-CHAIN_SIDE = 384
-"""Pixels of the longer side of a chain's pictures, at most."""
 _KINDS = {
     "model": "CHAT_MODEL",
     "generator": "TOOL",
@@ -53,7 +48,8 @@ def traces_of(
 ) -> Iterator[Trace]:
     """Yield the units of a score to look at: the worst, the best and some between.
 
-    Scores stay on them only where MLflow's average over the traces of a run is the score itself.
+    Their values are among the outputs. They are no assessments, which MLflow would average over
+    these few units.
     """
     if at_most == "none":
         return
@@ -62,66 +58,14 @@ def traces_of(
     chosen = worth_showing(
         spec.metrics, score, rows, None if at_most == "all" else at_most
     )
-    traces = list(spec.traces(lineage.places(root), score, chosen))
-    averages = set()
-    for number in spec.metrics.headlines(score):
-        title = spec.metrics.title(number)
-        values = [trace.values[title] for trace in traces if title in trace.values]
-        if number.value is None or len(values) != len(rows):
-            continue
-        if abs(fmean(values) - number.value) < 1e-9:
-            averages.add(title)
-    for trace in traces:
-        scores = {
-            title: value for title, value in trace.values.items() if title in averages
-        }
-        yield replace(trace, outputs={**trace.outputs, **trace.values}, values=scores)
-
-
-def chain_rows(
-    lineage: Lineage,
-    rows_of: Callable[[str], Sequence[Row]],
-    at_most: int | Literal["all", "none"],
-) -> dict[str, Row]:
-    """Return ``photos/<sample>`` → its row, for the chains that MLflow's grid shows.
-
-    As many samples as have traces, evenly spread and the same ones for all models, which the grid
-    puts side by side.
-    """
-    if at_most == "none" or not isinstance(lineage.spec, ChainBenchmark):
-        return {}
-    rows = rows_of(lineage.rows_path)
-    most = len(rows) if at_most == "all" else min(at_most, len(rows))
-    chosen = [rows[place * len(rows) // most] for place in range(most)]
-    return {f"{lineage.score.on}/{row.unit}": row for row in chosen}
-
-
-def pictures_of(
-    lineage: Lineage, root: Path, chains: Mapping[str, Row]
-) -> Iterator[tuple[str, list[Path | None]]]:
-    """Yield the key of each chain and its pictures from t = 0 on.
-
-    They are of the first repeat; a text has None.
-    """
-    rows = [*chains.values()]
-    traces = lineage.spec.traces(lineage.places(root), lineage.score, rows)
-    for key, trace in zip(chains, traces, strict=True):
-        outputs = [*trace.inputs.values()]
-        for step in trace.steps:
-            if not step.again:
-                outputs += step.outputs.values()
-        start = [None] if "description" in trace.inputs else []
-        yield key, [*start, *(each.file for each in outputs if isinstance(each, Shot))]
+    for trace in spec.traces(lineage.places(root), score, chosen):
+        yield replace(trace, outputs={**trace.outputs, **trace.values})
 
 
 @lru_cache(maxsize=500)
-def both_sizes(file: Path) -> "tuple[Image, bytes]":
-    """Return a picture for the grid of chains, and a smaller one as WebP for traces.
-
-    Several runs show the same originals, and each file is decoded once.
-    """
-    large, small = shrunk(file, CHAIN_SIDE, SIDE)
-    return large, webp(small)
+def _thumbnail(file: Path) -> bytes:
+    """Return a small picture; several runs show the same originals."""
+    return thumbnail(file)
 
 
 class Traces:
@@ -131,7 +75,8 @@ class Traces:
         self._client = client
         self._experiment_id = experiment_id
         self._run_id = run_id
-        self._written: dict[str, Trace] = {}
+        self._written = set[str]()
+        """Ids of the traces."""
         self._attachments: dict[Path, tuple[Attachment, str]] = {}
         """File and media type → its attachment, and the trace that it is attached to: the first one
         that shows it."""
@@ -179,7 +124,7 @@ class Traces:
             status=_status(trace.outcome),
             end_time_ns=moment,
         )
-        self._written[trace_id] = trace
+        self._written.add(trace_id)
 
     def _outputs(self, steps: Sequence[Step], trace_id: str) -> Json:
         """Gather the outputs of a column's steps; a repeated name gets its step's name."""
@@ -191,28 +136,19 @@ class Traces:
                 outputs[name] = self._plain(value, trace_id)
         return outputs
 
-    def complete(self) -> None:
-        """Add the scores, once MLflow has written its queue.
+    def require(self) -> None:
+        """Raise if traces are missing; call it once MLflow has written its queue.
 
         Raises:
             LedgerError: not all traces have arrived.
         """
-        import mlflow
-        from mlflow.entities import AssessmentSource
-
         arrived = trace_ids(
             self._client, self._experiment_id, OF_RUN.format(self._run_id)
         )
-        if {*arrived} != self._written.keys():
+        if {*arrived} != self._written:
             raise LedgerError(
                 "MLflow did not take all traces of a run; run 'driftledger track' again"
             )
-        source = AssessmentSource("CODE", "driftledger")
-        for trace_id, trace in self._written.items():
-            for title, value in trace.values.items():
-                mlflow.log_feedback(
-                    trace_id=trace_id, name=title, value=value, source=source
-                )
 
     def _plain(self, shown: Shown, trace_id: str) -> Any:
         """Convert a value to what MLflow takes."""
@@ -232,7 +168,7 @@ class Traces:
             attachment, owner = self._attachments[file]
             return attachment.ref(owner)
         attachment = Attachment(
-            content_type=MEDIA[".webp"], content_bytes=both_sizes(file)[1]
+            content_type=MEDIA[".webp"], content_bytes=_thumbnail(file)
         )
         self._attachments[file] = attachment, trace_id
         return attachment
