@@ -1,11 +1,11 @@
-"""Metrics beside scipy, scikit-learn, clean-fid, numpy, and the formulas of the papers written out
+"""Metrics beside scipy, scikit-learn, scikit-image, numpy, and the formulas of the papers written out
 in full."""
 
 import math
 import tracemalloc
 from collections import Counter
 from fractions import Fraction
-from itertools import combinations, pairwise, permutations
+from itertools import combinations, permutations
 
 import numpy as np
 import pytest
@@ -21,19 +21,11 @@ from sklearn.metrics import pairwise as sklearn_pairwise
 from driftledger.metrics.drift import cosine_similarity
 from driftledger.metrics.frechet import frechet_distance
 from driftledger.metrics.groups import PairDifference, groups
-from driftledger.metrics.intervals import (
-    mean_interval,
-    proportion_interval,
-    share_interval,
-)
 from driftledger.metrics.intervals import t_quantile as quantile
 from driftledger.metrics.neighbours import STEPS, all_steps, nearest
 from driftledger.metrics.paired import (
-    minimum_detectable_difference,
     p_value,
-    paired_interval,
 )
-from driftledger.metrics.repeats import mean_over_repeats
 from driftledger.metrics.retrieval import hits, votes
 from driftledger.metrics.structural import comparable, structural_similarity
 
@@ -311,11 +303,6 @@ def test_hits_are_the_mean_over_all_orders_of_the_support_set():
 
 # Intervals
 
-SLEEP = {  # Student 1908: hours of sleep gained, by drug
-    "1": [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0],
-    "2": [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4],
-}
-
 
 @pytest.mark.parametrize("df", [0.7, 1, 1.37, 2.5, 7.125, 119, 3000.7, 1e7, math.inf])
 def test_quantiles_and_tails_are_students(df):
@@ -325,91 +312,6 @@ def test_quantiles_and_tails_are_students(df):
             scipy.stats.t.ppf((1 + confidence) / 2, df), rel=1e-12
         )
         assert p_value(t, 1.0, df, 99) == pytest.approx(1 - confidence, rel=1e-8)
-
-
-def test_students_sleep():
-    """R's t.test(extra, paired = TRUE): t = 4.0621, df = 9, from 0.7001142 to 2.4598858; and
-    Welch's of the two."""
-    found = paired_interval(
-        np.array(SLEEP["1"]),
-        np.array(SLEEP["2"]),
-        ["all"] * 10,
-        list("abcdefghij"),
-        confidence=0.95,
-    )
-    assert found.interval is not None
-    assert (round(found.difference / found.standard_error, 4), found.df) == (4.0621, 9)
-    assert [round(end, 7) for end in found.interval] == [0.7001142, 2.4598858]
-    welch = mean_interval(
-        [*SLEEP["1"], *np.negative(SLEEP["2"])], ["1"] * 10 + ["2"] * 10, 0.95
-    )
-    assert welch.interval is not None
-    assert round(welch.df, 3) == 17.776
-    assert [round(2 * end, 7) for end in welch.interval] == [-3.3654832, 0.2054832]
-
-
-def test_paired_tests_are_scipys():
-    a, b = dice(1).normal(size=(2, 30))
-    theirs = scipy.stats.ttest_rel(b, a)
-    alike = ["all"] * 30
-    found = paired_interval(a, b, alike, [*map(str, range(30))], confidence=0.9)
-    interval = tuple(theirs.confidence_interval(0.9))
-    assert found.interval == pytest.approx(interval, rel=1e-9)
-    assert found.p_value == pytest.approx(theirs.pvalue, rel=1e-8)
-    assert (found.a, found.b) == pytest.approx((a.mean(), b.mean()))
-    assert (found.n, found.free) == (30, 30)
-    of_three = scipy.stats.ttest_1samp((b - a).reshape(10, 3).mean(axis=1), 0)
-    thirds = [str(row // 3) for row in range(30)]
-    found = paired_interval(a, b, alike, thirds, confidence=0.9)
-    assert found.p_value == pytest.approx(of_three.pvalue, rel=1e-8)
-    assert found.free == 10
-
-
-def test_clustered_errors_are_bell_and_mccaffreys_by_matrices():
-    values, sizes = dice(3).integers(0, 2, 23).astype(float), [1, 2, 3, 5, 12]
-    names = np.repeat(list("ijklm"), sizes).tolist()
-    n, starts = len(values), np.cumsum([0, *sizes])
-    leverage = np.eye(n) - 1 / n
-    rows, variance = [], 0.0
-    for first, last in pairwise(starts):
-        root = scipy.linalg.sqrtm(leverage[first:last, first:last])
-        weight = np.linalg.inv(root).sum(axis=0) / n
-        variance += (weight @ (leverage @ values)[first:last]) ** 2
-        rows.append(weight @ leverage[first:last])
-    products = np.array(rows) @ np.array(rows).T
-    expected = (
-        values.mean(),
-        np.sqrt(variance),
-        np.trace(products) ** 2 / (products**2).sum(),
-    )
-    assert mean_interval(values, ["all"] * n, 0.9, names)[:3] == pytest.approx(
-        expected, rel=1e-9
-    )
-    shares = share_interval(values.astype(int), np.ones(n, dtype=int), names, 0.9)
-    assert shares[:3] == pytest.approx(expected, rel=1e-9)
-    assert shares.interval is not None
-    effective = expected[0] * (1 - expected[0]) / expected[1] ** 2
-    for end in shares.interval:  # Wilson's equation: (R − p)² = t²·p(1 − p)/n
-        off = quantile(0.9, expected[2]) ** 2 * end * (1 - end) / effective
-        assert (expected[0] - end) ** 2 == pytest.approx(off, rel=1e-9)
-
-
-@pytest.mark.parametrize(("right", "n"), [(0, 1), (3, 3), (5, 21), (199, 200)])
-def test_proportions_are_scipys(right, n):
-    theirs = scipy.stats.binomtest(right, n).proportion_ci(0.9, method="wilson")
-    assert proportion_interval(
-        [1] * right + [0] * (n - right), 0.9
-    ).interval == pytest.approx((theirs.low, theirs.high), abs=1e-9)
-
-
-def test_detectable_differences_are_cohens():
-    """Table 2.4.1: with 64 pairs of samples, a two-sided test at 0.05 finds d = 0.5 with a power of
-    0.80."""
-    found = minimum_detectable_difference(math.sqrt(2 / 64), 126)
-    assert found == pytest.approx(0.5, abs=0.003)
-    t = scipy.stats.nct(126, found / math.sqrt(2 / 64))
-    assert t.sf(scipy.stats.t.ppf(0.975, 126)) == pytest.approx(0.8, abs=1e-5)
-    assert minimum_detectable_difference(0.0, 5.0) == 0
 
 
 # Groups
@@ -438,13 +340,3 @@ def test_letters_beyond_z():
     letters = groups(names, pairs, confidence=0.95).letters
     assert (letters["m51"], letters["m52"]) == ("Z", "(53)")
     assert len(set(letters.values())) == 60
-
-
-# Correlations, repeats
-
-
-def test_spreads_are_numpys():
-    values = dice(7).normal(size=(5, 3))
-    np.testing.assert_allclose(
-        mean_over_repeats(list(values)), values.mean(axis=0), rtol=1e-12
-    )
