@@ -345,42 +345,10 @@ def test_a_report_is_the_stages_or_is_written_elsewhere_with_or_without_images(
     ]
 
 
-def test_a_plan_fits_80_columns_and_has_none_that_says_nothing():
-    free = {
-        "kind": "model",
-        "stored": 1_234_567,
-        "to_make": 5,
-        "in_batches": 0,
-        "most_spent": 0.0,
-        "likely_cost": None,
-        "most_cost": None,
-    }
-    paid = free | {"likely_cost": 1.2, "most_cost": 1234.5, "most_spent": 7.25}
-    head, row = fitting(plan.plan_table({"models.free": free})).splitlines()
-    assert (head.split(), row.split()) == (
-        ["stored", "to", "make"],
-        ["models.free", "1,234,567", "5"],
-    )
-    names = [f"generators.long_name_{n}" for n in (1, 2)]
-    lines = fitting(
-        plan.plan_table(dict(zip(names, (free, paid), strict=True)))
-    ).splitlines()
-    assert [cell for cell in lines[-1].split() if cell != "–"] == [
-        "all",
-        "1.20",
-        "1,234.50",
-        "7.25",
-    ]
-    assert len(lines) == 4
-    assert fitting(plan.plan_table({})).strip() == ""
-    drawn = paid | {"kind": "generator", "likely_cost": 30.0}
-    both = {"models.a": paid, "models.b": paid, "generators.c": drawn}
-    lines = fitting(plan.plan_table(both, "descriptions")).splitlines()
-    assert [line.split() for line in lines[-3:]] == [
-        ["descriptions", "–", "–", "2.40", "2,469.00", "14.50"],
-        ["drawings", "–", "–", "30.00", "1,234.50", "7.25"],
-        ["all", "–", "–", "32.40", "3,703.50", "21.75"],
-    ]
+@each_case(cases(__file__, "plan_tables"))
+def test_a_plan_fits_80_columns_and_has_none_that_says_nothing(case):
+    shown = fitting(plan.plan_table(case["calls"], case.get("replies", "replies")))
+    assert [line.split() for line in shown.splitlines()] == case["lines"]
 
 
 # What a command imports: its start is most of what a short one takes.

@@ -5,7 +5,7 @@ import time
 import pytest
 from PIL import Image
 
-from driftledger.collect.batches import LocalCalls, finished
+from driftledger.collect.batches import LocalCalls
 from driftledger.collect.call import Ask, Draw
 from driftledger.collect.store import CallStore
 from driftledger.components.base import Generator, Model
@@ -198,12 +198,3 @@ def test_devices_are_kept_busy(tmp_path):
     card = simulate(Batches(), Pen(), 64, 3, tmp_path / "batches")
     assert card["utilisation"] > 0.99
     assert card["gaps"] == 1
-
-
-@pytest.mark.parametrize(
-    ("colour", "noted"), [((0, 0, 0), True), ((2, 1, 0), True), ((9, 0, 0), False)]
-)
-def test_a_wholly_black_image_is_noted(colour, noted):
-    call = Draw(Pen(), "a night", 1, Subject("s", 1, "d"))
-    result = finished(call, Result(image=Image.new("RGB", (8, 8), colour)))
-    assert (result.outcome, result.note is not None) == ("ok", noted)

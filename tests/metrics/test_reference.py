@@ -1,5 +1,4 @@
-"""Metrics beside scipy, scikit-learn, scikit-image, numpy, and the formulas of the papers written out
-in full."""
+"""Metrics beside scipy, scikit-learn, scikit-image and numpy, and formulas of papers in full."""
 
 import math
 import tracemalloc

@@ -360,20 +360,9 @@ def test_a_model_that_draws_lots_is_asked_again_for_each_repeat(samples, tmp_pat
     assert len(SIZES) == 27
 
 
-@pytest.mark.parametrize(
-    ("settings", "repeat", "asked"),
-    [
-        (LotsModel().model_dump(), 1, 1),
-        (LotsModel().model_dump(), 0, None),
-        (LotsModel(seed=3).model_dump(), 1, None),
-        (LotsModel(temperature=0.0).model_dump(), 1, None),
-        (ECHO.model_dump(), 1, None),
-        # the service's own temperature is seldom 0
-        ({"temperature": None, "seed": None}, 1, 1),
-    ],
-)
-def test_settings_say_which_models_draw_lots(settings, repeat, asked):
-    assert asked_again(settings, repeat) == asked
+@each_case(cases(__file__, "lots"))
+def test_settings_say_which_models_draw_lots(case):
+    assert asked_again(case["settings"], case["repeat"]) == case["asked"]
 
 
 def followed(folder, *components):
