@@ -3,7 +3,7 @@ folder, a minute of CPU.
 
 The commands are those of the quick start. Everything is real but the services, which name the
 colour of an image roughly, each as well as the other, and the encoder, which finds colours in
-words. README shows the price and the result without a generator, the quick start what comes then.
+words. README shows the price and the result without a generator.
 
 ``--programs FOLDER`` runs the ``driftledger`` of that folder, such as the ``bin`` of an environment
 with the wheel, and ``--encoder FOLDER`` takes a checkpoint in place of the toy; then no page is
@@ -42,9 +42,8 @@ WORST = 60
 END_AT = {
     "plan": "missing",
     "run": "(self-retrieval recall|Cost, |Floor: )",
-    "compare": "CLIPScore",
 }
-"""Command that pages show → how the line begins from which on they have no room."""
+"""Command that README shows → how the line begins from which on it has no room."""
 
 
 class Measured(NamedTuple):
@@ -124,27 +123,24 @@ def measured(
 
 
 def shown(runs: list[Measured]) -> str:
-    """Return commands with the part of their outputs that pages have room for."""
+    """Return the first plan and run with the part of their outputs that README has room for."""
     parts = []
-    for each in runs:
-        end = END_AT.get(each.command.split()[1])
-        if end:
-            head = re.split(rf"^(?={end})", each.text, maxsplit=1, flags=re.MULTILINE)[
-                0
-            ]
-            parts.append(f"$ {each.command}\n{head}".rstrip())
+    for name, end in END_AT.items():
+        each = next(run for run in runs if run.command.split()[1] == name)
+        head = re.split(rf"^(?={end})", each.text, maxsplit=1, flags=re.MULTILINE)[0]
+        parts.append(f"$ {each.command}\n{head}".rstrip())
     return "```text\n" + "\n\n".join(parts) + "\n```\n"
 
 
-def put(page: Path, text: str) -> None:
-    """Replace what a page shows."""
-    before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
+def put(text: str) -> None:
+    """Replace what README shows."""
+    before, _, rest = README.read_text(encoding="utf-8").partition(BEGIN)
     after = rest.partition(END)[2]
-    write_text(page, f"{before}{BEGIN}{text}{END}{after}")
+    write_text(README, f"{before}{BEGIN}{text}{END}{after}")
 
 
 def main() -> None:
-    """Replace what README and the quick start show, and print what commands took."""
+    """Replace what README shows, and print what commands took."""
     parser = ArgumentParser(description=__doc__)
     parser.add_argument("--encoder")
     parser.add_argument("--programs", type=Path)
@@ -156,12 +152,7 @@ def main() -> None:
         took = f"{each.seconds:6.1f} {each.cpu:6.1f} {each.lines:5}"
         print(f"{each.command:72} {took}")
     if given == parser.parse_args([]):
-        names = [each.command.split()[1] for each in runs]
-        first = names.index("add")
-        price = first + names[first:].index("plan")
-        put(QUICK_START, shown([runs[names.index("compare")], runs[price]]))
-        of_readme = [n for n in range(first) if names[n] in ("plan", "run")]
-        put(README, shown([runs[n] for n in of_readme]))
+        put(shown(runs))
 
 
 if __name__ == "__main__":

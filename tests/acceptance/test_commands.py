@@ -23,6 +23,8 @@ PLACES = cases(__file__, "typed")
 services, or in another test."""
 PAGES = (
     "README.md",
+    "docs/data.md",
+    "docs/benchmarks.md",
     "CONTRIBUTING.md",
     "docs/quick_start.md",
     *(
