@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from driftledger.benchmarks.registry import benchmark
 from driftledger.core.errors import StoreError
 from driftledger.core.files import write_json, write_text
 from driftledger.project.presets import with_preset
@@ -55,7 +56,7 @@ def assemble(root: Path) -> dict[str, Any]:
         genception_of(settings).iterations,
     )
     readings = collect(root, settings, iterations, [*models, *CONTROLS], generators)
-    dataset = settings.run.names("genception", "dataset")[0]
+    dataset = settings.names(benchmark("genception"), "dataset")[0]
     ceilings = {
         Place("genception", dataset, f"gc_at_{t}", encoder, generator, ""): Reading(
             each["value"], each["low"], each["high"]

@@ -171,7 +171,6 @@ def test_todays_presets_take_what_was_checked_and_fits(project, name, memory):
             assert entry.about.checked.year == 2026
             assert (entry.about.memory or 0) < memory
             assert entry.about.memory or entry.prices["input"] > 0
-            assert set(entry.about.replaces) <= set(settings.entries(section))
 
 
 def test_no_code_of_the_package_names_the_demonstration():

@@ -112,7 +112,7 @@ def test_a_folder_stands_in_the_settings_as_it_is_called(case, tmp_path):
     name = name_of(Path(path).name)
     data = {"datasets": {name: {"provider": "image_folder", "path": path}}}
     settings = settings_of(first_params(tmp_path, "start", data))
-    over = settings.run.names("genception", "dataset")
+    over = settings.run.genception
     assert settings.run.datasets == over == (name,)
     assert settings.datasets[name].model_extra == {"path": path}
 

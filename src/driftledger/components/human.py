@@ -4,7 +4,6 @@ People get the prompt of the models. They need weeks, so no run waits for them: 
 failed call, and the next run tries it again.
 """
 
-import hashlib
 import re
 from collections.abc import Sequence
 from functools import cached_property
@@ -14,7 +13,7 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from driftledger.components.base import Model, Operational
-from driftledger.core.canonical import Json, sha256_of
+from driftledger.core.canonical import Json, sha256_bytes, sha256_of
 from driftledger.core.errors import ConfigError
 from driftledger.core.paths import leads_out
 from driftledger.core.types import Conversation, Medium, Outcome, Result, Subject
@@ -26,7 +25,7 @@ SHEET = "sheet.csv"
 def name_of(subject: Subject, image: Medium) -> str:
     """Return the name of an image in a sheet, whatever its encoding."""
     picture = image.open()
-    digest = hashlib.sha256(b"%dx%d:" % picture.size + picture.tobytes()).hexdigest()
+    digest = sha256_bytes(b"%dx%d:" % picture.size + picture.tobytes())
     return f"{subject.sample}-{subject.t}-{digest[:12]}"
 
 

@@ -56,8 +56,6 @@ class About(Strict):
     """Where its price or its size is published."""
     memory: PositiveFloat | None = None
     """Memory that the weights take as the entry loads them, in GB of 10⁹ bytes."""
-    replaces: tuple[Name, ...] = ()
-    """Older entries for the same purpose."""
 
 
 class CatalogueEntry(BaseModel):

@@ -79,18 +79,6 @@ class RunSettings(Strict):
     """The model that grades open answers."""
     seed: int = Field(ge=0, lt=2**32)
 
-    def names(self, benchmark_name: str, key: str) -> tuple[str, ...]:
-        """Return the selected names for a key of a benchmark's stages.
-
-        For ``dataset`` or ``question_set`` they are the benchmark's own list; for ``model``,
-        ``generator`` and the like, what is selected for all.
-        """
-        setting = f"{key}s"
-        if key in benchmark(benchmark_name).data.keys:
-            setting = benchmark_name
-        names: tuple[str, ...] = getattr(self, setting)
-        return names
-
 
 class Tracking(Strict):
     """The place where runs are shown. ``MLFLOW_TRACKING_URI`` overrides ``uri``."""
@@ -182,10 +170,14 @@ class Settings(Strict):
     def names(self, spec: Benchmark, key: str) -> tuple[str, ...]:
         """Return the selected names for a key of a benchmark's stages.
 
-        Where its section has a list of them, they are these.
+        They are those that its section lists. Otherwise ``dataset`` and ``question_set`` have the
+        benchmark's list in ``run``; ``model``, ``generator`` and the like, what is selected for
+        all.
         """
-        own = getattr(self.section(spec.name), f"{key}s", None)
-        return self.run.names(spec.name, key) if own is None else tuple(own)
+        names = getattr(self.section(spec.name), f"{key}s", None)
+        if names is None:
+            names = getattr(self.run, spec.name if key in spec.data.keys else f"{key}s")
+        return tuple(names)
 
     def section(self, benchmark_name: str) -> Section:
         """Return the settings of a benchmark."""
