@@ -8,7 +8,7 @@ calls, and every value is compared with the one that is stored.
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple, TypeVar, cast
@@ -65,15 +65,15 @@ def play(
     spec: Benchmark,
     folder: Path,
     data: Path,
-    components: Mapping[str, Component],
+    components: Mapping[str, Component | str],
     *,
     keeps_calls: bool = False,
 ) -> Played:
     """Replay the protocol behind a folder of records; nothing is called.
 
     Args:
-        components: role → the recorded version, of those that are here. Others are known by their
-            fingerprints.
+        components: role → the recorded version, or why it is not here. Those that are not here are
+            known by their fingerprints.
 
     Raises:
         ValueError: the protocol has a number that no settings may have.
@@ -83,7 +83,10 @@ def play(
     recorded(spec.settings, card.protocol)
     named = {}
     for role, known in card.components.items():
-        named[role] = known.name, components.get(role) or _absent(known)
+        component = components.get(role, "")
+        if isinstance(component, str):
+            component = _absent(known)
+        named[role] = known.name, component
     collecting = Collecting(
         spec=spec, keys=card.keys, data=data, components=named, protocol=card.protocol
     )
@@ -193,13 +196,15 @@ def _columns(number: Number) -> Json:
 
 
 def compare_rest(stored: Score, again: Score) -> Iterator[ComparedValue]:
-    """Yield every value of two scores except their numbers; a flag is one value."""
+    """Yield every value of two scores except their numbers and versions; a flag is one value."""
     before = stored.to_dict()
     after = again.to_dict()
     for content in (before, after):
         del content["numbers"]
     flags = zip_longest(before.pop("flags"), after.pop("flags"), fillvalue=_ABSENT)
-    yield from compare(before, after)
+    for value in compare(before, after):
+        if value.way not in _UNCOMPARED:
+            yield value
     for at, (one, two) in enumerate(flags):
         yield ComparedValue(("flags", str(at)), one, two)
 
@@ -312,15 +317,13 @@ def score_lines(judge: Judge, stored: Score, again: Score, path: str) -> Iterato
     """
     # as its file would give it
     computed = Score.model_validate_json(canonical_json(again.to_dict()))
-    for value in compare_numbers(stored.numbers, computed.numbers):
+    numbers = compare_numbers(stored.numbers, computed.numbers)
+    for value in chain(numbers, compare_rest(stored, computed)):
         status, what = judge.status(value)
         where = f"{path}/{SCORE}: {value.where}"
         is_of_whole = value.number is not None and value.number.group_kind is None
         is_headline = is_of_whole and value.way[1:] != ("why",)
         yield Line(where, status, what, metric=value.metric if is_headline else "")
-    for value in compare_rest(stored, computed):
-        if value.way not in _UNCOMPARED:
-            yield Line(f"{path}/{SCORE}: {value.where}", *judge.status(value))
 
 
 def row_lines(

@@ -301,7 +301,7 @@ def laid_over(
     Nothing is written.
 
     Entries are added in block style, in which an address needs no quotes; comments stay. Of an
-    existing entry, only ``as_of`` and ``first`` are set.
+    existing entry, only ``as_of`` is set.
 
     Sections of unused benchmarks are left out, and so are optional settings that the preset sets
     to null. Errors call the change ``what``.
@@ -334,16 +334,17 @@ def laid_over(
             if not content.get(section):
                 _add_section(content, section, CommentedMap())
             written = content[section].setdefault(name, CommentedMap(entry))
-            for key in entry.keys() & {"as_of", "first"}:
-                if written.anchor.value:
-                    raise ConfigError(
-                        f"{PARAMS}: {section}.{name} is shared with other entries, by the anchor "
-                        f"&{written.anchor.value}; write each out"
-                    )
-                if key not in written:
-                    # comments that follow an entry belong to its last line
-                    written.insert(0, key, entry[key])
-                written[key] = entry[key]
+            if "as_of" not in entry:
+                continue
+            if written.anchor.value:
+                raise ConfigError(
+                    f"{PARAMS}: {section}.{name} is shared with other entries, by the anchor "
+                    f"&{written.anchor.value}; write each out"
+                )
+            if "as_of" not in written:
+                # comments that follow an entry belong to its last line
+                written.insert(0, "as_of", entry["as_of"])
+            written["as_of"] = entry["as_of"]
     output = io.StringIO()
     yaml.dump(content, output)
     text = output.getvalue()

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import BytesIO
-from itertools import chain
+from itertools import chain, zip_longest
 from pathlib import Path
 from random import Random
 from typing import NamedTuple, cast
@@ -162,19 +162,14 @@ def _play(
     folder = contents.recorded(lineage.collected[lineage.spec.collects.name])
     card = read_json(folder / CARD, CollectedCard)
     roles = {}
-    installed = {}
     for role, known in card.components.items():
-        component = components.get(known, role)
-        roles[role] = component
-        if not isinstance(component, str):
-            installed[role] = component
-    for role in roles.keys() - installed:
-        if ROLES[role] == "encoder":
+        roles[role] = components.get(known, role)
+        if isinstance(roles[role], str) and ROLES[role] == "encoder":
             raise LedgerError(
                 f"the {role.replace('_', ' ')}, which chose the examples, is not here"
             )
     data = contents.recorded(lineage.data)
-    return play(lineage.spec, folder, data, installed, keeps_calls=keeps_calls), roles
+    return play(lineage.spec, folder, data, roles, keeps_calls=keeps_calls), roles
 
 
 def _score_lines(
@@ -336,11 +331,11 @@ def draw_lots(
     Kinds take turns; within a kind, each call is equally likely.
     """
     random = Random(seed)
-    rounds: dict[int, list[tuple[str, Recorded]]] = {}
+    shuffled = []
     for kind, calls in sorted(pools.items()):
-        for number, call in enumerate(random.sample(calls, len(calls))):
-            rounds.setdefault(number, []).append((kind, call))
-    return list(chain.from_iterable(rounds.values()))[:count]
+        shuffled.append([(kind, call) for call in random.sample(calls, len(calls))])
+    turns = chain.from_iterable(zip_longest(*shuffled))
+    return [drawn for drawn in turns if drawn is not None][:count]
 
 
 def _difference(recorded: Recorded) -> str:
