@@ -5,7 +5,6 @@ import json
 import pytest
 
 from driftledger.core.types import Outcome
-from driftledger.data.records import read_questions
 from tests.benchmarks.base.questions.asking import OPTIONS, SAP, Says, exam, sap
 from tests.support.cases import CASES
 from tests.support.tables import tables_of
@@ -13,25 +12,6 @@ from tests.support.tables import tables_of
 
 def taken(root, model, **settings):
     return exam(root, "mm_sap", SAP, model, **settings).collect()
-
-
-def test_who_always_says_a_gets_what_the_permutations_put_there(tmp_path):
-    exam = taken(tmp_path, Says(text="A"))
-    score = exam.score().score
-    questions = {
-        question.id: question
-        for question in read_questions(exam.folder("question_set"))
-    }
-    accepted = {
-        "basic": lambda q: {q.answer},
-        "know": lambda q: {q.answer, q.refusal},
-        "beyond": lambda q: {q.refusal},
-    }
-    right = 0
-    for record in exam.records():
-        question = questions[record.unit]
-        right += record.extra["order"][0] in accepted[question.subset or ""](question)
-    assert score.find("score").value == pytest.approx(100 * right / 30)
 
 
 def test_an_answer_in_another_order_than_the_seed_gives_is_found(tmp_path):

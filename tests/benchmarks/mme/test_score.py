@@ -10,8 +10,6 @@ from driftledger.benchmarks.base.parsing.yes_no import (
     read_literally,
 )
 from driftledger.benchmarks.registry import benchmark
-from driftledger.core.files import read_json, write_json
-from driftledger.data.records import QuestionSetCard
 from driftledger.scoring.means import numbers
 from driftledger.scoring.number import Value
 from tests.benchmarks.base.questions.asking import Says, exam
@@ -22,30 +20,6 @@ def value(score, metric, kind=None, group=None):
     """Return the value of a number; None where there is none."""
     number = score.find(metric, group_kind=kind, group=group)
     return None if number is None else number.value
-
-
-COUNTS = [
-    {"picture": 9, "answer": answer, "category": "existence"}
-    for answer in ("yes", "yes")
-]
-
-
-def test_a_group_has_the_mean_over_its_categories_if_each_has_a_score(tmp_path):
-    pairs = [
-        {"picture": n, "answer": a, "category": c}
-        for n, c in enumerate(("count", "OCR"))
-        for a in ("yes", "no")
-    ]
-    asked = exam(tmp_path, "mme", [*pairs, *COUNTS], Says(text="Yes."))
-    file = asked.folder(benchmark("mme").data) / "question_set.json"
-    groups = {"visual": ["count", "existence"], "textual": ["OCR"]}
-    write_json(
-        file, read_json(file, QuestionSetCard).model_copy(update={"groups": groups})
-    )
-    score = asked.collect().score().score
-    assert value(score, "score", "category", "existence") == 200
-    assert value(score, "score", "group", "visual") == 125
-    assert value(score, "score", "group", "textual") == 50
 
 
 # MME as others score it: 200 odd answers, and how three public scorers read them.
@@ -102,11 +76,6 @@ def test_two_hundred_odd_answers_score_as_public_scorers_score_them(tmp_path):
     assert value(found, "score") == pytest.approx(CASE["score"])
 
 
-def test_what_could_not_be_read_makes_the_difference(tmp_path):
-    left_out = asked(tmp_path, ["existence"], unread="left_out").score().score
-    assert value(left_out, "score") > CASE["score"]
-
-
 def test_perception_and_cognition_are_the_sums_that_public_scorers_print(tmp_path):
     categories = [name for names in ABILITIES.values() for name in names]
     printed = {}
@@ -142,13 +111,6 @@ def test_the_literal_reader_takes_every_reply_as_the_published_script_takes_it()
     for reply, read in known + CASE["replies"]:
         assert READ[read_literally(reply).value] == read, reply
     assert {read for _, read in known} == {*READ.values()}
-
-
-def test_a_set_without_all_ten_has_no_perception(tmp_path):
-    without_one = [*ABILITIES["perception"][:9], *ABILITIES["cognition"]]
-    score = asked(tmp_path, without_one).score().score
-    assert value(score, "score_sum", "ability", "perception") is None
-    assert 0 < value(score, "score_sum", "ability", "cognition") <= 800
 
 
 @each_case(CASE["otherwise"])

@@ -16,7 +16,6 @@ from driftledger.benchmarks.base.records import (
     stream_records,
 )
 from driftledger.benchmarks.trac.spec import Trac
-from driftledger.commands.collect import refuse_failures
 from driftledger.core import errors
 from driftledger.core.files import read_json
 from driftledger.core.types import Conversation, Medium, Outcome
@@ -259,16 +258,3 @@ def test_examples_may_be_described_by_another_model(folder):
     assert [*played.records] == records
     assert len(played.replay.calls) == len(written)
     assert_stored(folder / "store", played.replay.calls)
-
-
-def test_too_many_failures_fail_the_stage(tmp_path):
-    write_labelled(
-        tmp_path / "birds", [*ITEMS[:9], ITEMS[9]._replace(colour=(1, 1, 2))]
-    )
-    found = Trac().failures(collected(tmp_path, stage(tmp_path)))
-    refuse_failures(found, "trac", 0.9)
-    with pytest.raises(
-        errors.CoverageError,
-        match=r"1 of 10 records .* trac.min_coverage .*test-3.*: TimeoutError",
-    ):
-        refuse_failures(found, "trac", 0.95)

@@ -235,6 +235,7 @@ def exam(
     questions,
     model,
     judge=None,
+    groups=None,
     **settings,
 ):
     """Write a question set; the number of a question is in its text, and ``picture`` the number of
@@ -266,6 +267,7 @@ def exam(
         "digest": "d" * 64,
         "questions": len(entries),
         "images": len({entry.image for entry in entries}),
+        "groups": groups or {},
     }
     write_json(folder / "question_set.json", card)
     section = benchmark(benchmark_name).settings.model_validate(

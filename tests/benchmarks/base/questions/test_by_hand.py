@@ -51,10 +51,8 @@ def test_a_score_by_hand(tmp_path, case):
     model = Says.model_validate({"text": "A"} | case.get("says", {}))
     judge = Grades.model_validate(case.get("judge", {}))
     settings = {"min_coverage": 0.1} | case.get("settings", {})
-    questions = questions_of(case)
-    taken = exam(
-        tmp_path, case["benchmark"], questions, model, judge, **settings
-    ).collect()
+    about = (case["benchmark"], questions_of(case), model, judge, case.get("groups"))
+    taken = exam(tmp_path, *about, **settings).collect()
     given = [
         each for record in stream_records(taken.answers) for each in record.results
     ]
