@@ -4,14 +4,13 @@ import json
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from PIL import Image
 
-from driftledger.core.errors import ConfigError, LedgerError, StoreError
+from driftledger.core.errors import DriftledgerError, StoreError
 from driftledger.core.files import (
-    LARGEST_JSON,
-    LARGEST_YAML,
     Record,
     load_json,
     load_yaml,
@@ -51,13 +50,6 @@ def peak(code, *arguments, most=4096):
     return said, float(last)
 
 
-LAUGHS = "".join(
-    f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 10)
-)
-BOMB = f"a0: &a0 [lol, lol, lol]\n{LAUGHS}"
-"""Half a kilobyte of aliases that stand for 10^9 words."""
-
-
 class Line(Record):
     text: str = ""
 
@@ -87,17 +79,41 @@ def test_yaml(tmp_path):
     assert memory < 300
 
 
-LOADERS = {"json": load_json, "bundle": load, "yaml": load_yaml}
+def read_rows(data):
+    Path("rows").write_bytes(data)
+    read_jsonl(Path("rows"), Line, "rows")
+
+
+def read_settings(data):
+    Path("params.yaml").write_bytes(data)
+    load_settings(Path("params.yaml"))
+
+
+def read_listing(data):
+    if parse_listing(data) is None:
+        raise ValueError("not a listing")
+
+
+LOADERS = {
+    "json": load_json,
+    "bundle": load,
+    "yaml": load_yaml,
+    "listing": read_listing,
+    "lock": parse_lock,
+    "rows": read_rows,
+    "settings": read_settings,
+}
 
 
 @each_case(cases(__file__, "texts"))
-def test_a_text_is_read_or_refused_in_bounded_time(case):
+def test_a_text_is_read_or_refused_in_bounded_time(case, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     for loader in case["loaders"]:
         data, before = text_of(case).encode(), time.process_time()
         try:
             LOADERS[loader](data)
             answer = ""
-        except ValueError as error:
+        except (ValueError, DriftledgerError) as error:
             answer = " ".join(str(error).split())
         assert case["says"] in answer, loader
         assert bool(case["says"]) == bool(answer)
@@ -105,49 +121,7 @@ def test_a_text_is_read_or_refused_in_bounded_time(case):
         assert time.process_time() - before < 2
 
 
-def test_settings_and_locks(tmp_path):
-    (tmp_path / "params.yaml").write_text(BOMB)
-    with pytest.raises(
-        ConfigError, match=r"is not YAML: line 2, column 10: an alias is inside"
-    ) as caught:
-        load_settings(tmp_path / "params.yaml")
-    assert len(str(caught.value).splitlines()) == 1
-    for text in (
-        BOMB,
-        "[" * 100_000,
-        "a" * (LARGEST_YAML + 1),
-        "stages:\n" + BOMB.replace("a0", "  a0", 1),
-    ):
-        with pytest.raises(
-            LedgerError,
-            match=r"^dvc\.lock is not a dvc\.lock: (line \d+, column \d+: (it|an alias) |it has )",
-        ) as refused:
-            parse_lock(text.encode())
-        assert len(str(refused.value)) < 300
-
-
-@pytest.mark.parametrize(("start", "end"), [("[", "]"), ('{"a":', "}")])
-def test_deep_json(start, end, tmp_path):
-    text = start * 100_000 + "1" + end * 100_000
-    with pytest.raises(ValueError, match="nested too deep"):
-        load_json(text.encode())
-    (tmp_path / "rows").write_bytes(
-        b'{"schema":2}\n{"text":%s,"schema":2}\n' % text.encode()
-    )
-    with pytest.raises(
-        StoreError,
-        match=r"rows, line 2 is not a Line of schema 2: it is nested too deep",
-    ):
-        read_jsonl(tmp_path / "rows", Line, "rows")
-    assert not parse_listing(text.encode())
-
-
-def test_large_records(tmp_path):
-    (tmp_path / "rows").write_bytes(b'{"schema":2,"text":"%s"}' % (b"x" * LARGEST_JSON))
-    with pytest.raises(
-        StoreError, match=r"it has 16,777,238 bytes, and up to 16,777,216 are read"
-    ):
-        read_jsonl(tmp_path / "rows", Line, "rows")
+def test_a_large_file(tmp_path):
     with (tmp_path / "rows.jsonl").open("wb") as file:
         file.truncate(2**30 + 1)
     with pytest.raises(
