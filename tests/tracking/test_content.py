@@ -1,7 +1,5 @@
 """What a run shows follows from its evidence: names, limits, tables and the units to look at."""
 
-import csv
-import io
 import json
 
 import pytest
@@ -10,17 +8,16 @@ from driftledger.ledger.lineage import CodeVersion
 from driftledger.reports.leaderboard import FLOORS
 from driftledger.scoring.number import Number
 from driftledger.tracking.content import (
-    artifacts_of,
     metrics_of,
     params_of,
     ranked_in,
-    rows_csv,
+    scores_json,
     tags_of,
 )
 from driftledger.tracking.traces import traces_of
 from driftledger.tracking.view import VIEW_TAG, leaderboard
 from tests.support.cases import CASES, cases, each_case
-from tests.support.ledgers import question_score, row, trac_score
+from tests.support.ledgers import trac_score
 from tests.support.tables import scores_of
 from tests.tracking.dump import view_of
 from tests.tracking.project import (
@@ -68,21 +65,15 @@ def test_params_are_few_and_name_versions():
 
 
 @pytest.mark.parametrize(
-    ("commit", "dirty", "shown"),
-    [
-        ("c0ffee", False, "`c0ffee` | as committed"),
-        ("c0ffee", True, "`c0ffee` | with uncommitted changes"),
-        (None, False, "`no commit` | "),
-        (None, True, "`no commit` | Git could not be read"),
-    ],
+    ("commit", "dirty"),
+    [("c0ffee", False), ("c0ffee", True), (None, False), (None, True)],
 )
-def test_a_run_says_whether_there_was_a_commit(commit, dirty, shown):
+def test_a_run_says_whether_there_was_a_commit(commit, dirty):
     code = CodeVersion(commit=commit, dirty=dirty)
     run = evidence(gen_score()).model_copy(update={"code": code})
     tags = tags_of(run, ranked_in([run]))
     assert tags["git.commit"] == (commit or "none")
     assert tags["git.dirty"] == str(dirty).lower()
-    assert f"| code | {shown} |" in tags["mlflow.note.content"]
 
 
 @each_case(cases(__file__, "notes"))
@@ -106,24 +97,9 @@ def test_a_number_that_a_later_version_wrote_is_in_no_note():
     assert "| 0.700 |" in tags_of(run, ranked_in([run]))["mlflow.note.content"]
 
 
-def test_rows_of_all_scores_are_one_table(tmp_path):
-    run = evidence(gen_score(), question_score("mm_vet"))
-    graded = row("=q1", {"total": [0.5]}, total="half")
-    chains, grades = run.lineages
-    text = rows_csv(run.lineages, {chains.place: rows(), grades.place: [graded]})
-    first, _, last = csv.DictReader(io.StringIO(text))
-    columns = ("benchmark", "dataset", "unit", "similarity 1", "similarity 2", "total")
-    cells = "genception, shapes, disc, 0.900000, 0.800000, "
-    assert ", ".join(first[name] for name in columns) == cells
-    columns = ("benchmark", "unit", "total", "total (text)")
-    assert ", ".join(last[name] for name in columns) == "mm_vet, '=q1, 0.500000, half"
-
-
-def test_artifacts_have_everything_that_a_score_has():
+def test_the_artifact_of_scores_has_everything_that_a_score_has():
     run = evidence(gen_score())
-    files = artifacts_of(run, {"genception/shapes": rows()})
-    assert list(files) == ["scores.json", "rows.csv"]
-    [score] = json.loads(files["scores.json"]).values()
+    [score] = json.loads(scores_json(run)).values()
     assert score == run.lineages[0].score.model_dump(mode="json")
 
 

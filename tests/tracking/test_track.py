@@ -273,7 +273,7 @@ def test_an_experiment_of_dvc_leaves_the_current_runs_alone(project, monkeypatch
 
 
 WRITES = """
-create_run create_logged_model create_model_version log_inputs log_batch log_artifacts
+create_run create_logged_model create_model_version log_inputs log_batch log_text log_artifact
 flush_trace_async_logging set_terminated update_run set_tag delete_tag set_experiment_tag
 """
 

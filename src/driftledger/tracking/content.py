@@ -2,20 +2,20 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import canonical_json
-from driftledger.core.text import csv_text, for_csv, for_line
-from driftledger.ledger.lineage import Lineage, Run
+from driftledger.core.text import for_line
+from driftledger.ledger.lineage import Run
 from driftledger.reports.leaderboard import FLOORS, percentage
 from driftledger.reports.tests import with_ranks
 from driftledger.scoring.frame import frame, place_of, rows_in
 from driftledger.scoring.metric import COSTS, Metric
 from driftledger.scoring.number import Number, NumberName, Place
-from driftledger.scoring.roles import ROLES, flags_of
-from driftledger.scoring.score import Row, Score
+from driftledger.scoring.roles import flags_of
+from driftledger.scoring.score import Score
 from driftledger.scoring.table import number_cell
 from driftledger.tracking.view import MAX_TAG
 
@@ -39,7 +39,7 @@ _NOT_SHOWN = ("example_encoder", "example_model")
 """Roles of components that chose examples, or that others are compared with."""
 
 
-Ranked: TypeAlias = Mapping[tuple[int, Place], Any]
+Ranked = Mapping[tuple[int, Place], Any]
 """``id`` of a score and a place → the row of a frame with ranks."""
 
 
@@ -248,70 +248,17 @@ def tags_of(run: Run, ranked: Ranked) -> dict[str, str]:
     return {key: clip(value, MAX_TAG) for key, value in tags.items()}
 
 
-def artifacts_of(run: Run, rows: Mapping[str, Sequence[Row]]) -> dict[str, bytes]:
-    """Return path → bytes of the run's files.
-
-    Args:
-        rows: of each score, by its place.
-    """
+def scores_json(run: Run) -> str:
+    """Write all scores of a run, by their places."""
     scores = {}
     for lineage in run.lineages:
         scores[lineage.place] = lineage.score.model_dump(mode="json")
     text = json.dumps(scores, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
-    return {
-        "scores.json": text.encode("utf-8", "backslashreplace"),
-        "rows.csv": rows_csv(run.lineages, rows).encode(),
-    }
-
-
-def rows_csv(lineages: Sequence[Lineage], rows: Mapping[str, Sequence[Row]]) -> str:
-    """Write all rows as one table: score, unit, values and notes."""
-    table = []
-    for lineage in lineages:
-        widths: dict[str, int] = {}
-        for row in rows[lineage.place]:
-            for key, values in row.values.items():
-                widths[key] = max(len(values), widths.get(key, 0))
-        for row in rows[lineage.place]:
-            table.append(_cells(lineage, row, widths))
-    columns: dict[str, None] = {}
-    for cells in table:
-        columns |= dict.fromkeys(cells)
-    rows_of_text = []
-    for cells in table:
-        rows_of_text.append([cells.get(column, "") for column in columns])
-    return csv_text([*columns], rows_of_text)
-
-
-def _cells(lineage: Lineage, row: Row, widths: Mapping[str, int]) -> dict[str, str]:
-    """Return column → text of one row.
-
-    Args:
-        widths: name of a value → the most values of that name in a row of this score.
-    """
-    cells = {
-        "benchmark": lineage.score.benchmark,
-        "dataset": lineage.score.on,
-        "score": lineage.place,
-        "unit": for_csv(row.unit),
-        "group": for_csv(row.group),
-        "outcome": row.outcome.value,
-    }
-    for key, values in row.values.items():
-        # MME has a value called 'score'
-        is_numbered = widths[key] > 1 or key in cells
-        for number, value in enumerate(values, 1):
-            name = f"{key} {number}" if is_numbered else key
-            cells[name] = "" if value is None else f"{value:.6f}"
-    for key, extra in row.extra.items():
-        text = extra if isinstance(extra, str) else json.dumps(extra)
-        name = f"{key} (text)" if key in widths else key
-        cells[name] = "" if extra is None else for_csv(text)
-    return cells
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _note(run: Run, ranked: Ranked) -> str:
-    """Describe a run in Markdown: its headlines, components, data, code and flags."""
+    """Describe a run in Markdown: its headlines with floors and ceilings, and its flags."""
     head = "| score | value | floor | ceiling | of the range | scored |"
     lines = [head, "|---|---|---|---|---|---|"]
     for tracked in headlines_of(run):
@@ -323,27 +270,7 @@ def _note(run: Run, ranked: Ranked) -> str:
             f"| {in_table(tracked.title)} | {value} | {floor} | {ceiling} | "
             f"{percentage(number.share)} | {score.scored} of {score.total} |"
         )
-    lines += ["", FLOORS, "", "| | version | made with |", "|---|---|---|"]
-    for role, versions in cards_of(run).items():
-        for card in versions:
-            title = role.replace("_", " ")
-            page = f"#/models/{ROLES[role]}.{card.name}"
-            version = f"{card.name}@{card.fingerprint[:_SHORT]}"
-            identity = flat("", card.identity)
-            facts = ", ".join([f"{key} {value}" for key, value in identity.items()])
-            made_with = in_table(clip(facts or card.provider, 300))
-            lines.append(f"| {title} | [{version}]({page}) | {made_with} |")
-    digests = {}
-    for lineage in run.lineages:
-        digests[lineage.score.on] = digest_of(lineage.score)
-    for on, digest in digests.items():
-        lines.append(f"| data | {on} | `{digest}` |")
-    commit = run.code.commit
-    if commit:
-        state = "with uncommitted changes" if run.code.dirty else "as committed"
-    else:
-        state = "Git could not be read" if run.code.dirty else ""
-    lines += [f"| code | `{(commit or 'no commit')[:_SHORT]}` | {state} |", ""]
+    lines += ["", FLOORS, ""]
     flags: dict[str, None] = {}
     for lineage in run.lineages:
         flags |= dict.fromkeys(flags_of(lineage.spec.metrics, lineage.score))

@@ -10,7 +10,6 @@ repaired.
 import json
 import math
 import os
-import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -36,7 +35,6 @@ from driftledger.tracking.content import (
     NOTE,
     TYPE,
     Tracked,
-    artifacts_of,
     cards_of,
     digest_of,
     flat,
@@ -44,6 +42,7 @@ from driftledger.tracking.content import (
     metrics_of,
     params_of,
     ranked_in,
+    scores_json,
     tags_of,
 )
 from driftledger.tracking.store import (
@@ -104,7 +103,7 @@ It is made from what DVC's lock holds: delete it, and `driftledger track` makes 
 - **Evaluation runs**: all scores, the best run first when they were made together.
 - **Traces**: chains, answers and descriptions step by step.
 - Scores are `<metric>/<data>`; intervals, categories and all other numbers are in the artifacts \
-`scores.json` and `rows.csv` of a run.
+`scores.json` and `rows.jsonl` of a run.
 - Runs tagged `driftledger.current: true` show what is selected now; others are not among the \
 evaluation runs, and are called `old · …` where one of that name replaces them. Where a number \
 comes from: `driftledger audit RUN:METRIC`.
@@ -278,17 +277,14 @@ class _Push:
         client.log_batch(run_id, params=params, tags=run_tags)
         for start in range(0, len(metrics), _METRICS_PER_CALL):
             client.log_batch(run_id, metrics[start : start + _METRICS_PER_CALL])
-        rows = {each.place: self._rows_of(each.rows_path) for each in run.lineages}
-        with tempfile.TemporaryDirectory(prefix="driftledger-") as folder:
-            for path, content in artifacts_of(run, rows).items():
-                Path(folder, path).write_bytes(content)
-            client.log_artifacts(run_id, folder)
-        self._queue_traces(run, run_id, rows)
+        client.log_text(run_id, scores_json(run), "scores.json")
+        for lineage in run.lineages:
+            rows = str(self._root / lineage.rows_path)
+            client.log_artifact(run_id, rows, lineage.place)
+        self._queue_traces(run, run_id)
         return written
 
-    def _queue_traces(
-        self, run: Run, run_id: str, rows: Mapping[str, Sequence[Row]]
-    ) -> None:
+    def _queue_traces(self, run: Run, run_id: str) -> None:
         """Queue the traces of a run; scores of the same records share the first's."""
         import mlflow
 
@@ -298,9 +294,8 @@ class _Push:
             if lineage.collected in seen:
                 continue
             seen.append(lineage.collected)
-            for trace in traces_of(
-                lineage, self._root, rows[lineage.place], self._tracking.traces
-            ):
+            rows = self._rows_of(lineage.rows_path)
+            for trace in traces_of(lineage, self._root, rows, self._tracking.traces):
                 traces.add(lineage, trace)
                 if len(traces) % _TRACES_AT_ONCE == 0:
                     mlflow.flush_trace_async_logging()
