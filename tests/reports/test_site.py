@@ -20,8 +20,9 @@ from driftledger.core.files import write_folder, write_json
 from driftledger.project.project import Combination, Project
 from driftledger.reports.report import content, write_report
 from driftledger.reports.site.build import site_files
-from driftledger.reports.site.templating import path_of, section_of
+from driftledger.reports.site.templating import path_of
 from driftledger.reports.site.units import number_of
+from driftledger.reports.tables import section_of
 from driftledger.scoring.score import Score
 from tests.support.cases import CASES, cases, each_case
 from tests.support.ledgers import card_of, write_image
@@ -114,7 +115,7 @@ class Written(NamedTuple):
 
 def write(project, scores, folder, *, images=True):
     report = content(project, scores)
-    files = site_files(folder, report, images=images)
+    files, _ = site_files(folder, report, images=images)
     for section in report.figures.values():
         files |= dict.fromkeys(section, b"<svg/>")
     write_folder(folder, files)

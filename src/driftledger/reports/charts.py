@@ -8,6 +8,7 @@ drawn.
 import io
 import logging
 import math
+import re
 import textwrap
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,7 +17,7 @@ from importlib.metadata import version
 from inspect import getclosurevars
 from itertools import cycle, product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -55,6 +56,8 @@ GRID = "#d8dee4"
 """The colours of text, frames and grids; ``GREY`` is that of controls."""
 _MARKERS = "os^Dv"
 _DASHES: Sequence[Any] = ("-", (0, (5, 2)), (0, (1, 1.5)))
+_INVALID = re.compile("[\ud800-\udfff\ufffe\uffff]")
+"""Characters that XML does not have."""
 _NAME = 26
 """The most characters of a name."""
 _WIDE = 6.6
@@ -89,7 +92,7 @@ class Series(NamedTuple):
     """The colour inside marks; white for controls."""
 
 
-SeriesOf: TypeAlias = Mapping[str, Series]
+SeriesOf = Mapping[str, Series]
 """Model → its series."""
 
 
@@ -285,9 +288,10 @@ def _draw_marks(axis: "Axes", marks: Sequence[Any], size: float) -> None:
         marks: model, series, and points, which begin with x and y.
     """
     for model, look, points in marks:
+        x, y, *_ = zip(*points, strict=True)
         axis.plot(
-            [x for x, *_ in points],
-            [y for _, y, *_ in points],
+            x,
+            y,
             label=short(model),
             marker=look.marker if len(points) <= 12 else "",
             markerfacecolor=look.fill,
@@ -311,7 +315,8 @@ def _scatter(part: Numbers, plain: Scatter, series: SeriesOf) -> Iterator[Drawin
     for number in numbers:
         model = number.model
         if model in across and number.worth is not None:
-            marks.append((model, series[model], [(across[model], number.worth)]))
+            point = (across[model], number.worth)
+            marks.append((model, series[model], [point]))
     if not marks:
         return
     x = spec.metrics[plain.x].title
@@ -428,12 +433,10 @@ def matrix(
 
 def short(text: str, most: int = _NAME) -> str:
     """Put text on one line of at most so many characters, valid in XML."""
-    line = ""
-    for character in for_line(text):
-        code = ord(character)
-        is_invalid = 0xD800 <= code < 0xE000 or code & 0xFFFE == 0xFFFE
-        line += "?" if is_invalid else character
-    return line if len(line) <= most else f"{line[: most - 1].rstrip()}…"
+    line = _INVALID.sub("?", for_line(text))
+    if len(line) > most:
+        line = line[: most - 1].rstrip() + "…"
+    return line
 
 
 def svg_of(drawing: Drawing) -> bytes:

@@ -8,7 +8,7 @@ has, and would make any two metrics agree.
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.metrics.correlation import FEWEST, fisher_interval
@@ -139,27 +139,30 @@ def _rows(values: "DataFrame", confidence: float) -> Iterator[Cells]:
 
     Columns that are constant over these models have none.
     """
-    pearson = values.corr(min_periods=FEWEST).round(6).to_numpy()
-    spearman = values.corr("spearman", min_periods=FEWEST).to_numpy()
-    names = list(map(str, values))
-    for a, b in combinations(range(len(names)), 2):
-        r = float(pearson[a, b])
+    pearson: Any = values.corr(min_periods=FEWEST).round(6)
+    spearman: Any = values.corr("spearman", min_periods=FEWEST)
+    for a, b in combinations(map(str, values), 2):
+        r = pearson.at[a, b]
         if not math.isnan(r):
-            n = len(values.iloc[:, [a, b]].dropna())
+            n = len(values[[a, b]].dropna())
             cell = estimate_cell(r, fisher_interval(r, n, confidence))
-            yield [names[a], names[b], str(n), cell, f"{spearman[a, b]:.2f}"]
+            rho = f"{spearman.at[a, b]:.2f}"
+            yield [a, b, str(n), cell, rho]
 
 
 def _picture(values: "DataFrame") -> Drawing:
     """Draw the columns that correlate with any other."""
     pearson = values.corr(min_periods=FEWEST).round(6)
     drawn = pearson.columns[pearson.count() > 1][:MOST]
-    names = [short(str(name), 44) for name in drawn]
+    places = [str(place) for place in range(1, len(drawn) + 1)]
+    rows = []
+    for place, name in zip(places, drawn, strict=True):
+        rows.append(f"{short(name, 44)} · {place}")
     return matrix(
         "pearson",
         "Pearson's r between headlines",
-        rows=[f"{name} · {place}" for place, name in enumerate(names, 1)],
-        columns=[str(place) for place in range(1, len(names) + 1)],
+        rows=rows,
+        columns=places,
         values=pearson.loc[drawn, drawn].to_numpy().tolist(),
         note="Over the models that two columns share; grey where these are fewer than four.",
         most=1.0,

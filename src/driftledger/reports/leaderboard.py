@@ -22,6 +22,7 @@ from driftledger.reports.tables import (
     names_of,
     notes_on_costs,
     reasons_in,
+    section_of,
     shown_numbers,
     spec_of,
     tables_of,
@@ -122,7 +123,7 @@ def _sections(numbers: Numbers, side_by_side: list[Table]) -> Iterator[ReportSec
         flags = [(flag.text, score.model) for score in scores for flag in score.flags]
         yield ReportSection(
             f"{spec.name} on {' · '.join(names)}",
-            "-".join([spec.name, *names]),
+            section_of(scores[0]),
             tables=tables_of(part),
             scores=scores,
             scored=f"Scored: {', '.join(counts)}.",
@@ -185,7 +186,9 @@ def _across(numbers: Numbers, metrics: Sequence[Metric], every: bool) -> Columns
         for part in setups:
             apart = [n for n in names_of(part) if names.count(n) < len(setups)]
             head = str(part[0].title)
-            columns[f"{head} ({' · '.join(apart)})" if apart else head] = part
+            if apart:
+                head += f" ({' · '.join(apart)})"
+            columns[head] = part
     return columns
 
 
@@ -194,7 +197,9 @@ def overview(numbers: Numbers, *, every: bool = False) -> Table | None:
     columns = at_a_glance(numbers, every=every)
     if not columns:
         return None
-    data = [f"{head}: {' · '.join(names_of(part))}" for head, part in columns.items()]
+    data = []
+    for head, part in columns.items():
+        data.append(f"{head}: {' · '.join(names_of(part))}")
     note = (
         f"Higher is better unless a column says otherwise; in brackets {BRACKETS}. {LETTERS} "
         f"{'; '.join(data)}."
@@ -204,7 +209,8 @@ def overview(numbers: Numbers, *, every: bool = False) -> Table | None:
         costs = notes_on_costs(scores_in(part))
         if costs:  # more than the costs of one benchmark would not fit a screen
             spent = by_title(number for number in part if number.metric in COSTS)
-            columns |= {f"{spec_of(part).title} {head}": spent[head] for head in spent}
+            for head, own in spent.items():
+                columns[f"{spec_of(part).title} {head}"] = own
             break
     table = _detailed("At a glance", columns, note)
     notes = [*table.notes, *_alarms(numbers), *costs]

@@ -14,6 +14,7 @@ from driftledger.reports.tables import (
     Numbers,
     name_cell,
     names_of,
+    section_of,
     shown_numbers,
     spec_of,
 )
@@ -50,7 +51,7 @@ def rating_tables(numbers: Numbers, rows_of: RowsOf) -> Iterator[Table]:
                     _HEAD,
                     rows=rows,
                     notes=[*_notes(rated)],
-                    name="-".join(["ratings", part[0].benchmark, *names]),
+                    name=f"ratings-{section_of(part[0].score)}",
                 )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from driftledger.benchmarks.registry import benchmark
 from driftledger.core.canonical import Json, md5_bytes, pretty_json
-from driftledger.core.errors import ConfigError, DriftledgerError
+from driftledger.core.errors import ConfigError, DriftledgerError, first_few
 from driftledger.core.files import (
     Files,
     load_yaml,
@@ -25,7 +25,13 @@ from driftledger.ledger.objects.files import listing_md5
 from driftledger.project.presets import OWN
 from driftledger.project.project import LOCK, Project
 from driftledger.project.resolve import REPORT_VERSION
-from driftledger.reports.charts import figures_of, lines_of, series_of, svg_of
+from driftledger.reports.charts import (
+    Drawing,
+    figures_of,
+    lines_of,
+    series_of,
+    svg_of,
+)
 from driftledger.reports.correlation import correlation
 from driftledger.reports.leaderboard import leaderboard_files, reports_in
 from driftledger.reports.scores import (
@@ -34,7 +40,7 @@ from driftledger.reports.scores import (
     what_is_lacking,
 )
 from driftledger.reports.site.build import STYLE, Context, site_files
-from driftledger.reports.tables import names_of
+from driftledger.reports.tables import section_of
 from driftledger.reports.tests import with_ranks
 from driftledger.scoring.frame import by_setup, frame, rows_in
 from driftledger.scoring.number import NumberName
@@ -65,7 +71,8 @@ def write_report(
         DriftledgerError: as in :func:`report_files`.
     """
     site = pages or project.root / SITE
-    is_ours = (site / STYLE).is_file() or (site.is_dir() and not any(site.iterdir()))
+    is_empty = site.is_dir() and not any(site.iterdir())
+    is_ours = is_empty or (site / STYLE).is_file()
     if site.exists() and not is_ours:
         raise ConfigError(
             f"{site} is not a report of driftledger, and would be replaced; name a new folder"
@@ -73,7 +80,7 @@ def write_report(
     unlink_folders(site)  # before pictures that are there are counted
     if pages is not None:
         report = content(project, selected_scores(project))
-        own = site_files(site, report, images=images)
+        own, _ = site_files(site, report, images=images)
         write_folder(pages, own | _figure_files(report))
         return None
     files, missing = report_files(project, site, images=images)
@@ -90,11 +97,12 @@ def content(project: Project, scores: Sequence[Score]) -> Context:
     ranked = with_ranks(frame(scores), rows_of)
     numbers = rows_in(ranked)
     series = series_of(scores)
-    figures = {}
+    figures: dict[str, dict[str, Drawing]] = {}
     for part in by_setup(numbers):
-        name = "-".join([part[0].benchmark, *names_of(part)])
-        drawings = figures_of(part, series)
-        figures[name] = {f"figures/{name}-{each.name}.svg": each for each in drawings}
+        name = section_of(part[0].score)
+        section = figures[name] = {}
+        for drawing in figures_of(part, series):
+            section[f"figures/{name}-{drawing.name}.svg"] = drawing
     correlated = correlation(project.settings.correlation, numbers, rows_of)
     picture = correlated.picture
     figures["correlation"] = {f"figures/correlation-{picture.name}.svg": picture}
@@ -131,15 +139,6 @@ def _figure_files(report: Context) -> dict[str, bytes | None]:
     return files
 
 
-def _absent_folders(project: Project, scores: Sequence[Score]) -> list[str]:
-    """List the folders of data and records that are not in this checkout."""
-    folders = dict[str, None]()
-    for score in scores:
-        for stage in benchmark(score.benchmark).stages[:-1]:
-            folders[stage.at(score.keys)] = None
-    return [folder for folder in folders if not (project.root / folder).is_dir()]
-
-
 def report_files(
     project: Project,
     site: Path,
@@ -163,7 +162,6 @@ def report_files(
     """
     scores = selected_scores(project)
     report = content(project, scores)
-    absent = _absent_folders(project, scores)
     page = ["# Correlation", "", for_cell(report.correlation.lead), ""]
     page += ["[As a picture](site/correlation.html)", ""]
     for table in report.correlation.tables:
@@ -180,18 +178,17 @@ def report_files(
         if path.startswith("reports/plots/"):
             files[path.removeprefix("reports/")] = b"[]\n"
     files |= dict(plots_of(scores))
-    pages = site_files(site, report, images=images, only=only)
+    pages, missing = site_files(site, report, images=images, only=only)
     for path in chain.from_iterable(report.figures.values()):
         pages[path] = None
     if not again:
         pages |= _figure_files(report)
     for name, data in pages.items():
         files[f"site/{name}"] = data
-    if not absent:
+    if not missing:
         return files, None
-    more = f" and {len(absent) - 1} more folders" if len(absent) > 1 else ""
     return files, (
-        f"{absent[0]}{more} are not in this checkout, so the report lacks what it reads there: "
+        f"records or data of {first_few(missing)} are not in this checkout, so the report lacks "
         "units with their pictures; 'dvc pull' fetches them"
     )
 

@@ -55,10 +55,20 @@ def spec_of(numbers: Numbers) -> Benchmark:
     return benchmark(numbers[0].benchmark)
 
 
+def section_of(score: Score) -> str:
+    """Return the id of a score's setup: ``genception-photos-painter-layout``."""
+    keys = benchmark(score.benchmark).scores.keys
+    names = [score.keys[key] for key in keys if key != "model"]
+    return "-".join([score.benchmark, *names])
+
+
 def names_of(part: Numbers, *left_out: str) -> list[str]:
     """Return the names of a setup's data and components, without those of some roles."""
-    keys = spec_of(part).scores.keys
-    return [part[0].score.keys[key] for key in keys if key not in ("model", *left_out)]
+    names = []
+    for key in spec_of(part).scores.keys:
+        if key not in ("model", *left_out):
+            names.append(part[0].score.keys[key])
+    return names
 
 
 def cell_of(number: Any) -> Cell:
@@ -174,7 +184,10 @@ def notes_on_marks(numbers: Iterable[tuple[str, Any]]) -> list[str]:
     for head, number in numbers:
         if lacks_interval(number):
             reasons.setdefault(number.why, {})[head] = None
-    return [f"{MARK} {', '.join(heads)}: {why}." for why, heads in reasons.items()]
+    notes = []
+    for why, heads in reasons.items():
+        notes.append(f"{MARK} {', '.join(heads)}: {why}.")
+    return notes
 
 
 def notes_on_costs(scores: Sequence[Score]) -> list[str]:
@@ -207,7 +220,8 @@ def _model_tables(part: Numbers, order: Sequence[Score]) -> Iterator[Table]:
     named = {place.metric for heads in tables.values() for place in heads.values()}
     in_table = {metric.name for metric in spec.metrics.shown("table")} | COSTS.keys()
     overall = [number for number in part if not number.group_kind]
-    rest = by_title(n for n in overall if n.last and n.metric in in_table - named)
+    unnamed = in_table - named
+    rest = by_title(n for n in overall if n.last and n.metric in unnamed)
     ends = _ranks_and_coverages(part)
     for count, (title, heads) in enumerate(tables.items(), 1):
         columns = {head: by_place.get(place, []) for head, place in heads.items()}
@@ -311,8 +325,11 @@ def _places(part: Numbers, kind: str) -> dict[Place, bool]:
         is_shown = number.last or number.metric == metrics[0]
         if is_shown and number.group_kind == kind and number.metric in metrics:
             places[Place(number.metric, number.t)] = number.last
-    order = sorted(places, key=lambda place: (metrics.index(place[0]), -(place.t or 0)))
-    return {place: places[place] for place in order}
+
+    def order(place: Place) -> tuple[int, int]:
+        return metrics.index(place.metric), -(place.t or 0)
+
+    return {place: places[place] for place in sorted(places, key=order)}
 
 
 def _group_table(

@@ -83,12 +83,10 @@ def _with_ranks(part: DataFrame, table: MetricTable, rows_of: RowsOf) -> DataFra
     part = part.assign(order=order).sort_values(["order", "t"])
     rows = rows_in(part)
     reasons = reasons_apart(scores_in(rows))
-    part = part.assign(
-        apart=[reasons.get(number.model, "") for number in rows],
-        worth=[_value_to_rank(number) for number in rows],
-        title=[metric_of(number).headed(number.t) for number in rows],
-        digits=[metric_of(number).digits for number in rows],
-    )
+    part["apart"] = [reasons.get(number.model, "") for number in rows]
+    part["worth"] = [_value_to_rank(number) for number in rows]
+    part["title"] = [metric_of(number).headed(number.t) for number in rows]
+    part["digits"] = [metric_of(number).digits for number in rows]
     ranks: dict[Any, Rank] = {}
     for members in grouped(rows_in(part), place_of).values():
         ranks |= _ranks(members, rows_of)
@@ -176,8 +174,9 @@ def _with_floor(number: Any, controls: Sequence[Any]) -> Rank:
     if ceiling is None or number.worth is None or number.control:
         return rank
     span = ceiling - floors[0]
-    share = (number.worth - floors[0]) / span if abs(span) > _CLOSE else None
-    return rank._replace(share=share)
+    if abs(span) <= _CLOSE:
+        return rank
+    return rank._replace(share=(number.worth - floors[0]) / span)
 
 
 def _units(metric: Metric, numbers: Sequence[Any], rows_of: RowsOf) -> dict[str, Units]:
@@ -216,7 +215,10 @@ def _tested(
     controls = [name for name in units if name not in models]
     against = shown(differences(product(controls, models)), confidence)
     better = 1 if metric.is_higher else -1
-    doubtful = {name for (_, name), verdict in against.items() if verdict != better}
+    doubtful = set()
+    for (_, name), verdict in against.items():
+        if verdict != better:
+            doubtful.add(name)
     among = groups(
         models,
         differences(combinations(models, 2)),

@@ -152,12 +152,10 @@ def over_repeats(values: Values) -> Values:
 def mean_over_categories(values: Values, confidence: float) -> Estimate:
     """Estimate the mean over categories of their means, by Student's t over clusters."""
     samples = over_repeats(values)
-    return mean_interval(
-        [value.value for value in samples],
-        [value.category for value in samples],
-        confidence,
-        [value.cluster for value in samples],
-    )
+    worths = [value.value for value in samples]
+    categories = [value.category for value in samples]
+    clusters = [value.cluster for value in samples]
+    return mean_interval(worths, categories, confidence, clusters)
 
 
 def mean_over_samples(values: Values, confidence: float) -> Estimate:
@@ -181,13 +179,14 @@ def ratio(values: Values, confidence: float) -> Estimate:
     shares = []
     for own in grouped(values, lambda value: value.repeat).values():
         shares.append(exact_mean([value.value for value in own]))
-    samples = grouped(values, lambda value: value.sample).values()
-    estimate = share_interval(
-        [math.fsum(value.value for value in own) for own in samples],
-        np.array([len(own) for own in samples]),
-        [own[0].cluster for own in samples],
-        confidence,
-    )
+    sums = []
+    sizes = []
+    clusters = []
+    for own in grouped(values, lambda value: value.sample).values():
+        sums.append(math.fsum(value.value for value in own))
+        sizes.append(len(own))
+        clusters.append(own[0].cluster)
+    estimate = share_interval(sums, np.array(sizes), clusters, confidence)
     return estimate._replace(value=exact_mean(shares))
 
 

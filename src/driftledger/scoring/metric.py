@@ -25,6 +25,12 @@ all data and components; ``table``: in the benchmark's table; ``bars``: in a fig
 ``last``, ``curve``: in MLflow and DVC, at the last t and over t."""
 
 
+FIRST: frozenset[ShownIn] = frozenset(
+    {"headline", "compared", "glance", "across", "table", "bars", "last"}
+)
+"""Where the first metric of a benchmark is shown."""
+
+
 class Input(StrEnum):
     """A thing that a number may depend on."""
 

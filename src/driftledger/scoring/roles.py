@@ -54,11 +54,11 @@ def flags_of(metrics: MetricTable, score: Score, metric: str = "") -> list[str]:
     if not metric:
         headlines = metrics.headlines(score)
         names = [number.metric for number in headlines] or [""]
-    return [
-        flag.text
-        for flag in score.flags
-        if any(_concerns(flag, metrics, name) for name in names)
-    ]
+    texts = []
+    for flag in score.flags:
+        if any(_concerns(flag, metrics, name) for name in names):
+            texts.append(flag.text)
+    return texts
 
 
 def _concerns(flag: Flag, metrics: MetricTable, metric: str) -> bool:

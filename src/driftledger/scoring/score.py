@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from operator import not_
-from typing import Any, ClassVar, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple
 
 from pydantic import (
     BaseModel,
@@ -61,7 +61,7 @@ class Flag(BaseModel):
         return self.text
 
 
-AnyFlag: TypeAlias = Flag | str
+AnyFlag = Flag | str
 """A flag, or the sentence of one that concerns all numbers."""
 
 
@@ -228,7 +228,7 @@ class Score(Record):
         return f"{self.scored}/{self.total}{counted}"
 
 
-Values: TypeAlias = dict[str, list[FiniteFloat | None]]
+Values = dict[str, list[FiniteFloat | None]]
 """Row key of a metric → its values over steps, orders or gradings; None where there is none."""
 
 
@@ -318,8 +318,8 @@ def answer_as(
     return Answer(unit, step, reading, worth=worth or 0.0, read=shown_as)
 
 
-Rows: TypeAlias = Sequence[Row]
-Scores: TypeAlias = Sequence[Score]
+Rows = Sequence[Row]
+Scores = Sequence[Score]
 
 
 def marks_of(components: Mapping[str, ComponentCard]) -> list[Flag]:

@@ -1,7 +1,7 @@
 """Tables of text and numbers, and their Markdown."""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from driftledger.core.grouping import grouped
 from driftledger.core.text import for_cell
@@ -63,7 +63,7 @@ class Cell(NamedTuple):
         return f"{text} ({self.more})" if self.more else text
 
 
-Cells: TypeAlias = Sequence[Cell | str]
+Cells = Sequence[Cell | str]
 """A row."""
 
 

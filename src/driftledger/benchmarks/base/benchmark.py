@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from sys import intern
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 from driftledger.benchmarks.base.layout import Lines, PaperTables, Scatter
 from driftledger.benchmarks.base.records import (
@@ -546,5 +546,5 @@ class Benchmark(ABC):
         return iter(())
 
 
-Selected: TypeAlias = Sequence[tuple[Benchmark, Mapping[str, str]]]
+Selected = Sequence[tuple[Benchmark, Mapping[str, str]]]
 """The benchmark and the keys of each selected score, in the order of the selection."""

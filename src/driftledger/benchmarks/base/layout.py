@@ -1,12 +1,12 @@
 """Tables and figures that a benchmark adds to reports."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from driftledger.scoring.number import Number, Place
 from driftledger.scoring.score import Score
 
-PaperTables: TypeAlias = Mapping[str, Mapping[str, Place]]
+PaperTables = Mapping[str, Mapping[str, Place]]
 """Title of a table with a row per model → head of a column → the place of its numbers."""
 
 

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import product
 from string import ascii_uppercase
 from typing import Annotated, Any, ClassVar, NamedTuple
@@ -15,6 +16,7 @@ from driftledger.benchmarks.base.records import (
     RecordedResult,
     stream_records,
 )
+from driftledger.benchmarks.base.scoring import PERCENT
 from driftledger.benchmarks.base.settings import Section, holding
 from driftledger.benchmarks.base.stage import (
     QUESTION_SET,
@@ -37,12 +39,24 @@ from driftledger.core.types import Conversation, Outcome, Subject, Turn
 from driftledger.data.question_sets.base import QuestionRules
 from driftledger.data.question_sets.places import with_images
 from driftledger.data.records import QuestionEntry, read_questions
-from driftledger.scoring.metric import Input
+from driftledger.scoring.means import ratio
+from driftledger.scoring.metric import Input, Metric
 from driftledger.scoring.number import Number, Value
 from driftledger.scoring.score import AnyFlag, Row, Rows, Score, Values
 
 READ = frozenset({Input.ANSWERS, Input.DATA})
 """The inputs of every number of a question benchmark."""
+
+Share = partial(
+    Metric,
+    needs=READ,
+    estimate=ratio,
+    is_ratio=True,
+    unit="%",
+    scale=PERCENT,
+    range=(0, 100),
+)
+"""A metric that is a share of answers."""
 
 ANOTHER_PROMPT = Rule("prompt", "another prompt asks another question")
 
@@ -332,11 +346,9 @@ def row_of(
 ) -> Row:
     """Return the row of a question or an image, made of its answers."""
     outcomes = [answer.outcome for answer in own]
-    readings = {
-        "outcomes": outcomes,
-        "read": [answer.read for answer in own],
-        "explanation": [answer.explanation for answer in own],
-    }
+    readings: Json = {"outcomes": outcomes}
+    readings["read"] = [answer.read for answer in own]
+    readings["explanation"] = [answer.explanation for answer in own]
     return Row(
         unit=unit,
         group=group,

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, Self, TypeAlias
+from typing import Annotated, Any, NamedTuple, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 
@@ -165,8 +165,8 @@ class CollectedRecord(SparseRecord):
         return not (reply.outcome.goes_on and reply.text)
 
 
-Records: TypeAlias = list[CollectedRecord]
-Folders: TypeAlias = Mapping[str, Path]
+Records = list[CollectedRecord]
+Folders = Mapping[str, Path]
 """Stage → the folder that it wrote."""
 
 

@@ -184,13 +184,17 @@ def _total(calls: Sequence[CallUsage]) -> RoleUsage:
     costs = [usage.cost for usage in used if usage.cost is not None]
     most = [usage.most_cost for usage in used if usage.most_cost is not None]
     seconds = [usage.seconds for usage in used if usage != Usage()]
+    sent = None
+    answered = None
+    if tokens:
+        sent, answered = (sum(column) for column in zip(*tokens, strict=True))
     return RoleUsage(
         service=calls[0].service,
         calls=len(calls),
         unknown=len(calls) - len(seconds),
         seconds=math.fsum(seconds) if seconds and all(seconds) else None,
-        input_tokens=sum(sent for sent, _ in tokens) if tokens else None,
-        output_tokens=sum(answered for _, answered in tokens) if tokens else None,
+        input_tokens=sent,
+        output_tokens=answered,
         counted=len(tokens),
         cost=math.fsum(costs) if costs else None,
         priced=len(costs),

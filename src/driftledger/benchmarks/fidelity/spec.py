@@ -41,7 +41,7 @@ from driftledger.benchmarks.fidelity.ratings import RUBRIC
 from driftledger.core.strict import Name
 from driftledger.core.types import Sample
 from driftledger.scoring.means import mean_over_samples
-from driftledger.scoring.metric import Input, Metric, MetricTable, ShownIn
+from driftledger.scoring.metric import FIRST, Input, Metric, MetricTable
 from driftledger.scoring.score import Scores
 from driftledger.scoring.table import Table
 
@@ -67,10 +67,7 @@ _percent = partial(
     span=100.0,
     in_rows=True,
 )
-_SHOWN: frozenset[ShownIn] = frozenset(
-    {"headline", "compared", "across", "table", "bars"}
-)
-_FIRST: frozenset[ShownIn] = _SHOWN | {"glance", "last"}
+_SHOWN = FIRST - {"glance", "last"}
 
 
 def _of_sets(distance: Distance) -> Metric:
@@ -116,7 +113,7 @@ class FidelityBenchmark(ChainBenchmark):
             "repeats, then over samples",
             f"structural.structural_similarity; {_PAPER}",
             needs=SEEN - {Input.ENCODER},
-            shown=_FIRST,
+            shown=FIRST,
         ),
         _percent(
             "clip_s",
@@ -126,7 +123,7 @@ class FidelityBenchmark(ChainBenchmark):
             f"drift.cosine_similarity; {_PAPER}",
             needs=SEEN - {Input.DRAWN},
             reachable=False,
-            shown=_FIRST,
+            shown=FIRST,
         ),
         _percent(
             "clip_s_i",

@@ -21,7 +21,6 @@ from driftledger.benchmarks.base.chains.records import ChainRequest
 from driftledger.benchmarks.base.chains.spec import (
     ANOTHER_DESCRIPTION,
     ANOTHER_ENCODER,
-    EVERYWHERE,
     KEYS,
     LONGER,
     NOWHERE,
@@ -41,7 +40,7 @@ from driftledger.core.canonical import Json
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.core.strict import Name
 from driftledger.scoring.means import mean_over_categories, ratio
-from driftledger.scoring.metric import Input, Metric, MetricTable, ShownIn
+from driftledger.scoring.metric import FIRST, Input, Metric, MetricTable, ShownIn
 from driftledger.scoring.number import Place
 from driftledger.scoring.score import Rows, Score, Scores
 from driftledger.scoring.table import Table
@@ -140,7 +139,7 @@ class GenCeption(ChainBenchmark):
             over_t=True,
             in_rows=True,
             span=1.0,
-            shown=EVERYWHERE,
+            shown=FIRST | {"curve"},
         ),
         _seen(
             "similarity",

@@ -6,7 +6,6 @@ Language Models in Perception".
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
@@ -16,17 +15,16 @@ from driftledger.benchmarks.base.layout import PaperTables, Scatter
 from driftledger.benchmarks.base.parsing import choice
 from driftledger.benchmarks.base.parsing.reply import Parsed
 from driftledger.benchmarks.base.questions import (
-    READ,
     QuestionBenchmark,
     QuestionSection,
     ReadAnswer,
+    Share,
     by_question,
     question_stages,
     refusals,
     row_of,
 )
 from driftledger.benchmarks.base.records import CollectedRecord
-from driftledger.benchmarks.base.scoring import PERCENT
 from driftledger.benchmarks.base.settings import holding
 from driftledger.core.errors import CoverageError, unknown_name
 from driftledger.core.grouping import grouped
@@ -35,8 +33,8 @@ from driftledger.data.question_sets.base import QuestionRules, SourceQuestion, f
 from driftledger.data.records import QuestionEntry
 from driftledger.metrics import self_awareness
 from driftledger.metrics.self_awareness import ACCURACIES, MEASURES, SUBSETS
-from driftledger.scoring.means import Kinds, numbers, ratio, with_reasons
-from driftledger.scoring.metric import Metric, MetricTable, ShownIn
+from driftledger.scoring.means import Kinds, numbers, with_reasons
+from driftledger.scoring.metric import FIRST, MetricTable, ShownIn
 from driftledger.scoring.number import Number, Place, Value
 from driftledger.scoring.score import Rows, Score, Scores
 
@@ -133,15 +131,6 @@ class MMSAPQuestions(QuestionRules):
 
 _OVER_ORDERS = "mean over the stored orders of the options"
 _MEASURE = "self_awareness.worths; Wang et al., MM-SAP, equation"
-_percent = partial(
-    Metric,
-    needs=READ,
-    estimate=ratio,
-    is_ratio=True,
-    unit="%",
-    scale=PERCENT,
-    range=(0, 100),
-)
 _HEADLINE: frozenset[ShownIn] = frozenset({"headline", "compared", "table"})
 
 
@@ -159,7 +148,7 @@ class MMSAP(QuestionBenchmark):
         "mm_sap", "permutations", scored=("count_free_refusals",), version=10
     )
     metrics = MetricTable(
-        _percent(
+        Share(
             "score",
             "self-awareness score",
             "100 · accepted choices / all: the right option in basic, it or the refusal in know, "
@@ -167,10 +156,10 @@ class MMSAP(QuestionBenchmark):
             f"{_MEASURE} 2",
             in_rows=True,
             span=100.0,
-            shown=_HEADLINE | {"glance", "across", "bars", "last"},
+            shown=FIRST,
             alias="self_awareness",
         ),
-        _percent(
+        Share(
             "answer_rate",
             "answer rate",
             f"100 · all but refusals, so also what could not be read / all; {_OVER_ORDERS}",
@@ -178,7 +167,7 @@ class MMSAP(QuestionBenchmark):
             direction="neither",
             shown=_HEADLINE | {"last"},
         ),
-        _percent(
+        Share(
             "answer_accuracy",
             "answer accuracy",
             "100 · right choices / all but refusals, so also what could not be read; "
@@ -186,35 +175,35 @@ class MMSAP(QuestionBenchmark):
             f"{_MEASURE} 5",
             shown=_HEADLINE | {"last"},
         ),
-        _percent(
+        Share(
             "known_knowns",
             "known knowns",
             f"100 · right choices / all, in basic and know; {_OVER_ORDERS}",
             f"{_MEASURE} 3",
             shown=_HEADLINE,
         ),
-        _percent(
+        Share(
             "known_unknowns",
             "known unknowns",
             f"100 · refusals / all, in know and beyond; {_OVER_ORDERS}",
             f"{_MEASURE} 4",
             shown=_HEADLINE,
         ),
-        _percent(
+        Share(
             "read_rate",
             "read rate",
             f"100 · choices that could be read, other than the refusal / all; {_OVER_ORDERS}",
             "self_awareness.worths",
             direction="neither",
         ),
-        _percent(
+        Share(
             "read_accuracy",
             "read accuracy",
             "100 · right choices / choices that could be read, other than the refusal; "
             f"{_OVER_ORDERS}",
             "self_awareness.worths",
         ),
-        _percent(
+        Share(
             "free_refusals",
             "refused in free text",
             "100 · answers that decline in free text / answers",

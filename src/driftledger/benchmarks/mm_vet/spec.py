@@ -28,9 +28,9 @@ from driftledger.benchmarks.base.parsing.grade import parse_grade, strict_grade
 from driftledger.benchmarks.base.parsing.reply import Parsed
 from driftledger.benchmarks.base.questions import (
     ANOTHER_PROMPT,
-    READ,
     QuestionBenchmark,
     QuestionSection,
+    Share,
     by_question,
     is_readable,
     question_call,
@@ -39,7 +39,6 @@ from driftledger.benchmarks.base.questions import (
     worths,
 )
 from driftledger.benchmarks.base.records import CollectedRecord, RecordedResult, Records
-from driftledger.benchmarks.base.scoring import PERCENT
 from driftledger.benchmarks.base.settings import holding
 from driftledger.collect.call import Ask, Planned, Steps
 from driftledger.components.base import Component, longest_reply
@@ -50,8 +49,8 @@ from driftledger.core.types import Conversation, Outcome, Subject, Turn
 from driftledger.data.question_sets.base import QuestionRules, SourceQuestion
 from driftledger.data.records import QuestionEntry
 from driftledger.metrics.exact import decimal
-from driftledger.scoring.means import Kinds, numbers, ratio, with_reasons
-from driftledger.scoring.metric import Metric, MetricTable
+from driftledger.scoring.means import Kinds, numbers, with_reasons
+from driftledger.scoring.metric import FIRST, MetricTable
 from driftledger.scoring.number import Number, Place
 from driftledger.scoring.score import Flag
 
@@ -333,26 +332,16 @@ class MMVet(QuestionBenchmark):
         version=9,
     )
     metrics = MetricTable(
-        Metric(
+        Share(
             "total",
             "total grade",
             "100 · the mean of the judge's grades, mean over the gradings; of the questions that "
             "take a capability, or a combination of them, in its group",
             "exact.exact_mean; Yu et al., MM-Vet, section 3",
-            needs=READ,
-            estimate=ratio,
-            is_ratio=True,
             unit="0–100",
-            scale=PERCENT,
-            range=(0, 100),
             in_rows=True,
             span=100.0,
-            shown=frozenset(
-                {
-                    *("headline", "compared", "glance", "across"),
-                    *("table", "bars", "last"),
-                }
-            ),
+            shown=FIRST,
             alias="mm_vet_total",
         ),
     )

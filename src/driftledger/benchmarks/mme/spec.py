@@ -17,6 +17,7 @@ from driftledger.benchmarks.base.questions import (
     QuestionBenchmark,
     QuestionSection,
     ReadAnswer,
+    Share,
     question_stages,
     refusals,
     row_of,
@@ -34,10 +35,9 @@ from driftledger.scoring.means import (
     mean_over_categories,
     numbers,
     proportion,
-    ratio,
     sum_over_categories,
 )
-from driftledger.scoring.metric import Metric, MetricTable, ShownIn
+from driftledger.scoring.metric import FIRST, Metric, MetricTable
 from driftledger.scoring.number import Number, Value
 from driftledger.scoring.score import Row
 
@@ -115,19 +115,7 @@ _PAPER = "Fu et al., MME, section 2.2"
 _score = partial(
     Metric, source=f"yes_no.image_score; {_PAPER}", needs=READ, range=(0, 200)
 )
-_share = partial(
-    Metric,
-    source=f"exact.exact_mean; {_PAPER}",
-    needs=READ,
-    estimate=ratio,
-    is_ratio=True,
-    unit="%",
-    scale=PERCENT,
-    range=(0, 100),
-)
-_FIRST: frozenset[ShownIn] = frozenset(
-    {"headline", "compared", "glance", "across", "table", "bars", "last"}
-)
+_share = partial(Share, source=f"exact.exact_mean; {_PAPER}")
 
 
 class MME(QuestionBenchmark):
@@ -147,7 +135,7 @@ class MME(QuestionBenchmark):
             unit="0–200",
             in_rows=True,
             span=200.0,
-            shown=_FIRST,
+            shown=FIRST,
             alias="mme_score",
         ),
         _share(

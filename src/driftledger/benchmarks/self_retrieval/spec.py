@@ -22,14 +22,11 @@ from driftledger.benchmarks.base.settings import OfSelected, Section
 from driftledger.core.strict import Name
 from driftledger.core.types import Sample
 from driftledger.scoring.means import mean_over_samples, ratio
-from driftledger.scoring.metric import Input, Metric, MetricTable, ShownIn
+from driftledger.scoring.metric import FIRST, Input, Metric, MetricTable
 from driftledger.scoring.number import Number
 from driftledger.scoring.score import AnyFlag, Scores
 
 _SEEN = frozenset({Input.ENCODER, Input.DESCRIPTIONS, Input.DATA})
-_FIRST: frozenset[ShownIn] = frozenset(
-    {"headline", "compared", "glance", "across", "table", "bars", "last"}
-)
 
 
 class SelfRetrievalSettings(Section):
@@ -65,7 +62,7 @@ class SelfRetrieval(RepliesPerSample):
             chance="chance",
             in_rows=True,
             is_ratio=True,
-            shown=_FIRST,
+            shown=FIRST,
         ),
         Metric(
             "clip_score",
@@ -80,7 +77,7 @@ class SelfRetrieval(RepliesPerSample):
             span=100.0,
             reachable=False,
             in_rows=True,
-            shown=_FIRST - {"glance", "bars"},
+            shown=FIRST - {"glance", "bars"},
         ),
         Metric(
             "chance",

@@ -35,7 +35,7 @@ from driftledger.collect.call import RunSteps
 from driftledger.core.canonical import Json
 from driftledger.core.errors import DataError
 from driftledger.core.strict import Name
-from driftledger.scoring.metric import Input, Metric, MetricTable, ShownIn
+from driftledger.scoring.metric import FIRST, Input, Metric, MetricTable
 from driftledger.scoring.score import Answer, Row, Rows, Score, Scores, answer_as
 from driftledger.scoring.table import Table
 
@@ -59,7 +59,6 @@ _count = partial(
     digits=0,
     shown=frozenset(),
 )
-_HEADLINE: frozenset[ShownIn] = frozenset({"headline", "compared", "across", "table"})
 
 
 class TracSettings(Section):
@@ -93,7 +92,7 @@ class Trac(Benchmark):
             in_rows=True,
             span=100.0,
             chance="chance",
-            shown=_HEADLINE | {"glance", "bars", "last"},
+            shown=FIRST,
             alias="trac_accuracy",
         ),
         _accuracy(
@@ -103,7 +102,7 @@ class Trac(Benchmark):
             f"retrieval.hits; {_PAPER}, section 3.2.1",
             in_rows=True,
             span=100.0,
-            shown=_HEADLINE,
+            shown=FIRST - {"glance", "bars", "last"},
         ),
         _accuracy(
             "vote_best",

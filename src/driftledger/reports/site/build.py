@@ -34,9 +34,9 @@ from driftledger.reports.leaderboard import (
     remarks,
 )
 from driftledger.reports.scores import RowsOf
-from driftledger.reports.site.templating import environment, path_of, section_of
+from driftledger.reports.site.templating import environment, path_of
 from driftledger.reports.site.units import files_of, number_of
-from driftledger.reports.tables import Numbers
+from driftledger.reports.tables import Numbers, section_of
 from driftledger.scoring.frame import scores_in
 from driftledger.scoring.metric import COVERAGE
 from driftledger.scoring.number import Number
@@ -73,6 +73,11 @@ class UnitTraces(NamedTuple):
         """The id of its shelf in the gallery."""
         return f"{self.score.benchmark}-{self.score.on}"
 
+    @property
+    def has_starts(self) -> bool:
+        """True if some unit begins with the image that was asked about."""
+        return any(trace.start for trace in self.traces.values())
+
     def unit_id(self, unit: str) -> str:
         """Return the id of a unit on the model's page; names of units may be any text."""
         return f"{section_of(self.score)}-unit-{sha256_bytes(unit.encode())[:12]}"
@@ -102,8 +107,8 @@ class Context:
 
 def site_files(
     folder: Path, report: Context, *, images: bool = True, only: str | None = None
-) -> dict[str, bytes | None]:
-    """Make the files of the site, without its figures.
+) -> tuple[dict[str, bytes | None], list[str]]:
+    """Make the files of the site, without its figures, and list the data without records.
 
     Pictures that ``folder`` has are not made again.
 
@@ -144,7 +149,7 @@ def site_files(
             parts = [_score_view(report.project, score, own, chains) for score in own]
             add(path_of(own[0]), "run", model, parts=parts)
     if only is not None:
-        return files
+        return files, missing
     table = overview(report.numbers)
     add(
         "index.html",
@@ -163,7 +168,7 @@ def site_files(
     add("correlation.html", "benchmark", "Correlation", lead=lead, sections=[headlines])
     add("gallery.html", "gallery", "Gallery", missing=missing)
     files |= thumbnails
-    return files
+    return files, missing
 
 
 def _read_chains(
@@ -221,16 +226,14 @@ def _first_chains(chains: Sequence[UnitTraces]) -> Iterator[View]:
 
     The unit is of the first benchmark that has chains.
     """
-    with_start = [
-        own for own in chains if any(trace.start for trace in own.traces.values())
-    ]
+    with_start = [own for own in chains if own.has_starts]
     by_section = grouped(with_start, lambda own: section_of(own.score))
     if not by_section:
         return
     first = next(iter(by_section.values()))
-    units = [
-        unit for unit in first[0].traces if all(unit in own.traces for own in first)
-    ]
+    traces = [own.traces for own in first]
+    shared = {*traces[0]}.intersection(*traces)
+    units = [unit for unit in traces[0] if unit in shared]
     if not units:
         return
     unit = units[len(units) // 2]
@@ -318,12 +321,13 @@ def _shelves(chains: Sequence[UnitTraces]) -> Iterator[View]:
             cards.append(_card(unit, models, headline))
         cards.sort(key=lambda ranked: ranked[0])
         if cards:
+            names = {own.score.model for own in models}
             yield {
                 "id": name,
                 "title": f"{spec.title} on {first.on}",
                 "headline": spec.metrics.title(headline),
                 "total": len(cards),
-                "models": len({own.score.model for own in models}),
+                "models": len(names),
                 "cards": [card for _, card in cards[:SHOWN]],
             }
 

@@ -8,7 +8,6 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from driftledger.benchmarks.base.benchmark import Benchmark
-from driftledger.benchmarks.registry import benchmark
 from driftledger.core.text import for_terminal
 from driftledger.reports.site.units import (
     changed_words,
@@ -17,6 +16,7 @@ from driftledger.reports.site.units import (
     strips_of,
     texts_of,
 )
+from driftledger.reports.tables import section_of
 from driftledger.scoring.roles import flags_of, roles_of
 from driftledger.scoring.score import Score
 from driftledger.scoring.table import CONTROLS, NOT_RANKED, Cell
@@ -31,14 +31,6 @@ KINDS = {
 def path_of(score: Score) -> str:
     """Return the page of a score's model, relative to the top of the site."""
     return f"runs/{score.model}.html"
-
-
-def section_of(score: Score) -> str:
-    """Return the id of a score's section on that page."""
-    keys = benchmark(score.benchmark).scores.keys
-    return "-".join(
-        [score.benchmark, *(score.keys[key] for key in keys if key != "model")]
-    )
 
 
 def href(cell: Cell) -> str:

@@ -7,7 +7,7 @@ from difflib import SequenceMatcher
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from driftledger.benchmarks.base.benchmark import Benchmark
 from driftledger.benchmarks.base.traces import Shot, Shown, Step, Trace
@@ -47,7 +47,7 @@ class StepColumn:
     """Further texts that a component was sent for the first time, or answered."""
 
 
-Strips: TypeAlias = dict[str, dict[str, StepColumn]]
+Strips = dict[str, dict[str, StepColumn]]
 """Repeat, empty for the first → the head of a column → its steps."""
 
 
@@ -100,7 +100,7 @@ def texts_of(values: Mapping[str, Shown]) -> dict[str, list[str]]:
 
 def strips_of(trace: Trace) -> Strips:
     """Set the steps of each repeat side by side."""
-    seen = _pairs(texts_of(trace.inputs))
+    seen = {key: {*texts} for key, texts in texts_of(trace.inputs).items()}
     strips: Strips = {}
     before: str | None = None
     for step in trace.steps:
@@ -113,24 +113,22 @@ def strips_of(trace: Trace) -> Strips:
         replies = texts_of(step.outputs)
         for text in replies.pop(DESCRIPTION, []):
             column.words.append(changed_words(before, text))
-            seen.add((DESCRIPTION, text))
+            seen.setdefault(DESCRIPTION, set()).add(text)
             before = text
         sent = {} if step.options else texts_of(step.inputs)
         sent.pop(PROMPT, None)
+        facts: dict[str, list[str]] = {}
         for key, texts in sent.items():
-            new = [text for text in texts if text != head and (key, text) not in seen]
-            if new:
-                column.facts.setdefault(key, []).extend(new)
-                seen |= _pairs({key: new})
+            known = {head, *seen.get(key, ())}
+            facts[key] = [text for text in texts if text not in known]
         for key, texts in replies.items():
             if key not in trace.facts and not isinstance(step.outputs[key], float):
+                facts.setdefault(key, []).extend(texts)
+        for key, texts in facts.items():
+            if texts:
                 column.facts.setdefault(key, []).extend(texts)
-                seen |= _pairs({key: texts})
+                seen.setdefault(key, set()).update(texts)
     return strips
-
-
-def _pairs(texts: Mapping[str, list[str]]) -> set[tuple[str, str]]:
-    return {(key, text) for key, own in texts.items() for text in own}
 
 
 def _texts(value: Shown) -> list[str]:

@@ -6,7 +6,7 @@ A row of :data:`DISTANCES` makes the metrics of every benchmark over chains, and
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from driftledger.benchmarks.base.chains.scoring import ChainTable, Encode, select_rows
 from driftledger.core.grouping import grouped
@@ -67,7 +67,7 @@ def whole(name: str) -> str:
     return f"whole_{name}"
 
 
-Measure: TypeAlias = Callable[[Sequence[int], Float32], Float64]
+Measure = Callable[[Sequence[int], Float32], Float64]
 """Indices of samples, and the features of what came of each → a value for each."""
 
 

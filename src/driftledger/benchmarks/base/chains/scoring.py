@@ -278,9 +278,9 @@ def rows_of(
     for repeat in range(chains.repeats):
         own = slice(repeat, None, chains.repeats)
         alone.append({key: column[own] for key, column in columns.items()})
-    means = {
-        key: mean_over_repeats([tables[key] for tables in alone]) for key in columns
-    }
+    means = {}
+    for key in columns:
+        means[key] = mean_over_repeats([tables[key] for tables in alone])
     rows = []
     for index, sample in enumerate(chains.samples):
         first = index * chains.repeats

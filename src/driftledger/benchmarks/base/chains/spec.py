@@ -57,9 +57,6 @@ ANOTHER_ENCODER = Rule(
 )
 
 
-EVERYWHERE: frozenset[ShownIn] = frozenset(
-    {"headline", "compared", "glance", "across", "table", "bars", "last", "curve"}
-)
 NOWHERE: frozenset[ShownIn] = frozenset()
 WORDS = Metric(
     "words",

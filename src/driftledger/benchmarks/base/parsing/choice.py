@@ -7,7 +7,6 @@ is never taken.
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import TypeAlias
 
 from driftledger.benchmarks.base.parsing.refusal import refused_at
 from driftledger.benchmarks.base.parsing.reply import (
@@ -32,7 +31,7 @@ from driftledger.benchmarks.base.parsing.text import (
 from driftledger.components.thinking import without_thinking
 from driftledger.core.types import Outcome
 
-Choice: TypeAlias = Reading[int]
+Choice = Reading[int]
 
 VERSION = "7"
 
