@@ -42,7 +42,6 @@ OURS: dict[str, dict[str, str]] = {
     "generators": {
         "diffusers": "driftledger.components.diffusers:Diffusers",
         "openai_images": "driftledger.components.openai_images:OpenAIImages",
-        "huggingface_images": "driftledger.components.hosted:HuggingFaceImages",
     },
     "encoders": {
         "vit": "driftledger.components.encoders:ViT",
