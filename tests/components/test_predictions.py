@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from driftledger.components.human import FORM, Human, name_of
+from driftledger.components.human import Human, name_of
 from driftledger.components.predictions import Predictions, carried_over
 from driftledger.core.canonical import sha256_file
 from driftledger.core.errors import ConfigError
 from driftledger.core.types import Conversation, Medium, Outcome, Result, Subject, Turn
-from driftledger.data.sheets import extend_sheet
 from tests.conftest import draw
 from tests.data.files import lay_out
 from tests.sentence import refused
@@ -130,25 +129,6 @@ def texts(model, *asked):
     return [reply.text for reply in model.respond(asked)]
 
 
-def extend(folder, asked, by=""):
-    """Ask for descriptions of pictures: name, t, picture; return how many wait for one."""
-    wanted = []
-    for name, t, shown in asked:
-        cells = {"sample": name, "t": str(t), "text": "", "annotator": by}
-        wanted.append(cells | {"image": name_of(Subject(name, t, "d"), shown)})
-    rows = extend_sheet(folder / "sheet.csv", FORM, wanted, by)
-    return [cells["text"] for cells in rows].count("")
-
-
-def fill_in(sheet, number, text):
-    """Write into the cell for the text of a row (counted from 1) of a sheet of ours, which ends in
-    ``,,annotator``."""
-    lines = sheet.read_text(encoding="utf-8").split("\n")
-    start, _, annotator = lines[number].rpartition(",,")
-    lines[number] = f"{start},{text},{annotator}"
-    sheet.write_text("\n".join(lines), encoding="utf-8")
-
-
 @each_case(cases(__file__, "sheets"))
 def test_people_answer_from_a_sheet(case, tmp_path):
     model = human(tmp_path, case["rows"], case.get("annotator"))
@@ -181,14 +161,12 @@ def test_a_text_that_a_spreadsheet_cut_is_refused(tmp_path):
 
 def test_a_text_answers_for_its_picture_alone(tmp_path):
     one, two = image(tmp_path, 1), image(tmp_path, 2)
-    folder = tmp_path / "people"
+    text = HEAD
     for number, shown in enumerate((one, two), 1):
-        extend(folder, [("x", 2, shown)])
-        assert "nothing is written about 'x-2-" in failure(
-            Human(path=folder), ask("x", t=2, shown=shown)
-        )
-        fill_in(folder / "sheet.csv", number, f"Text {number}.")
-    model = Human(path=folder)
+        name = name_of(Subject("x", 2, "d"), shown)
+        text += f"x,2,{name},Text {number}.,\n"
+    (tmp_path / "sheet.csv").write_text(text, encoding="utf-8")
+    model = Human(path=tmp_path)
     asked = [ask("x", t=2, shown=shown) for shown in (two, one)]
     assert texts(model, *asked) == ["Text 2.", "Text 1."]
     with Image.open(one.path) as opened:
