@@ -10,6 +10,7 @@ import pytest
 
 from tests.conftest import REPOSITORY
 from tests.sentence import write_files
+from tests.support.cases import cases, each_case
 from tests.support.git import git
 
 MAKEFILE = """
@@ -102,106 +103,29 @@ def ci(repository, *part, **environment):
     return done.returncode == 0, done.stdout.splitlines()
 
 
-PASSES = (
-    "all checks pass; everything evaluated again is what is in Git, "
-    "and a second run makes nothing"
-)
-DIFFERS = "FAILED: everything evaluated again, see the lines 'evaluated again |'"
-
-
-def failures(printed):
-    return [line for line in printed if line.startswith("FAILED: ")]
-
-
-def test_results_that_are_as_in_git_pass(repository):
-    passed, printed = ci(repository)
-    assert passed
-    assert "reads clone" in printed
-    assert printed[-3:] == ["=== 2 passed in 1s ===", "=== 3 passed in 1s ===", PASSES]
-
-
-def test_a_pull_request_needs_no_slow_test(repository):
-    passed, printed = ci(repository, "pull", TESTS_FAIL="1")
-    assert passed
-    assert printed[-2:] == ["=== 2 passed in 1s ===", PASSES]
-    assert "=== 3 passed in 1s ===" not in printed
+@each_case(cases(__file__, "ci"))
+def test_what_ci_says(case, repository):
+    """``fails`` are the beginnings of its last lines, one for each failure."""
+    environment = case.get("environment", {})
+    passed, printed = ci(repository, *case.get("part", []), **environment)
+    failures = [line for line in printed if line.startswith("FAILED: ")]
+    starts = case.get("fails", [])
+    assert passed == (not starts)
+    for line, start in zip(failures, starts, strict=True):
+        assert line.startswith(start)
+    ends = case.get("ends", failures)
+    assert printed[len(printed) - len(ends) :] == ends
+    assert {*case.get("has", [])} <= {*printed}
+    assert not {*case.get("lacks", [])} & {*printed}
 
 
 def test_an_unknown_part_is_refused_before_anything_runs(repository):
     assert ci(repository, "slow") == (False, [])
 
 
-@pytest.mark.parametrize(
-    ("environment", "shown"),
-    [
-        (
-            {"SCORE": "2.0"},
-            ["evaluated again |  M score.json", "evaluated again | +2.0"],
-        ),
-        ({"NEW_FILE": "more.json"}, ["evaluated again | ?? more.json"]),
-        ({"AGAIN": "drift@photos"}, ["evaluated again | drift@photos"]),
-        ({"CHANGED": "lab/dvc.yaml:study"}, ["evaluated again | lab/dvc.yaml:study"]),
-        ({"EVALUATION_FAILS": "yes"}, []),
-        ({"STATUS_FAILS": "1"}, []),
-    ],
-    ids=[
-        "another score",
-        "a new file",
-        "a stage that runs again",
-        "a changed stage",
-        "a failed stage",
-        "no status",
-    ],
-)
-def test_what_differs_is_shown_and_fails(repository, environment, shown):
-    passed, printed = ci(repository, **environment)
-    assert not passed
-    assert {"reads ", *shown} <= set(printed)
-    assert failures(printed) == [printed[-1]] == [DIFFERS]
-
-
-@pytest.mark.parametrize(
-    ("environment", "failure"),
-    [
-        ({"LINT_FAILS": "1"}, "FAILED: make lint"),
-        ({"TESTS_FAIL": "1"}, "FAILED: make test-slow"),
-        ({"DOCS_FAIL": "1"}, "FAILED: make docs"),
-        ({"NEWEST_FAILS": "1"}, "FAILED: make test on /"),
-        (
-            {"SKIPPED": "SKIPPED [1] test_pages.py:3: no chromium"},
-            "FAILED: skipped tests",
-        ),
-    ],
-    ids=[
-        "as text",
-        "on the oldest Python",
-        "as pages",
-        "on the newest",
-        "by being skipped",
-    ],
-)
-def test_tests_that_fail_fail(repository, environment, failure):
-    passed, printed = ci(repository, **environment)
-    assert not passed
-    assert failures(printed) == [printed[-1]]
-    assert printed[-1].startswith(failure)
-
-
-def test_each_of_several_failures_is_named(repository):
-    passed, printed = ci(repository, LINT_FAILS="1", SCORE="2.0", TESTS_FAIL="1")
-    assert not passed
-    assert printed[-3:] == ["FAILED: make lint", DIFFERS, "FAILED: make test-slow"]
-    assert PASSES not in printed
-
-
 def test_no_python_that_the_project_names_is_a_sentence(repository):
     (repository / "pyproject.toml").write_text("", encoding="utf-8")
     assert ci(repository) == (False, [])
-
-
-def test_what_may_be_skipped_may(repository):
-    passed, _ = ci(repository, SKIPPED="SKIPPED [2] test_slow.py:9: needs a week")
-    assert passed
 
 
 NEURAL = {

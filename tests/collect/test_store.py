@@ -676,27 +676,13 @@ def test_features_that_an_earlier_version_stored_as_float64_are_float32(tmp_path
     assert encode_texts(encoder, ["a"], store).dtype == np.float32
 
 
-@pytest.mark.parametrize(
-    ("value", "sentence"),
-    [
-        (
-            None,
-            r"gives features of shape \(\) for 1 inputs; it must be one vector for each",
-        ),
-        (np.ones(2), r"gives features of shape \(2,\) for 1 inputs"),
-        (np.ones((2, 2)), r"gives features of shape \(2, 2\) for 1 inputs"),
-        (np.ones((1, 1, 2)), r"gives features of shape \(1, 1, 2\) for 1 inputs"),
-        ([[1e300]], "gives features of '.*' that are not finite"),
-        ([["one"]], "raises ValueError: could not convert string to float: 'one' in "),
-        (KeyError("b"), r"raises KeyError: 'b' in .*test_store\.py, line \d+$"),
-    ],
-)
-def test_features_of_no_use_are_one_sentence_that_names_the_encoder(
-    tmp_path, value, sentence
-):
-    with pytest.raises(ComponentError, match=f"^encoder given {sentence}"):
+@each_case(cases(__file__, "features"))
+def test_features_of_no_use_are_one_sentence_that_names_the_encoder(tmp_path, case):
+    value = KeyError(case["raises"]) if "raises" in case else case["value"]
+    sentence = f"^encoder given {case['says']}"
+    with pytest.raises(ComponentError, match=sentence):
         encode_texts(given(value), ["a"])
-    with pytest.raises(ComponentError, match=f"^encoder given {sentence}"):
+    with pytest.raises(ComponentError, match=sentence):
         encode_media(given(value), [medium_of(tmp_path, "red")])
 
 
