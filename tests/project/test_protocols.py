@@ -20,7 +20,6 @@ from driftledger.project.catalogue import catalogue
 from driftledger.project.presets import apply_preset, presets
 from driftledger.project.project import Project
 from driftledger.project.resolve import resolve
-from driftledger.project.settings import load_settings
 from driftledger_demo.encoders.layout import LayoutEncoder
 from driftledger_demo.generators.painter import Painter
 from driftledger_demo.models.rubric import Rubric
@@ -234,13 +233,3 @@ def test_a_beginning_is_given_to_no_model_that_cannot_take_it(
     refusal = r"^models\.gpt_4o cannot be given the beginning of its reply, 'It has'; "
     with pytest.raises(ConfigError, match=refusal):
         plan(begun)
-
-
-def test_the_trac_papers_models_follow_three_beams(project):
-    apply_preset(project, "trac")
-    settings = load_settings(project / "params.yaml")
-    for name in settings.run.models:
-        model = settings.build("models", name)
-        assert (model.beams, model.extra) == (3, {"length_penalty": 1.0})
-        assert model.continues
-    assert settings.description("features_it_has").prefix == "It has"
