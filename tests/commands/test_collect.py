@@ -2,8 +2,6 @@
 
 import hashlib
 import shutil
-import subprocess
-import sys
 from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
@@ -36,6 +34,7 @@ from tests.sentence import run
 from tests.support.cases import cases, each_case
 from tests.support.evaluation import build
 from tests.support.git import git
+from tests.support.locked import holding
 from tests.support.small import (
     IMAGES,
     contents,
@@ -428,12 +427,9 @@ def test_what_nothing_uses_is_shown_and_then_removed(project, monkeypatch):
         described = int(remove_unused(project).split(" calls")[0])
     assert int(remove_unused(project).split(" calls")[0]) > described > 0
     before = kept()
-    command = [sys.executable, "-c", HOLDS, project.state]
-    with subprocess.Popen(command, stdin=-1, stdout=-1) as other:
-        other.stdout.readline()
-        with pytest.raises(StoreError, match="is in use by process"):
-            remove_unused(replace(project, waits=False), yes=True)
-        other.communicate()
+    in_use = pytest.raises(StoreError, match="is in use by process")
+    with holding(HOLDS, project.state), in_use:
+        remove_unused(replace(project, waits=False), yes=True)
     with monkeypatch.context() as patch:
         patch.setattr(Path, "unlink", gone)
         with pytest.raises(KeyboardInterrupt):

@@ -2,9 +2,6 @@
 
 import os
 import re
-import subprocess
-import sys
-from contextlib import contextmanager
 from functools import partial
 
 import pytest
@@ -13,6 +10,7 @@ from driftledger.commands.lock import HOLDER, only_one
 from driftledger.core.errors import ConfigError
 from driftledger.core.paths import STATE
 from tests.sentence import run
+from tests.support.locked import holding
 from tests.support.params import DEFAULT
 
 HOLDS = """
@@ -31,20 +29,9 @@ BUSY = (
 )
 
 
-@contextmanager
-def another_run(root):
-    """Another process that holds the lock."""
-    command = [sys.executable, "-c", HOLDS, str(root)]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
-        assert process.stdout.readline() == "held\n"
-        yield process
-        process.kill()
-
-
 def test_the_holder_is_named(tmp_path):
     track = partial(only_one, tmp_path, "driftledger track")
-    with another_run(tmp_path) as process:
+    with holding(HOLDS, tmp_path) as process:
         with pytest.raises(ConfigError, match=f"^{BUSY.format(process.pid)}$"):
             track()
         (tmp_path / STATE / HOLDER).unlink()
@@ -73,7 +60,7 @@ def test_what_writes_what_a_run_writes_waits_for_its_end(tmp_path, monkeypatch, 
     params = DEFAULT.read_text().replace("  ratings: null", "  ratings: ratings.csv")
     (tmp_path / DEFAULT.name).write_text(params)
     monkeypatch.chdir(tmp_path)
-    with another_run(tmp_path) as process:
+    with holding(HOLDS, tmp_path) as process:
         says = f"driftledger: {BUSY.format(process.pid)}\n"
         for command in COMMANDS.strip().splitlines():
             assert run(monkeypatch, *command.split()) == 2

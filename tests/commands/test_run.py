@@ -29,6 +29,7 @@ from driftledger_demo.models.regions.model import Regions
 from tests.conftest import REPOSITORY, make_checkout
 from tests.support.cases import cases, each_case
 from tests.support.ledgers import question_score
+from tests.support.locked import holding
 from tests.support.small import contents, edited, folders, without_tracking
 
 PATIENCE = 60.0
@@ -314,19 +315,20 @@ def test_a_kill_before_the_lock_is_written_loses_nothing(at, unlocked, monkeypat
     assert in_lock(unlocked) >= {*MADE}
 
 
+HOLDS = """
+import sys
+from dvc.repo import Repo, lock_repo
+with lock_repo(Repo(".")):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
 @pytest.fixture
 def other(unlocked):
     """Another process, which holds the lock of DVC."""
-    hold = "import sys; from dvc.repo import Repo, lock_repo\n"
-    hold += "with lock_repo(Repo('.')): print('held', flush=True); sys.stdin.read()"
-    command = [sys.executable, "-c", hold]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    with subprocess.Popen(
-        command, cwd=unlocked.root, env=unlocked.env, **pipes
-    ) as process:
-        assert process.stdout.readline() == "held\n"
+    with holding(HOLDS, cwd=unlocked.root, env=unlocked.env) as process:
         yield process
-        process.kill()
 
 
 def test_another_command_of_dvc_is_waited_for(unlocked, other, monkeypatch):

@@ -1,10 +1,11 @@
-"""A database that another process keeps locked."""
+"""What another process keeps locked."""
 
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 _HOLD = """
 import sqlite3, sys, time
@@ -16,11 +17,23 @@ time.sleep(float(sys.argv[2]))
 
 
 @contextmanager
+def holding(
+    code: str, *arguments: object, **options: Any
+) -> Iterator["subprocess.Popen[str]"]:
+    """Run code in another process until the block ends; it prints ``held`` once it has begun."""
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    options |= {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, **options) as process:
+        assert process.stdout is not None
+        try:
+            assert process.stdout.readline() == "held\n"
+            yield process
+        finally:
+            process.kill()
+
+
+@contextmanager
 def held(file: Path, seconds: float) -> Iterator[None]:
     """Lock a database for some seconds, or until the block ends."""
-    command = [sys.executable, "-c", _HOLD, str(file), str(seconds)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "held\n"
+    with holding(_HOLD, file, seconds):
         yield
-        process.kill()
