@@ -8,32 +8,23 @@ import pytest
 from driftledger.components.hosted import LiteLLM
 from driftledger.core.errors import MissingExtraError
 from driftledger.core.types import Conversation, Turn
+from tests.support.cases import cases, each_case
 
 HELLO = Conversation((Turn("user", ("Hello",)),))
 
 
-def test_litellm_knows_which_keys_are_missing(monkeypatch):
-    names = {
-        "gemini/g": ["GOOGLE_API_KEY", "GEMINI_API_KEY"],
-        "bedrock/b": ["AWS_REGION"],
-        "anthropic/c": [],
-    }
-
-    def validate_environment(model):
-        return {"missing_keys": names[model]}
-
-    library = SimpleNamespace(validate_environment=validate_environment)
-    monkeypatch.setitem(sys.modules, "litellm", library)
-    [missing], _ = LiteLLM(model="gemini/g").readiness()
-    assert missing.endswith(
-        "LiteLLM finds none of its environment variables GOOGLE_API_KEY, GEMINI_API_KEY"
+@each_case(cases(__file__, "litellm"))
+def test_litellm_knows_which_keys_are_missing(case, monkeypatch):
+    """``names`` are the variables that the library says are missing."""
+    known = SimpleNamespace(
+        validate_environment=lambda model: {"missing_keys": case["names"]}
     )
-    missing, (_, note) = LiteLLM(model="bedrock/b").readiness()
-    assert missing == []
-    assert note.endswith("variables AWS_REGION")
-    assert LiteLLM(model="anthropic/c").readiness()[0] == []
-    local = {"base_url": "http://127.0.0.1:9", "api_key_env": None}
-    assert LiteLLM(model="ollama/x", **local).readiness()[0] == []
+    monkeypatch.setitem(sys.modules, "litellm", known)
+    missing, notes = LiteLLM(**case["settings"]).readiness()
+    assert len(missing) == bool(case["missing"])
+    assert all(each.endswith(case["missing"]) for each in missing)
+    if "note" in case:
+        assert notes[-1].endswith(case["note"])
 
 
 def test_litellm_is_an_extra(monkeypatch):
