@@ -6,6 +6,7 @@ calls, and every value is compared with the one that is stored.
 """
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, zip_longest
@@ -269,11 +270,8 @@ def version_key(version: str) -> tuple[int, ...]:
     >>> version_key("1.10.0rc1") > version_key("1.9.2") > version_key("")
     True
     """
-    parts = []
-    for part in version.split("."):
-        digits = part[: len(part) - len(part.lstrip("0123456789"))]
-        parts.append(int(digits or -1))
-    return tuple(parts)
+    numbers = re.findall(r"(?:^|\.)([0-9]*)", version)
+    return tuple(int(number or -1) for number in numbers)
 
 
 def _leaves(value: Any, way: Way = ()) -> Iterator[tuple[Way, Any]]:
