@@ -154,6 +154,13 @@ def take_of_mlflow(opened: "Browser", folder: Path) -> None:
         page.goto(leaderboard)
         page.get_by_text("at a glance").wait_for()
         _settled(page, folder / "mlflow-compare.png")
+        # MLflow draws what is in sight
+        page.set_viewport_size({"width": 1200, "height": 2400})
+        grid = page.get_by_text("Image grid").first
+        grid.locator("xpath=following::button[1]").click()  # on the whole page
+        page.set_viewport_size({"width": 1200, "height": 760})
+        _settled(page, folder / "mlflow-chains.png")
+        page.set_viewport_size({"width": 1440, "height": 860})
         page.goto(scores)
         page.get_by_text("regions_fine · painter").first.click()
         page.get_by_text(

@@ -4,6 +4,7 @@ no difference."""
 import base64
 import hashlib
 import json
+import re
 import tempfile
 import zlib
 from pathlib import Path
@@ -92,7 +93,7 @@ def _run(client, run, models):
     with tempfile.TemporaryDirectory() as folder:
         top = Path(client.download_artifacts(run_id, "", folder))
         files = {
-            str(file.relative_to(top)): _digest(file)
+            _named(str(file.relative_to(top))): _digest(file)
             for file in sorted(top.rglob("*"))
             if file.is_file()
         }
@@ -146,6 +147,11 @@ def _shown(value):
 
 def _lasting(tags):
     return {key: value for key, value in tags.items() if not key.startswith(VOLATILE)}
+
+
+def _named(path):
+    """Leave out the time and the random end in the name of a picture of a chain."""
+    return re.sub(r"\+timestamp\+\d+\+[0-9a-f-]{36}", "", path)
 
 
 def _digest(file):

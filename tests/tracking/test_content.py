@@ -14,7 +14,7 @@ from driftledger.tracking.content import (
     scores_json,
     tags_of,
 )
-from driftledger.tracking.traces import traces_of
+from driftledger.tracking.traces import chain_rows, pictures_of, traces_of
 from driftledger.tracking.view import VIEW_TAG, leaderboard
 from tests.support.cases import CASES, cases, each_case
 from tests.support.ledgers import trac_score
@@ -117,9 +117,28 @@ def test_traces_are_of_some_units_with_their_values_among_the_outputs(
         assert trace.outputs["GC@2"] == SAMPLES[trace.unit]
 
 
+@pytest.mark.parametrize(
+    ("at_most", "samples"),
+    [("none", []), (1, ["disc"]), (5, ["disc", "ring"]), ("all", ["disc", "ring"])],
+)
+def test_chains_are_of_as_many_samples_as_have_traces(at_most, samples, tmp_path):
+    """The first, where the traces would show the worst."""
+    [run] = write_project(tmp_path, evidence(gen_score()))
+    [of] = run.lineages
+    drawn = tmp_path / of.collected["chain"].path / "images"
+    original = tmp_path / "data/datasets/shapes/images"
+    expected = {}
+    for name in samples:
+        places = (original, drawn / "1", drawn / "2")
+        expected[f"shapes/{name}"] = [place / f"{name}.png" for place in places]
+    chosen = chain_rows(of, lambda _: rows(), at_most)
+    assert dict(pictures_of(of, tmp_path, chosen)) == expected
+
+
 def test_the_saved_view_is_as_mlflow_keeps_one():
     title, columns = {"gc/a": "GC@5 · a"}, ["gc/a", "similarity/a"]
-    tag = leaderboard(["similarity/a"], title, columns, higher=True)
+    chains = ["photos/disc", "photos/ring"]
+    tag = leaderboard(["similarity/a"], title, columns, higher=True, chains=chains)
     expected = json.loads((CASES / "tracking/view.json").read_text())
     assert {VIEW_TAG: view_of(tag)} == expected
     titles = {

@@ -15,6 +15,7 @@ from contextlib import closing
 import mlflow
 import pytest
 from mlflow import MlflowClient
+from PIL import Image
 
 from driftledger.benchmarks.base.traces import Step, Trace
 from driftledger.core.errors import DriftledgerError
@@ -122,6 +123,35 @@ def test_traces_show_each_chain_with_small_pictures_attached_once(project):
     pictures = list((project.root / "store" / "mlartifacts").rglob("attachments/*"))
     assert len(pictures) == 2 * 3  # two samples: an original and two drawn ones
     assert max(picture.stat().st_size for picture in pictures) < 40_000
+
+
+def test_chains_are_in_the_image_grid_by_step(project):
+    """Of two samples at t = 0, 1 and 2: a PNG, and the small copy that MLflow makes of it."""
+    project.track(project.runs[0])
+    [run] = project.dump()["runs"]
+    names = []
+    for sample in ("disc", "ring"):
+        for t in (0, 1, 2):
+            name = f"images/shapes~{sample}+step+{t}"
+            names += [f"{name}+compressed.webp", f"{name}.png"]
+    assert [name for name in run["artifacts"] if name.startswith("images/")] == names
+    store = project.root / "store" / "mlartifacts"
+    pictures = sorted(store.rglob("images/*.png"))
+    assert len(pictures) == 6
+    for picture in pictures:
+        assert Image.open(picture).size == (384, 288)
+    before = project.dump()
+    [stored] = project.search()
+    with project.client() as (client, _):  # as where no picture was there
+        client.delete_tag(stored.info.run_id, "driftledger.chains")
+    shutil.rmtree(pictures[0].parent)
+    assert project.counts(project.runs[0]) == [0, 1]
+    assert project.dump() == before
+    pictures = sorted(store.rglob("images/*.png"))
+    shutil.rmtree(project.root / "data")  # as in a clone that has pulled nothing
+    project.track(project.runs[0])
+    assert sorted(store.rglob("images/*.png")) == pictures
+    assert project.dump() == before
 
 
 def add_trace(project, client, experiment, *steps):
@@ -274,7 +304,7 @@ def test_an_experiment_of_dvc_leaves_the_current_runs_alone(project, monkeypatch
 
 WRITES = """
 create_run create_logged_model create_model_version log_inputs log_batch log_text log_artifact
-flush_trace_async_logging set_terminated update_run set_tag delete_tag set_experiment_tag
+log_image flush_trace_async_logging set_terminated update_run set_tag delete_tag set_experiment_tag
 """
 
 

@@ -108,8 +108,8 @@ def glance(overview: Table, data: Sequence[str]) -> RenderableType:
     notes = [*overview.notes[1:]]
     if any(note.letters for note in _cells(overview)):
         notes.append(
-            "models that share a letter cannot be told apart; below a value: its interval (± half of "
-            "it, or both ends), its coverage if that is not 1, its share of the range"
+            "models that share a letter cannot be told apart; below a value: its interval (± half "
+            "of it, or both ends), its coverage if that is not 1, its share of the range"
         )
     where = f"on {first_few(data, 10)}; reports/leaderboard.md has all"
     if CONTROLS in overview.by_kind:

@@ -29,16 +29,24 @@ class ShownImage(NamedTuple):
     height: int
 
 
-def thumbnail(file: Path, side: int = SIDE) -> bytes:
-    """Return a small picture of a file as WebP.
+def shrunk(file: Path, *sides: int) -> list[Image.Image]:
+    """Decode an image and return a copy of at most each side.
 
     Raises:
         DataError: it is not an image, is broken, or has more pixels than Pillow decodes.
         StoreError: it is missing.
     """
     image, _ = decode(read_bytes(file), str(file), PILLOW_LIMIT)
-    image.thumbnail((side, side))
-    return webp(image)
+    copies = []
+    for side in sides:
+        copies.append(image.copy())
+        copies[-1].thumbnail((side, side))
+    return copies
+
+
+def thumbnail(file: Path, side: int = SIDE) -> bytes:
+    """Return a small picture of a file as WebP; errors as in :func:`shrunk`."""
+    return webp(*shrunk(file, side))
 
 
 def webp(image: Image.Image, *, quality: int = 70) -> bytes:

@@ -1,19 +1,20 @@
 """Traces of a run: units step by step with their pictures."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from driftledger.benchmarks.base.chains.spec import ChainBenchmark
 from driftledger.benchmarks.base.traces import Shot, Shown, Step, Trace, worth_showing
 from driftledger.core.canonical import Json
 from driftledger.core.errors import LedgerError
 from driftledger.core.media import MEDIA
 from driftledger.core.types import Outcome
-from driftledger.data.thumbnails import thumbnail
+from driftledger.data.thumbnails import SIDE, shrunk, webp
 from driftledger.ledger.lineage import Lineage
 from driftledger.scoring.score import Row
 from driftledger.tracking.store import all_pages
@@ -21,6 +22,7 @@ from driftledger.tracking.store import all_pages
 if TYPE_CHECKING:
     from mlflow import MlflowClient
     from mlflow.tracing.attachments import Attachment
+    from PIL.Image import Image
 
 SOURCE_RUN = "mlflow.sourceRun"
 """Metadata of a trace: the run that it is of."""
@@ -32,6 +34,8 @@ OF_RUN = f"metadata.`{SOURCE_RUN}` = '{{}}'"
 CUT_SHORT = f"metadata.`{SOURCE_RUN}` IS NULL AND span.attributes.`{_RUN}` LIKE '%'"
 """Filter for our traces without metadata, whose writing was ended early."""
 
+CHAIN_SIDE = 384
+"""Pixels of the longer side of a chain's pictures, at most."""
 _KINDS = {
     "model": "CHAT_MODEL",
     "generator": "TOOL",
@@ -62,10 +66,50 @@ def traces_of(
         yield replace(trace, outputs={**trace.outputs, **trace.values})
 
 
+def chain_rows(
+    lineage: Lineage,
+    rows_of: Callable[[str], Sequence[Row]],
+    at_most: int | Literal["all", "none"],
+) -> dict[str, Row]:
+    """Return ``photos/<sample>`` → its row, for the chains that MLflow's grid shows.
+
+    As many samples as have traces, evenly spread and the same ones for all models, which the grid
+    puts side by side.
+    """
+    if at_most == "none" or not isinstance(lineage.spec, ChainBenchmark):
+        return {}
+    rows = rows_of(lineage.rows_path)
+    most = len(rows) if at_most == "all" else min(at_most, len(rows))
+    chosen = [rows[place * len(rows) // most] for place in range(most)]
+    return {f"{lineage.score.on}/{row.unit}": row for row in chosen}
+
+
+def pictures_of(
+    lineage: Lineage, root: Path, chains: Mapping[str, Row]
+) -> Iterator[tuple[str, list[Path | None]]]:
+    """Yield the key of each chain and its pictures from t = 0 on.
+
+    They are of the first repeat; a text has None.
+    """
+    rows = [*chains.values()]
+    traces = lineage.spec.traces(lineage.places(root), lineage.score, rows)
+    for key, trace in zip(chains, traces, strict=True):
+        outputs = [*trace.inputs.values()]
+        for step in trace.steps:
+            if not step.again:
+                outputs += step.outputs.values()
+        start = [None] if "description" in trace.inputs else []
+        yield key, [*start, *(each.file for each in outputs if isinstance(each, Shot))]
+
+
 @lru_cache(maxsize=500)
-def _thumbnail(file: Path) -> bytes:
-    """Return a small picture; several runs show the same originals."""
-    return thumbnail(file)
+def both_sizes(file: Path) -> "tuple[Image, bytes]":
+    """Return a picture for the grid of chains, and a smaller one as WebP for traces.
+
+    Several runs show the same originals, and each file is decoded once.
+    """
+    large, small = shrunk(file, CHAIN_SIDE, SIDE)
+    return large, webp(small)
 
 
 class Traces:
@@ -168,7 +212,7 @@ class Traces:
             attachment, owner = self._attachments[file]
             return attachment.ref(owner)
         attachment = Attachment(
-            content_type=MEDIA[".webp"], content_bytes=_thumbnail(file)
+            content_type=MEDIA[".webp"], content_bytes=both_sizes(file)[1]
         )
         self._attachments[file] = attachment, trace_id
         return attachment

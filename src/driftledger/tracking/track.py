@@ -59,7 +59,10 @@ from driftledger.tracking.traces import (
     CUT_SHORT,
     OF_RUN,
     Traces,
+    both_sizes,
+    chain_rows,
     delete_traces,
+    pictures_of,
     traces_of,
 )
 from driftledger.tracking.view import CURRENT, PAGES, VIEW_TAG, leaderboard
@@ -83,6 +86,8 @@ which names itself as its parent is not listed."""
 EXPERIMENT = "DVC_EXP_NAME"
 """Variable in which ``dvc exp run`` names its experiment. Its runs are shown, but are not current,
 since it may be thrown away."""
+CHAINS = "driftledger.chains"
+"""Tag of a run whose chains are logged with all of their pictures."""
 TRACKED = "reports/tracked.json"
 """Name → fingerprint of the selected runs, as the stage ``track`` writes it."""
 
@@ -187,7 +192,8 @@ class _Push:
             LedgerError: another clone is writing some of the runs; all else is done.
         """
         finished = self._finished()
-        known = finished.keys() | self._elsewhere
+        earlier = dict(finished)
+        known = earlier.keys() | self._elsewhere
         missing = [run for run in self._runs if run.fingerprint not in known]
         for run in missing:
             finished[run.fingerprint] = self._write(run)
@@ -195,6 +201,9 @@ class _Push:
                 self._finish()
         self._finish()
         self._mark(finished)
+        for run in self._runs:  # pictures may have been missing in the earlier checkout
+            if run.fingerprint in earlier:
+                self._log_chains(run, earlier[run.fingerprint])
         note_mlflow(
             self._root, {each.info.run_id: key for key, each in finished.items()}
         )
@@ -281,8 +290,34 @@ class _Push:
         for lineage in run.lineages:
             rows = str(self._root / lineage.rows_path)
             client.log_artifact(run_id, rows, lineage.place)
+        self._log_chains(run, written)
         self._queue_traces(run, run_id)
         return written
+
+    def _log_chains(self, run: Run, stored: "MlflowRun") -> None:
+        """Log the pictures of a run's chains that are in this checkout.
+
+        Of two chains of a sample it is the longer one.
+
+        A benchmark of one redrawing has the first step of such a chain.
+        """
+        if CHAINS in stored.data.tags:
+            return
+        pictures: dict[str, list[Path | None]] = {}
+        for lineage in run.lineages:
+            chains = chain_rows(lineage, self._rows_of, self._tracking.traces)
+            places = lineage.places(self._root).values()
+            if chains and all(place.is_dir() for place in places):
+                for key, files in pictures_of(lineage, self._root, chains):
+                    pictures[key] = max(pictures.get(key, []), files, key=len)
+        run_id = stored.info.run_id
+        for key, files in pictures.items():
+            for t, file in enumerate(files):
+                if file is not None:
+                    picture, _ = both_sizes(file)
+                    self._client.log_image(run_id, picture, key=key, step=t)
+        if pictures:
+            self._client.set_tag(run_id, CHAINS, "true")
 
     def _queue_traces(self, run: Run, run_id: str) -> None:
         """Queue the traces of a run; scores of the same records share the first's."""
@@ -418,6 +453,10 @@ class _Push:
         for run in self._runs:
             headlines |= {tracked.name: tracked for tracked in headlines_of(run)}
             steps |= {tracked.name: tracked.step for tracked in metrics_of(run)}
+        chains: dict[str, Row] = {}
+        for run in self._runs[-1:]:
+            for lineage in run.lineages:
+                chains |= chain_rows(lineage, self._rows_of, self._tracking.traces)
         if headlines:
             curves = [name for name, step in steps.items() if step]
             first, *_ = headlines.values()
@@ -426,6 +465,7 @@ class _Push:
                 {name: tracked.title for name, tracked in headlines.items()},
                 columns=list(steps),
                 higher=first.metric.direction != "lower",
+                chains=[*chains],
             )
         for key, value in tags.items():
             if self._experiment_tags.get(key) != value:

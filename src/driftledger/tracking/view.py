@@ -21,7 +21,11 @@ PAGES = {
 """Title → address at a server, with a place for the experiment's id."""
 MAX_TAG = 5000
 """The most characters of a tag that every store of MLflow takes."""
+MOST_ROWS = 20
+"""The most rows of the grid of chains."""
 _SECTION = sha256_of("section")[:20]
+_CHAINS = sha256_of("chains")[:20]
+_SHOWN = {"display": True, "isReordered": False}
 _STATE = {
     "searchFilter": f"tags.`{CURRENT}` = 'true'",
     "startTime": "ALL",
@@ -30,12 +34,13 @@ _STATE = {
     "modelVersionFilter": "All Runs",
     "runsHiddenMode": "FIRST_20_RUNS",
     "compareRunSections": [
+        {"uuid": _SECTION, "name": "at a glance", "columns": 2, **_SHOWN},
         {
-            "uuid": _SECTION,
-            "name": "at a glance",
-            "columns": 2,
-            "display": True,
-            "isReordered": False,
+            "uuid": _CHAINS,
+            "name": "chains, by t",
+            "columns": 1,
+            "cardHeight": 720,
+            **_SHOWN,
         },
     ],
     "isAccordionReordered": True,
@@ -73,10 +78,11 @@ def leaderboard(
     headlines: Mapping[str, str],
     columns: Sequence[str],
     higher: bool,
+    chains: Sequence[str] = (),
 ) -> str:
     """Return the tag's value: the order of runs, and charts.
 
-    Curves are lines, and each headline is a bar chart.
+    Curves are lines, chains are a grid, and each headline is a bar chart.
 
     Charts that do not fit into a tag are left out, the last first.
 
@@ -85,11 +91,20 @@ def leaderboard(
         headlines: metric → title of its chart.
         columns: metrics that the table of runs shows.
         higher: the highest value of the first column is the best.
+        chains: keys of images with one per iteration, a row each.
     """
     charts = []
     for key in curves:
         line = {"selectedMetricKeys": [key], **_LINE}
         charts.append(_chart(key, "LINE", f"{key} per iteration") | line)
+    if chains:
+        grid = {
+            "imageKeys": [*chains[:MOST_ROWS]],
+            "metricSectionId": _CHAINS,
+            "showRunParams": False,
+            "step": 1,
+        }
+        charts.append(_chart("", "IMAGE", "chains, by t") | grid)
     for key, title in headlines.items():
         charts.append(_chart(key, "BAR", title))
     metrics = [f"metrics.`{key}`" for key in columns[:40]]

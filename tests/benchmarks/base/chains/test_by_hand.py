@@ -7,6 +7,7 @@ descriptions, and how many of them the generator reads.
 """
 
 from itertools import zip_longest
+from types import SimpleNamespace
 
 import pytest
 from PIL import Image
@@ -30,6 +31,7 @@ from driftledger.core.types import PromptUsage
 from driftledger.data.records import SampleEntry
 from driftledger.notebook import chain_steps
 from driftledger.scoring.number import NumberName
+from driftledger.tracking.traces import pictures_of
 from driftledger_demo.encoders.tfidf import TfIdf
 from tests.support.by_hand import assert_holds, assert_score
 from tests.support.cases import each_case, lines
@@ -202,6 +204,9 @@ def test_a_chain_of_texts_is_shown_from_its_text_on(tmp_path):
         0,
         "largest loss −0.600",
     )
+    lineage = SimpleNamespace(spec=spec, score=score, places=lambda _: given.folders)
+    [(_, pictures)] = pictures_of(lineage, tmp_path, {"d/a1": rows[0]})
+    assert pictures == [None, *[tmp_path / "c/1.png"] * 3]
     steps = [*chain_steps(score, trace)]
     assert [each["description"] for each in steps] == ["a", *case["texts"]["a1"]]
     assert steps[0]["image"] is None
