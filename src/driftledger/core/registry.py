@@ -36,7 +36,7 @@ OURS: dict[str, dict[str, str]] = {
         "human": "driftledger.components.human:Human",
         "predictions": "driftledger.components.predictions:Predictions",
         "openai": "driftledger.components.openai_chat:OpenAIChat",
-        "litellm": "driftledger.components.hosted:LiteLLM",
+        "litellm": "driftledger.components.litellm:LiteLLM",
         "transformers": "driftledger.components.transformers:Transformers",
     },
     "generators": {

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from driftledger.components.hosted import LiteLLM
+from driftledger.components.litellm import LiteLLM
 from driftledger.core.errors import MissingExtraError
 from driftledger.core.types import Conversation, Turn
 from tests.support.cases import cases, each_case
