@@ -8,7 +8,7 @@ from typing import Any
 from markdown_it import MarkdownIt
 
 from driftledger.reports import tables
-from driftledger.reports.leaderboard import leaderboard_files, reports_in
+from driftledger.reports.leaderboard import leaderboard_files, sections_in
 from driftledger.reports.scores import RowsOf, no_rows
 from driftledger.reports.tests import with_ranks
 from driftledger.scoring.frame import frame, rows_in
@@ -71,7 +71,7 @@ def leaderboard(scores: Sequence[Score], rows_of: RowsOf = no_rows) -> tuple[str
     """Return the leaderboard as Markdown and as CSV."""
     frame_with_ranks = with_ranks(frame(scores), rows_of)
     rows = rows_in(frame_with_ranks)
-    files = leaderboard_files(frame_with_ranks, rows, reports_in(rows))
+    files = leaderboard_files(frame_with_ranks, rows, sections_in(rows))
     return files["leaderboard.md"].decode(), files["leaderboard.csv"].decode()
 
 

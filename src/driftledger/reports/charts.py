@@ -428,7 +428,8 @@ def matrix(
     # by letters' widths
     across = 0.3 + 0.077 * wide + 0.42 * len(columns) + 0.06 * high
     down = 0.4 + max(0.28 * len(rows), 0.3) + 0.05 * high
-    return Drawing(name, title, note=note, draw=draw, size=(max(5.5, across), down))
+    size = (max(5.5, across), down)
+    return Drawing(name, title, note=note, draw=draw, size=size)
 
 
 def short(text: str, most: int = _NAME) -> str:

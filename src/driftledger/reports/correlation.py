@@ -8,7 +8,9 @@ has, and would make any two metrics agree.
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+import pandas as pd
 
 from driftledger.core.errors import ConfigError, unknown_name
 from driftledger.metrics.correlation import FEWEST, fisher_interval
@@ -20,9 +22,6 @@ from driftledger.reports.scores import RowsOf
 from driftledger.reports.tables import Numbers, by_t, names_of, spec_of
 from driftledger.scoring.frame import by_setup
 from driftledger.scoring.table import Cells, Table
-
-if TYPE_CHECKING:
-    from pandas import DataFrame, Series
 
 LEADERBOARDS = OWN / "catalogue" / "leaderboards"
 MOST = 24
@@ -48,8 +47,6 @@ def correlation(
     Raises:
         ConfigError: the settings name a leaderboard or a model that does not exist.
     """
-    import pandas as pd
-
     ours = pd.DataFrame(our_columns(numbers))
     published = pd.DataFrame(dict(published_columns(settings.models)))
     values = pd.concat([ours[~ours.duplicated()], published], axis=1)
@@ -103,7 +100,7 @@ def our_columns(numbers: Numbers) -> dict[str, dict[str, float]]:
 
 def published_columns(
     ours: Mapping[str, Mapping[str, str]],
-) -> Iterator[tuple[str, "Series[float]"]]:
+) -> Iterator[tuple[str, "pd.Series[float]"]]:
     """Yield every benchmark of the leaderboards in the catalogue, without its parts.
 
     Args:
@@ -113,8 +110,6 @@ def published_columns(
     Raises:
         ConfigError: a leaderboard does not exist, or does not have a model.
     """
-    import pandas as pd
-
     where = "params.yaml: correlation.models"
     paths = {path.stem: path for path in sorted(LEADERBOARDS.glob("*.csv"))}
     for board in ours:
@@ -134,7 +129,7 @@ def published_columns(
                 yield f"{name}, {board}", part.set_index(own_names)["value"]
 
 
-def _rows(values: "DataFrame", confidence: float) -> Iterator[Cells]:
+def _rows(values: pd.DataFrame, confidence: float) -> Iterator[Cells]:
     """Yield a row for every two columns that share four models or more.
 
     Columns that are constant over these models have none.
@@ -150,7 +145,7 @@ def _rows(values: "DataFrame", confidence: float) -> Iterator[Cells]:
             yield [a, b, str(n), cell, rho]
 
 
-def _picture(values: "DataFrame") -> Drawing:
+def _picture(values: pd.DataFrame) -> Drawing:
     """Draw the columns that correlate with any other."""
     pearson = values.corr(min_periods=FEWEST).round(6)
     drawn = pearson.columns[pearson.count() > 1][:MOST]

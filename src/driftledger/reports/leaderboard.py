@@ -1,6 +1,6 @@
 """The leaderboard: every benchmark's models side by side."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
@@ -82,13 +82,8 @@ class ReportSection(NamedTuple):
     """Sentences that a reader of the numbers must know, each with its models."""
 
 
-class BenchmarkReport(NamedTuple):
-    """The tables of a benchmark, made once for Markdown and pages."""
-
-    spec: Benchmark
-    side_by_side: list[Table]
-    """A table over all data and components; empty if no number has a value."""
-    sections: list[ReportSection]
+Sections = Mapping[Benchmark, Sequence[ReportSection]]
+"""The sections of each benchmark, made once for Markdown and pages."""
 
 
 def by_benchmark(numbers: Numbers) -> list[list[Any]]:
@@ -96,23 +91,18 @@ def by_benchmark(numbers: Numbers) -> list[list[Any]]:
     return [*grouped(numbers, lambda number: str(number.benchmark)).values()]
 
 
-def reports_in(numbers: Numbers) -> list[BenchmarkReport]:
-    """Return the tables of each benchmark."""
-    reports = []
-    for own in by_benchmark(numbers):
-        side_by_side = _side_by_side(own)
-        sections = [*_sections(own, side_by_side)]
-        reports.append(BenchmarkReport(spec_of(own), side_by_side, sections))
-    return reports
+def sections_in(numbers: Numbers) -> Sections:
+    """Return the sections of each benchmark."""
+    return {spec_of(own): [*_sections(own)] for own in by_benchmark(numbers)}
 
 
-def _sections(numbers: Numbers, side_by_side: list[Table]) -> Iterator[ReportSection]:
+def _sections(numbers: Numbers) -> Iterator[ReportSection]:
     """Yield the sections of a benchmark: one across setups, then one for each setup."""
     spec = spec_of(numbers)
     setups = by_setup(numbers)
     across = [*generators_tables(numbers)]
     if len(setups) > 1:
-        across = [*side_by_side, *across]
+        across = [*_side_by_side(numbers), *across]
     if across:
         title = f"{spec.name}, side by side"
         yield ReportSection(title, f"{spec.name}-across", tables=across)
@@ -298,7 +288,7 @@ def remarks(scores: Sequence[Score]) -> Iterator[str]:
 
 
 def leaderboard_files(
-    ranked: DataFrame, rows: Numbers, reports: Iterable[BenchmarkReport]
+    ranked: DataFrame, rows: Numbers, sections: Sections
 ) -> dict[str, bytes]:
     """Write ``leaderboard.csv`` and ``leaderboard.md``.
 
@@ -307,7 +297,7 @@ def leaderboard_files(
     Args:
         ranked: the frame of all scores, with ranks.
         rows: the rows of that frame.
-        reports: the tables of these rows.
+        sections: those of these rows.
     """
     lines = ["# Leaderboard", ""]
     glance = overview(rows)
@@ -315,7 +305,7 @@ def leaderboard_files(
         lines += ["## At a glance", *list(markdown(glance))[1:]]
     for remark in remarks(scores_in(rows)):
         lines += [f"- {for_cell(remark)}", ""]
-    for section in chain.from_iterable(report.sections for report in reports):
+    for section in chain.from_iterable(sections.values()):
         lines += _markdown_section(section)
     return {
         "leaderboard.md": "\n".join(lines).encode(),

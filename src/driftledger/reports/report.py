@@ -33,7 +33,7 @@ from driftledger.reports.charts import (
     svg_of,
 )
 from driftledger.reports.correlation import correlation
-from driftledger.reports.leaderboard import leaderboard_files, reports_in
+from driftledger.reports.leaderboard import leaderboard_files, sections_in
 from driftledger.reports.scores import (
     rows_reader,
     selected_scores,
@@ -111,7 +111,7 @@ def content(project: Project, scores: Sequence[Score]) -> Context:
         scores,
         ranked=ranked,
         numbers=numbers,
-        benchmarks=reports_in(numbers),
+        sections=sections_in(numbers),
         rows_of=rows_of,
         correlation=correlated,
         figures=figures,
@@ -167,7 +167,7 @@ def report_files(
     for table in report.correlation.tables:
         page += markdown(table)
     files: dict[str, bytes | None] = {
-        **leaderboard_files(report.ranked, report.numbers, report.benchmarks),
+        **leaderboard_files(report.ranked, report.numbers, report.sections),
         "correlation.md": "\n".join(page).encode(),
     }
     for model, values in metrics_of(scores).items():
@@ -357,7 +357,8 @@ def metrics_of(scores: Sequence[Score]) -> dict[str, dict[str, float | None]]:
         headlines = map(metrics.headline, own)
         known = [number for number in headlines if number.value is not None]
         first = known[0].metric if known else metrics.first.name
-        t = max((n.t for n in known if n.metric == first and n.t), default=None)
+        steps = [number.t for number in known if number.metric == first]
+        t = max(filter(None, steps), default=None)
         key = str(NumberName(metrics[first].alias or first, t))
         if benchmarks.count(name) > 1:
             key = f"{data}.{key}"

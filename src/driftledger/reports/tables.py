@@ -98,7 +98,9 @@ def interval(number: Any) -> str:
     """Write a number's interval; empty without one."""
     if None in (number.low, number.high):
         return ""
-    return f"{number.low:.{number.digits}f}–{number.high:.{number.digits}f}"
+    low = f"{number.low:.{number.digits}f}"
+    high = f"{number.high:.{number.digits}f}"
+    return f"{low}–{high}"
 
 
 def rank_cell(number: Any, rank: Any) -> Cell:

@@ -144,7 +144,8 @@ def _ranks(members: Sequence[Any], rows_of: RowsOf) -> dict[Any, Rank]:
     by_value = competition_ranks([number.worth for number in models], metric.is_higher)
     for number, rank in zip(models, by_value, strict=True):
         better = [sign * (control.worth - number.worth) for control in controls]
-        plain = Rank(rank=rank, doubtful=max(better, default=0.0) > 10**-DECIMALS)
+        is_below = max(better, default=0.0) > 10**-DECIMALS
+        plain = Rank(rank=rank, doubtful=is_below)
         own = ranks[number.Index]
         ranks[number.Index] = tested.get(number.model, plain)._replace(
             by_value=rank, floor=own.floor, share=own.share
@@ -255,4 +256,5 @@ def _reproduce(metric: Metric, units: Units, value: float) -> bool:
     for share, group, _ in units.values():
         groups.setdefault(group, []).append(share)
     mean = metric.scale * exact_mean([*map(exact_mean, groups.values())])
-    return abs(mean - value) <= _CLOSE * max(1.0, abs(value))
+    tolerance = _CLOSE * max(1.0, abs(value))
+    return abs(mean - value) <= tolerance

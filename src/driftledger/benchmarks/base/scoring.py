@@ -5,7 +5,7 @@ It knows nothing of how records are collected.
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,9 +19,6 @@ from driftledger.scoring.score import (
     ROWS,
     SCORE,
 )
-
-if TYPE_CHECKING:
-    from driftledger.benchmarks.base.benchmark import Benchmark
 
 PERCENT = 100.0
 

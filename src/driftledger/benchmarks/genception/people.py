@@ -35,15 +35,16 @@ def _table(spec: Benchmark, person: Score, models: Scores) -> Table:
     groups: Mapping[str, list[str]] = person.details["groups"]
     in_groups = dict.fromkeys(chain.from_iterable(groups.values()))
     rows: list[Cells] = []
+
+    def add(head: Cell | str, at: Place) -> None:
+        rows.append([head, *_against(spec, person, models, at)])
+
     for name in in_groups | dict.fromkeys(sorted(categories)):
-        of_category = place._replace(group_kind="category", group=name)
-        rows.append([name, *_against(spec, person, models, of_category)])
+        add(name, place._replace(group_kind="category", group=name))
     for group in groups:
-        of_group = place._replace(group_kind="group", group=group)
         head = Cell(f"{group} mean", bold=True)
-        rows.append([head, *_against(spec, person, models, of_group)])
-    overall = Cell("overall mean", bold=True)
-    rows.append([overall, *_against(spec, person, models, place)])
+        add(head, place._replace(group_kind="group", group=group))
+    add(Cell("overall mean", bold=True), place)
     coverages = ", ".join(
         f"{score.model} {score.coverage:.3f}" for score in (person, *models)
     )

@@ -28,8 +28,8 @@ from driftledger.reports.correlation import Correlation
 from driftledger.reports.leaderboard import (
     BRACKETS,
     LETTERS,
-    BenchmarkReport,
     ReportSection,
+    Sections,
     overview,
     remarks,
 )
@@ -98,7 +98,7 @@ class Context:
     """The frame of these scores, with ranks."""
     numbers: Numbers
     """Its rows."""
-    benchmarks: Sequence[BenchmarkReport]
+    sections: Sections
     """Their tables."""
     rows_of: RowsOf
     correlation: Correlation
@@ -125,7 +125,7 @@ def site_files(
         for trace in unit_traces.traces.values():
             media += files_of(trace)
     pictures, thumbnails = thumbnails_of(media, folder)
-    templates = environment([part.spec for part in report.benchmarks])
+    templates = environment(report.sections)
     templates.globals |= {
         "locks": locked_now(root),
         "series": series_of(report.scores),
@@ -144,10 +144,14 @@ def site_files(
         )
         files[path] = text.encode()
 
-    for model, own in grouped(report.scores, lambda score: score.model).items():
+    by_score = {id(own.score): own for own in chains}
+    for model, scores in grouped(report.scores, lambda score: score.model).items():
         if only in (None, model):
-            parts = [_score_view(report.project, score, own, chains) for score in own]
-            add(path_of(own[0]), "run", model, parts=parts)
+            parts = []
+            for score in scores:
+                own = by_score.get(id(score))
+                parts.append(_score_view(report.project, score, scores, own))
+            add(path_of(scores[0]), "run", model, parts=parts)
     if only is not None:
         return files, missing
     table = overview(report.numbers)
@@ -161,7 +165,7 @@ def site_files(
         remarks=list(remarks(report.scores)),
         chains=list(_first_chains(chains)) if images else [],
     )
-    for spec, _, sections in report.benchmarks:
+    for spec, sections in report.sections.items():
         add(f"{spec.name}.html", "benchmark", spec.title, lead="", sections=sections)
     lead, tables, _ = report.correlation
     headlines = ReportSection("Headlines", "correlation", tables)
@@ -252,7 +256,7 @@ def _score_view(
     project: Project,
     score: Score,
     others: Sequence[Score],
-    chains: Sequence[UnitTraces],
+    own: UnitTraces | None,
 ) -> View:
     """Return a section of a model's page: numbers, their origins, and some units.
 
@@ -261,15 +265,13 @@ def _score_view(
 
     Args:
         others: all scores of the model.
+        own: the traces of the score's units, if its records are here.
     """
     runs = [run.path for run in project.combinations if run.shows(score.keys)]
     run = runs[0] if runs else None
     units = {}
-    total = 0
-    for own in chains:
-        if own.score is score:
-            units = {own.unit_id(unit): trace for unit, trace in own.traces.items()}
-            total = own.total
+    if own:
+        units = {own.unit_id(unit): trace for unit, trace in own.traces.items()}
     headline, *further = _numbers(score, run, others)
     return {
         "section": section_of(score),
@@ -279,7 +281,7 @@ def _score_view(
         "headline": headline,
         "further": further,
         "units": units,
-        "total": total,
+        "total": own.total if own else 0,
     }
 
 
@@ -301,7 +303,8 @@ def _numbers(
         if number.value is None:
             continue
         name = number.name
-        if run and sum(1 for other in others if other.find(*number.place)) > 1:
+        having = [other for other in others if other.find(*number.place)]
+        if run and len(having) > 1:
             name = f"{place_of(spec, score.keys)}/{name}"
         yield number, f"driftledger audit {shlex.quote(f'{target}:{name}')}"
 
@@ -343,7 +346,8 @@ def _card(
     for own in models:
         if unit in own.traces:
             value = own.traces[unit].values.get(title)
-            tried.append((-math.inf if value is None else sign * value, own))
+            worth = -math.inf if value is None else sign * value
+            tried.append((worth, own))
     _, worst = min(tried, key=lambda each: each[0])
     known = [worth for worth, _ in tried if worth > -math.inf]
     mean = sum(known) / len(known) if known else -math.inf

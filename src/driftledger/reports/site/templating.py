@@ -1,7 +1,7 @@
 """The environment of the site's templates."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -10,8 +10,6 @@ from markupsafe import Markup, escape
 from driftledger.benchmarks.base.benchmark import Benchmark
 from driftledger.core.text import for_terminal
 from driftledger.reports.site.units import (
-    changed_words,
-    files_of,
     number_of,
     strips_of,
     texts_of,
@@ -56,7 +54,7 @@ def unbroken(text: str) -> Markup:
     )
 
 
-def environment(specs: Sequence[Benchmark]) -> Environment:
+def environment(specs: Iterable[Benchmark]) -> Environment:
     """Return the templates of a site."""
 
     templates = Environment(
@@ -78,8 +76,6 @@ def environment(specs: Sequence[Benchmark]) -> Environment:
         "quote": shlex.quote,
     }
     for function in (
-        changed_words,
-        files_of,
         flags_of,
         href,
         number_of,

@@ -53,17 +53,11 @@ Strips = dict[str, dict[str, StepColumn]]
 
 def files_of(trace: Trace) -> Iterator[Path]:
     """Yield the files of all images in a trace."""
-    for values in (trace.inputs, trace.outputs):
-        yield from _files(values)
-    for step in trace.steps:
-        yield from _files(step.inputs)
-        yield from _files(step.outputs)
-
-
-def _files(values: Mapping[str, Shown]) -> Iterator[Path]:
-    for value in values.values():
-        if isinstance(value, Shot):
-            yield value.file
+    parts: list[Trace | Step] = [trace, *trace.steps]
+    for part in parts:
+        for value in chain(part.inputs.values(), part.outputs.values()):
+            if isinstance(value, Shot):
+                yield value.file
 
 
 def number_of(spec: Benchmark, title: str, value: float) -> UnitNumber:
@@ -152,7 +146,8 @@ def changed_words(before: str | None, after: str) -> Words:
     """
     old = re.findall(r"^\s+|\S+\s*", before or "")
     new = re.findall(r"^\s+|\S+\s*", after)
-    if before is None or before == after or max(len(old), len(new)) > MOST_WORDS:
+    is_long = max(len(old), len(new)) > MOST_WORDS
+    if before is None or before == after or is_long:
         return [("same", after)] if after else []
     marked: Words = []
     bare_old = [word.strip() for word in old]
