@@ -193,7 +193,7 @@ def test_a_command_below_the_top_folder_is_done_there_with_paths_from_here(
     for folder in (tmp_path, tmp_path / "project"):
         (folder / "params.yaml").touch()
     (tmp_path / "project" / ".git").mkdir()
-    seen = list[object]()
+    seen = []
     monkeypatch.setattr(
         shards,
         "merge",
@@ -319,7 +319,7 @@ def test_there_are_at_most_twenty_commands_each_in_a_panel():
 def test_a_report_is_the_stages_or_is_written_elsewhere_with_or_without_images(
     tmp_path, monkeypatch
 ):
-    calls, opened = list[object](), list[str]()
+    calls, opened = [], []
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(
         "driftledger.reports.report.write_report",

@@ -4,7 +4,7 @@ words everywhere."""
 import zipfile
 from email.parser import Parser
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 import yaml
@@ -77,10 +77,7 @@ def test_version_and_licence_are_the_same_everywhere(built):
 
 
 def cited():
-    citation: dict[str, Any] = yaml.safe_load(
-        (REPOSITORY / "CITATION.cff").read_text(encoding="utf-8")
-    )
-    return citation
+    return yaml.safe_load((REPOSITORY / "CITATION.cff").read_text(encoding="utf-8"))
 
 
 def test_every_photograph_has_its_licence():

@@ -4,7 +4,6 @@ only read: tests have no Docker and no GitHub."""
 import json
 import re
 import tomllib
-from typing import Any
 
 import pytest
 import yaml
@@ -16,7 +15,7 @@ MADE_FOR_DEBIAN = re.compile(r"^(browser|postgres):.*\n(\t.*\n)+", re.MULTILINE)
 DEVELOPMENT = ".devcontainer/devcontainer.json"
 
 
-def on_the_way() -> dict[str, str]:
+def on_the_way():
     """The text of every source, and of the Makefile without what installs Debian's programs."""
     files = [
         file
@@ -60,7 +59,7 @@ def test_the_container_holds_what_it_copies_and_runs_without_root():
     assert f" AS {settings['build']['target']}\n" in text
 
 
-def workflow(name: str) -> tuple[str, Any]:
+def workflow(name):
     text = (REPOSITORY / ".github" / "workflows" / name).read_text(encoding="utf-8")
     return text, yaml.safe_load(text)
 

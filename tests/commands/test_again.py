@@ -1,7 +1,6 @@
 """``--again`` edits one entry of ``params.yaml``, or says why it does not."""
 
 from datetime import date
-from typing import ClassVar
 
 import pytest
 
@@ -27,7 +26,7 @@ models:
 class Today(date):
     """The day of all cases."""
 
-    today: ClassVar = staticmethod(lambda: date(2026, 11, 26))
+    today = staticmethod(lambda: date(2026, 11, 26))
 
 
 @pytest.fixture

@@ -464,7 +464,7 @@ def test_a_certificate_that_no_one_vouches_for_is_not_tried_again(tmp_path):
 
 
 def test_a_busy_service_has_half_as_many_calls_at_once_and_then_more_again():
-    now, starts = 0, list[int]()
+    now, starts = 0, []
 
     async def attempt():
         nonlocal now

@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from driftledger.benchmarks.base.records import CollectedCard
 from driftledger.core.errors import LedgerError, StoreError
@@ -21,7 +21,7 @@ VALUES = json.loads((CASES / "hostile/values.json").read_bytes())
 OUT = VALUES["path"]["hostile"]
 """Relative paths nowhere: out of the folder, of another system, with what is not seen, too long."""
 VALUES["id"]["hostile"] += OUT
-KINDS: dict[str, type[BaseModel]] = {
+KINDS = {
     kind.__name__: kind
     for kind in (SampleEntry, QuestionEntry, DatasetCard, CollectedCard, LockedFile)
 }

@@ -5,7 +5,7 @@ A call gives what is in ``gives``, or raises a ValueError that matches ``error``
 be arrays, as ``{"f8": [0.5, null]}`` with numpy's name of the type and null for NaN.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 from importlib import import_module
 from typing import Any
@@ -158,7 +158,7 @@ def off_diagonal(table):
     return (table.sum() - np.trace(table)) / (table.size - len(table))
 
 
-METRICS: dict[str, Callable[[Any], Compared]] = {
+METRICS = {
     name.removeprefix("of_"): value
     for name, value in globals().copy().items()
     if name.startswith("of_")

@@ -36,7 +36,7 @@ def test_an_answer_in_another_order_than_the_seed_gives_is_found(tmp_path):
 
 
 PUBLISHED = json.loads((CASES / "benchmarks" / "mm_sap_tables.json").read_bytes())
-QUESTIONS: dict[str, int] = PUBLISHED["questions"]
+QUESTIONS = PUBLISHED["questions"]
 RIGHT, OTHER, REFUSAL = 1, 2, 4
 HEADS = {
     "table_1": {"basic": "basic", "know": "know", "beyond": "beyond", "total": "total"},
@@ -69,7 +69,7 @@ def asked(tmp_path_factory):
 
 def chosen(counts, permutation):
     """An option per question: as many right ones and refusals as were counted, the rest wrong."""
-    options: list[int] = []
+    options = []
     for name, number in QUESTIONS.items():
         right = counts[name].get("right", [0] * 5)[permutation]
         refused = counts[name]["refused"][permutation]

@@ -1,7 +1,6 @@
 """From questions to scores, with models that always say the same."""
 
 import json
-from typing import Any
 
 import pytest
 
@@ -25,10 +24,8 @@ def value(score, metric, kind=None, group=None):
 # MME as others score it: 200 odd answers, and how three public scorers read them.
 
 
-CASE: dict[str, Any] = json.loads(
-    (CASES / "benchmarks" / "mme_public.json").read_bytes()
-)
-IMAGES: list[list[list[str]]] = CASE["images"]
+CASE = json.loads((CASES / "benchmarks" / "mme_public.json").read_bytes())
+IMAGES = CASE["images"]
 PAIRS = [pair for image in IMAGES for pair in image]
 ABILITIES = {
     "perception": [

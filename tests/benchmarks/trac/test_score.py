@@ -40,7 +40,7 @@ def write_case(folder, case):
     items = []
     records = []
     twins = case.get("twins", {})
-    colours: dict[str, int] = {}
+    colours = {}
     for name, label, split, text, outcome in samples_of(case):
         number = colours.setdefault(twins.get(name, name), len(colours))
         items.append(Item(name, label, split, (number, 0, 0)))

@@ -4,7 +4,6 @@ from collections import Counter
 from dataclasses import replace
 from io import BytesIO
 from itertools import pairwise
-from typing import ClassVar
 
 import pytest
 from PIL import Image
@@ -37,15 +36,15 @@ from tests.support.stores import assert_stored
 
 ECHO = EchoModel()
 SIZE = SizeGenerator()
-SIZES: list[tuple[int, int]] = []
+SIZES = []
 """Of every image that a :class:`LotsModel` was shown."""
 
 
 class LotsModel(Model):
     """Says the size of the image, and how often it has been asked."""
 
-    provider: ClassVar[str] = "lots"
-    version: ClassVar[str] = "1"
+    provider = "lots"
+    version = "1"
     temperature: float = 0.7
     seed: int | None = None
 

@@ -9,7 +9,6 @@ two images have the same width, so that each is asked about by a call of its own
 
 import re
 from dataclasses import replace
-from typing import ClassVar
 
 import pytest
 from PIL import Image
@@ -36,8 +35,8 @@ class Draws(Generator):
     """Draws the two numbers that a prompt begins with, or 60 and 80; a prompt may say what becomes
     of it instead."""
 
-    provider: ClassVar[str] = "draws"
-    version: ClassVar[str] = "1"
+    provider = "draws"
+    version = "1"
 
     def generate(self, prompts, seeds):
         return [self._drawn(*each) for each in zip(prompts, seeds, strict=True)]
@@ -54,8 +53,8 @@ def telling(replies):
     """A model that gives these replies by sample and t, and else the plain one."""
 
     class Tells(Model):
-        provider: ClassVar[str] = "tells"
-        version: ClassVar[str] = "1"
+        provider = "tells"
+        version = "1"
 
         def respond(self, conversations):
             return [

@@ -5,7 +5,6 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from string import ascii_uppercase
-from typing import Any, ClassVar
 
 from driftledger.benchmarks.base.benchmark import Collecting, Scoring
 from driftledger.benchmarks.base.collecting import write_collected
@@ -30,7 +29,7 @@ from tests.conftest import draw
 OPTIONS = ["red", "blue", "green", "yellow", "It cannot be determined."]
 KEYS = {"question_set": "exam", "model": "seer"}
 COMMON = {"min_coverage": 0.5, "unread": "worst", "confidence": 0.95}
-SECTIONS: dict[str, dict[str, Any]] = {
+SECTIONS = {
     "mm_sap": COMMON
     | {
         "permutations": 5,
@@ -54,8 +53,8 @@ class Says(Model):
     """Answers every conversation with ``text``, or the question of a number with what is known of
     it."""
 
-    provider: ClassVar[str] = "says"
-    version: ClassVar[str] = "1"
+    provider = "says"
+    version = "1"
     text: str = ""
     texts: tuple[str, ...] = ()
     """The answer to each question, by its number."""
@@ -85,8 +84,8 @@ class Grades(Model):
     """A judge that grades a prediction by the share of the truth that it holds; a prompt that holds
     ``unsure`` gets no grade, or one when the judge is asked again."""
 
-    provider: ClassVar[str] = "grades"
-    version: ClassVar[str] = "1"
+    provider = "grades"
+    version = "1"
     known: dict[str, str] | None = None
     """What it says of some predictions, also when it is asked again."""
     unsure: str | None = None
@@ -296,11 +295,11 @@ SAP = sap(
     subsets=["basic"] * 2 + ["know"] * 2 + ["beyond"] * 2,
 )
 """Two questions of each subset."""
-VET: list[dict[str, object]] = [
+VET = [
     {"answer": "red <AND> blue", "capabilities": ["rec"]},
     {"answer": "7 <OR> seven", "capabilities": ["ocr", "math"]},
 ]
-MME: list[dict[str, object]] = [
+MME = [
     {"picture": picture, "answer": answer, "category": "count"}
     for picture in range(3)
     for answer in ("yes", "no")

@@ -3,8 +3,6 @@
 A case says what is read in the records, in their order, or what the model says.
 """
 
-from typing import Any
-
 import pytest
 
 from driftledger.benchmarks.base.questions import joint_outcome
@@ -26,7 +24,7 @@ from tests.support.cases import each_case, lines
 from tests.support.tables import tables_of
 
 CASES = lines("benchmarks/questions.jsonl")
-PLAIN: dict[str, Any] = {"mm_sap": SAP, "mm_vet": VET, "mme": MME}
+PLAIN = {"mm_sap": SAP, "mm_vet": VET, "mme": MME}
 """The questions of a case that says none."""
 
 
@@ -40,7 +38,7 @@ def questions_of(case):
 
 def readings(case):
     """Return an outcome and what is read for each record; a third number repeats them."""
-    found: list[tuple[Outcome, object]] = []
+    found = []
     for outcome, value, *times in case["read"]:
         found += [(Outcome(outcome), value)] * (times[0] if times else 1)
     return found
