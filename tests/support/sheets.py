@@ -1,5 +1,7 @@
 """Sheets of ratings and of descriptions with their pages, and what a page holds."""
 
+import csv
+import io
 import json
 import re
 
@@ -68,6 +70,23 @@ def asked(folder, names, annotators=("",), add=None):
     text = "Please write a <b>clear</b> & precise description.\n  {braces} = + - @"
     task = PageTask("Describe images", text, RULES)
     write_page(folder / "sheet.csv", FORM, rows, pictures, task)
+
+
+def cells_of(sheet):
+    """Return the rows of a sheet, its head first."""
+    text = sheet.read_text(encoding="utf-8-sig")
+    return [*csv.reader(io.StringIO(text, newline=""))]
+
+
+def fill(sheet, column, values, separator=","):
+    """Write values into a column, row by row (None leaves a cell), as a spreadsheet saves it."""
+    head, *rows = cells_of(sheet)
+    for row, value in zip(rows, values, strict=True):
+        if value is not None:
+            row[head.index(column)] = str(value)
+    out = io.StringIO()
+    csv.writer(out, delimiter=separator, lineterminator="\r\n").writerows([head, *rows])
+    sheet.write_bytes(("\ufeff" + out.getvalue()).encode())
 
 
 def content_of(page):

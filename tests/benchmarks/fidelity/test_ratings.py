@@ -1,9 +1,6 @@
 """A sheet of ratings goes to people and back: no rating is lost, none counts for a text that it was
 not given to."""
 
-import csv
-import io
-
 import pytest
 
 from driftledger.benchmarks.base.records import RECORDS
@@ -24,6 +21,7 @@ from tests.conftest import draw
 from tests.sentence import refused
 from tests.support.cases import cases, each_case
 from tests.support.ledgers import iteration
+from tests.support.sheets import cells_of, fill
 
 ROWS = [("birds", "a", "A bird."), ("birds", "b", "=cmd()")]
 
@@ -38,22 +36,6 @@ def extend(path, rows, rater, add=None):
     wanted = [dict(zip(FORM.columns, (*row, rater, ""), strict=True)) for row in rows]
     rated = [cells["rating"] for cells in extend_sheet(path, FORM, wanted, rater, add)]
     return rated.count(""), len(rated) - rated.count("")
-
-
-def cells_of(path):
-    return list(
-        csv.reader(io.StringIO(path.read_text(encoding="utf-8-sig"), newline=""))
-    )
-
-
-def rate(path, *ratings, separator=","):
-    """Fill in the last column, row by row, and save as a spreadsheet does."""
-    head, *rows = cells_of(path)
-    for row, rating in zip(rows, ratings, strict=True):
-        row[head.index("rating")] = str(rating)
-    out = io.StringIO()
-    csv.writer(out, delimiter=separator, lineterminator="\r\n").writerows([head, *rows])
-    path.write_bytes(("\ufeff" + out.getvalue()).encode())
 
 
 def do(sheet, step):
@@ -81,7 +63,7 @@ def test_a_sheet_step_by_step(sheet, case):
         elif "rows" in step or "add" in step:
             do(sheet, step)
         elif "rate" in step:
-            rate(sheet, *step["rate"], separator=step.get("separator", ","))
+            fill(sheet, "rating", step["rate"], step.get("separator", ","))
         elif "cells" in step:
             assert cells_of(sheet)[1:] == step["cells"]
         elif "ratings" in step:
@@ -100,7 +82,7 @@ def test_a_sheet_step_by_step(sheet, case):
 @pytest.mark.parametrize("empty", ["", " ", "nan", "NaN", "<NA>", "None", "n/a"])
 def test_ratings_are_read_as_programs_save_them(sheet, given, empty):
     extend(sheet, ROWS, "ann")
-    rate(sheet, empty, given)
+    fill(sheet, "rating", [empty, given])
     assert [*read_ratings(sheet).values()] == [4]
     assert extend(sheet, ROWS, "ann") == (1, 1)
 
@@ -166,7 +148,7 @@ def test_random_samples_are_rated_in_random_order(described, sheet):
 
 def test_ratings_of_earlier_descriptions_are_counted(described, sheet):
     write(described, sheet, 8)
-    rate(sheet, *[3] * 12)
+    fill(sheet, "rating", [3] * 12)
     assert write(described, sheet, 8) == "0 descriptions to rate, 12 rated by ann"
     said = write(described, sheet, 8, models=["one"])
     assert said == (

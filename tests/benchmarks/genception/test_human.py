@@ -1,7 +1,5 @@
 """People describe images, and what was drawn from what they wrote."""
 
-import csv
-import io
 import shutil
 from dataclasses import replace
 
@@ -22,6 +20,7 @@ from tests.conftest import draw
 from tests.support.chains import collected
 from tests.support.fakes import SizeGenerator
 from tests.support.params import default_params
+from tests.support.sheets import cells_of, fill
 
 
 def given(folder, model=None, **settings):
@@ -59,25 +58,21 @@ def sheet(folder, inputs=None, add=None):
 
 
 def rows(folder):
-    text = (folder / "human" / "sheet.csv").read_text(encoding="utf-8-sig")
-    found = csv.DictReader(io.StringIO(text, newline=""))
-    # as a spreadsheet shows it
-    return [
-        {name: cell.removeprefix("'") for name, cell in row.items()} for row in found
-    ]
+    """Return the rows of the sheet as a spreadsheet shows them."""
+    head, *found = cells_of(folder / "human/sheet.csv")
+    shown = []
+    for row in found:
+        cells = [cell.removeprefix("'") for cell in row]
+        shown.append(dict(zip(head, cells, strict=True)))
+    return shown
 
 
 def fill_in(folder, t, texts):
-    """Describe each image at t, and save as a spreadsheet does."""
-    filled = rows(folder)
-    for row in filled:
-        if row["t"] == t:
-            row["text"] = texts[int(row["sample"])]
-    out = io.StringIO()
-    writer = csv.DictWriter(out, list(filled[0]))
-    writer.writeheader()
-    writer.writerows(filled)
-    (folder / "human" / "sheet.csv").write_text(out.getvalue(), encoding="utf-8")
+    """Describe each image at t."""
+    values = []
+    for row in rows(folder):
+        values.append(texts[int(row["sample"])] if row["t"] == t else None)
+    fill(folder / "human/sheet.csv", "text", values)
 
 
 def collect(folder):
