@@ -4,12 +4,33 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from driftledger.benchmarks.base.records import (
+    CARD,
     RECORDS,
     CallFacts,
+    CollectedCard,
     CollectedRecord,
     stream_records,
 )
-from driftledger.core.files import write_jsonl
+from driftledger.components.base import ComponentCard
+from driftledger.core.files import write_json, write_jsonl
+
+
+def write_stage(folder, spec, keys, records, components, protocol):
+    """Write what a benchmark collects: records, and the card with components by their names."""
+    folder.mkdir(exist_ok=True)
+    write_jsonl(folder / RECORDS, records)
+    cards = {}
+    for role, (name, component) in components.items():
+        cards[role] = ComponentCard.of(name, component)
+    card = CollectedCard(
+        benchmark=spec.name,
+        stage=spec.collects.name,
+        keys={key: keys[key] for key in spec.collects.keys},
+        data_digest="dd",
+        components=cards,
+        protocol=protocol,
+    )
+    write_json(folder / CARD, card)
 
 
 def without(folder: Path, unit: str) -> None:

@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from driftledger.benchmarks.base.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.registry import benchmark, shipped_section
-from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import ComponentError, CoverageError
 from driftledger.core.files import write_json, write_jsonl
@@ -26,6 +24,7 @@ from tests.support.chains import CARD as DATASET
 from tests.support.chains import scoring
 from tests.support.fakes import EchoModel, LetterEncoder
 from tests.support.ledgers import record
+from tests.support.records import write_stage
 
 SPEC = benchmark("self_retrieval")
 TWO = {"x": [[200, 0], "a"], "y": [[0, 200], "b"]}
@@ -33,7 +32,6 @@ TWO = {"x": [[200, 0], "a"], "y": [[0, 200], "b"]}
 
 def write_folders(folder, samples):
     (folder / "d").mkdir()
-    (folder / "c").mkdir()
     entries = []
     records = []
     for sample, (colour, said) in samples.items():
@@ -53,16 +51,9 @@ def write_folders(folder, samples):
     write_jsonl(folder / "d/samples.jsonl", entries)
     card = DATASET.model_copy(update={"samples": len(entries)})
     write_json(folder / "d/dataset.json", card)
-    write_jsonl(folder / "c" / RECORDS, records)
-    collected = CollectedCard(
-        benchmark=SPEC.name,
-        stage=SPEC.collects.name,
-        keys={"dataset": "d", "model": "m"},
-        data_digest="dd",
-        components={"model": ComponentCard.of("m", EchoModel())},
-        protocol={"describe_prompt": "p", "seed": 1},
-    )
-    write_json(folder / "c" / CARD, collected)
+    keys = {"dataset": "d", "model": "m"}
+    asked = {"describe_prompt": "p", "seed": 1}
+    write_stage(folder / "c", SPEC, keys, records, {"model": ("m", EchoModel())}, asked)
 
 
 def scored(folder, samples, settings=None, encoder=LetterEncoder):

@@ -3,21 +3,24 @@
 import pytest
 
 from driftledger.benchmarks.base.benchmark import Scoring
-from driftledger.benchmarks.base.records import CARD, RECORDS, CollectedCard
 from driftledger.benchmarks.trac.protocol import TracProtocol
 from driftledger.benchmarks.trac.spec import Trac, TracSettings
-from driftledger.components.base import ComponentCard
 from driftledger.core.errors import CoverageError, StoreError
-from driftledger.core.files import write_json, write_jsonl
 from driftledger_demo.encoders.tfidf import TfIdf
 from tests.support.by_hand import assert_holds, assert_score
 from tests.support.cases import each_case, lines
 from tests.support.fakes import ColourModel, LetterEncoder
 from tests.support.labelled import Item, write_labelled
 from tests.support.ledgers import record, trac_score
-from tests.support.records import without
+from tests.support.records import without, write_stage
 
 CASES = lines("benchmarks/trac.jsonl")
+KEYS = {
+    "dataset": "birds",
+    "model": "colour",
+    "description": "features",
+    "text_encoder": "tfidf",
+}
 PLAIN = CASES[0]
 """The case whose support and test set the others have where they say nothing else."""
 
@@ -59,9 +62,6 @@ def write_case(folder, case):
     write_labelled(folder / "birds", items, **case.get("card", {}))
     if case.get("is_reversed"):
         records.reverse()
-    folder = folder / "said"
-    folder.mkdir()
-    write_jsonl(folder / RECORDS, records)
     asked = {
         "prompt": "?",
         "max_tokens": [None],
@@ -70,29 +70,15 @@ def write_case(folder, case):
         "seed": 1,
     }
     asked |= case.get("protocol", {})
-    keys = {"dataset": "birds", "model": "colour", "description": "features"}
-    about = {
-        "benchmark": "trac",
-        "stage": "describe",
-        "keys": keys,
-        "data_digest": "dd",
-    }
-    about |= {"components": {"model": ComponentCard.of("colour", ColourModel())}}
     protocol = TracProtocol.model_validate(asked).model_dump(mode="json")
-    write_json(
-        folder / CARD, CollectedCard.model_validate(about | {"protocol": protocol})
-    )
+    model = {"model": ("colour", ColourModel())}
+    write_stage(folder / "said", Trac(), KEYS, records, model, protocol)
 
 
 def scored(folder, case):
     given = Scoring(
         spec=Trac(),
-        keys={
-            "dataset": "birds",
-            "model": "colour",
-            "description": "features",
-            "text_encoder": "tfidf",
-        },
+        keys=KEYS,
         folders={"dataset": folder / "birds", "describe": folder / "said"},
         section=TracSettings.model_construct(
             confidence=0.9,

@@ -14,14 +14,10 @@ from PIL import Image
 
 from driftledger.benchmarks.base.chains.records import ChainRequest
 from driftledger.benchmarks.base.records import (
-    CARD,
-    RECORDS,
-    CollectedCard,
     CollectedRecord,
 )
 from driftledger.benchmarks.fidelity.ratings import FORM
 from driftledger.benchmarks.registry import benchmark
-from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import sha256_bytes
 from driftledger.core.errors import CoverageError
 from driftledger.core.files import write_json, write_jsonl
@@ -39,6 +35,7 @@ from tests.support.chains import CARD as CHAIN_CARD
 from tests.support.chains import scoring
 from tests.support.fakes import EchoModel, LetterEncoder, SizeGenerator, TableEncoder
 from tests.support.ledgers import result
+from tests.support.records import write_stage
 
 CASES = lines("benchmarks/chains.jsonl")
 VECTORS = {
@@ -124,7 +121,6 @@ def write_records(folder, spec, case):
                     extra={"parent_sha256": "p", "seed": 1},
                 )
                 records.append(record)
-    write_jsonl(folder / RECORDS, records)
     asked = ChainRequest(
         iterations=case.get("iterations", 3),
         describe_prompt="p",
@@ -133,18 +129,8 @@ def write_records(folder, spec, case):
         seed=1,
         repeats=len(case["chains"]),
     )
-    card = CollectedCard(
-        benchmark=spec.name,
-        stage=spec.collects.name,
-        keys=KEYS,
-        data_digest="dd",
-        components={
-            "model": ComponentCard.of("m", EchoModel()),
-            "generator": ComponentCard.of("g", SizeGenerator()),
-        },
-        protocol=asked.model_dump(),
-    )
-    write_json(folder / CARD, card)
+    components = {"model": ("m", EchoModel()), "generator": ("g", SizeGenerator())}
+    write_stage(folder, spec, KEYS, records, components, asked.model_dump())
 
 
 def to_score(folder, spec, case):
