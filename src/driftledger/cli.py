@@ -23,7 +23,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from driftledger import __version__, commands
+from driftledger import __version__
 from driftledger.commands import people
 from driftledger.commands.signals import stops_as_exits
 from driftledger.commands.typed import begin, from_here, name_or_path
@@ -237,6 +237,7 @@ def init(
 
     Example: driftledger init --images photos --model gpt_5_4_mini --model gemini_3_8_flash
     """
+    from driftledger.commands.init import init
     from driftledger.project.catalogue import selectable
 
     selected = {"models": model, "generators": generator, "encoders": encoder}
@@ -245,7 +246,7 @@ def init(
         if names:
             entries = [selectable(section, name, base_url, key_env) for name in names]
             chosen[section] = dict(entries)
-    sentences = commands.init.init(
+    sentences = init(
         folder,
         images=images,
         questions=questions,
@@ -281,10 +282,12 @@ def add(
 
     Example: driftledger add model gpt_5_4_mini
     """
+    from driftledger.commands.models import add
+
     if kind not in (kinds := ("model", "generator", "encoder")):
         raise ConfigError(unknown_name("kind", kind, kinds))
     _say(
-        *commands.models.add(
+        *add(
             context.obj,
             f"{kind}s",
             given,
@@ -320,11 +323,13 @@ def run(
 
     Example: driftledger run --plain
     """
+    from driftledger.commands.run import outcome, run
+
     project = replace(context.obj, waits=not no_wait)
     with redirect_stdout(sys.stderr if as_json else sys.stdout):
-        code = commands.run.run(project, force=force, plain=plain, again=again or ())
+        code = run(project, force=force, plain=plain, again=again or ())
     if as_json:
-        print(json.dumps(commands.run.outcome(project, code), indent=2))
+        print(json.dumps(outcome(project, code), indent=2))
     raise typer.Exit(code)
 
 
@@ -347,16 +352,18 @@ def plan(
 
     Example: driftledger plan --json
     """
+    from driftledger.commands.again import dated
+    from driftledger.commands.plan import plan, plan_table
     from driftledger.commands.terminal import show
 
     project = context.obj
     if again and local:
         raise ConfigError("--again is for a checkout of your own; leave out --local")
     if again:
-        project, _ = commands.again.dated(project, again)
-    preview = commands.plan.plan(project)
+        project, _ = dated(project, again)
+    preview = plan(project)
     planned = {name: calls.to_dict() for name, calls in preview.calls.items()}
-    table = commands.plan.plan_table(planned, preview.replies)
+    table = plan_table(planned, preview.replies)
     if as_json:
         data = {"calls": planned, "missing": preview.missing, "notes": preview.notes}
         show(json.dumps(data, indent=2))
@@ -385,12 +392,11 @@ def models(
 
     Example: driftledger models generators
     """
+    from driftledger.commands.models import catalogue_rows, catalogue_table
     from driftledger.commands.terminal import show
 
-    rows = commands.models.catalogue_rows(words)
-    show(
-        json.dumps(rows, indent=2) if as_json else commands.models.catalogue_table(rows)
-    )
+    rows = catalogue_rows(words)
+    show(json.dumps(rows, indent=2) if as_json else catalogue_table(rows))
 
 
 @app.command(rich_help_panel=EVALUATE)
@@ -431,7 +437,9 @@ def upgrade(
 
     Example: driftledger upgrade --check
     """
-    lines = commands.init.upgrade(context.obj, check=check)
+    from driftledger.commands.init import upgrade
+
+    lines = upgrade(context.obj, check=check)
     if lines:
         _say(*lines)
     raise typer.Exit(1 if check and lines else 0)
@@ -453,7 +461,9 @@ def new(
 
     Example: driftledger new model my_model
     """
-    _say(*commands.new.new(context.obj.root, kind, name))
+    from driftledger.commands.new import new
+
+    _say(*new(context.obj.root, kind, name))
 
 
 @app.command(rich_help_panel=EVALUATE)
@@ -481,17 +491,21 @@ def collect(
 
     Example: driftledger collect --shard 0/4 --into shards
     """
-    project = replace(context.obj, waits=not no_wait)
-    project = commands.plan.selected_now(project)
+    from driftledger.commands.collect import collect
+    from driftledger.commands.lock import only_one
+    from driftledger.commands.plan import selected_now
+    from driftledger.commands.shards import collect_shard
+
+    project = selected_now(replace(context.obj, waits=not no_wait))
     if shard is None and into is None:
-        with commands.lock.only_one(project.root, "driftledger collect"):
-            commands.collect.collect(project, model or ())
+        with only_one(project.root, "driftledger collect"):
+            collect(project, model or ())
     elif shard is None or into is None:
         raise ConfigError(
             "--shard i/n and --into FOLDER go together: a shard keeps its calls in a store there"
         )
     else:
-        _say(commands.shards.collect_shard(project, shard, into, model or ()))
+        _say(collect_shard(project, shard, into, model or ()))
 
 
 @app.command(hidden=True)  # what a shard says at its end names it
@@ -513,7 +527,9 @@ def merge(
 
     Example: driftledger merge shards
     """
-    _say(commands.shards.merge(replace(context.obj, waits=not no_wait), stores))
+    from driftledger.commands.shards import merge
+
+    _say(merge(replace(context.obj, waits=not no_wait), stores))
 
 
 @app.command("gc", rich_help_panel=EVALUATE)
@@ -534,7 +550,9 @@ def remove_unused(
 
     Example: driftledger gc --yes
     """
-    _say(commands.gc.remove_unused(replace(context.obj, waits=not no_wait), yes=yes))
+    from driftledger.commands.gc import remove_unused
+
+    _say(remove_unused(replace(context.obj, waits=not no_wait), yes=yes))
 
 
 @app.command(rich_help_panel=ASK)
@@ -569,6 +587,7 @@ def audit(
 
     Example: driftledger audit 0.743
     """
+    from driftledger.commands.audit import audit
     from driftledger.commands.terminal import show
 
     versions = {
@@ -578,9 +597,7 @@ def audit(
         "judge": judge,
         "dataset": dataset,
     }
-    show(
-        commands.audit.audit(context.obj, target, versions, full=full, as_json=as_json)
-    )
+    show(audit(context.obj, target, versions, full=full, as_json=as_json))
 
 
 @app.command(rich_help_panel=ASK)
@@ -661,16 +678,17 @@ def compare(
     gate = Gate(fail_if, margin, metric)
     has_options = ids or values or cluster or group or higher is not None
     if has_options or any(name.lower().endswith(KINDS) for name in (a, b)):
+        from driftledger.commands.compared import compare_files
         from driftledger.ledger.result_files import Columns
 
         columns = Columns(ids or [], values or [], cluster, group, higher is not False)
         one = (from_here(a), a)
         two = (from_here(b), b)
-        compared = commands.compared.compare_files(
-            one, two, columns, anyway=anyway, gate=gate
-        )
+        compared = compare_files(one, two, columns, anyway=anyway, gate=gate)
     else:
-        compared = commands.compare.compare(context.obj, a, b, anyway=anyway, gate=gate)
+        from driftledger.commands.compare import compare
+
+        compared = compare(context.obj, a, b, anyway=anyway, gate=gate)
     if as_json:
         show(compared.as_json())
     elif markdown:
@@ -709,10 +727,9 @@ def verify(
     Example: driftledger verify --regenerate 5
     """
     from driftledger.commands.terminal import show
+    from driftledger.commands.verify import verify
 
-    verified = commands.verify.verify(
-        context.obj, run, regenerated=regenerate, seed=seed
-    )
+    verified = verify(context.obj, run, regenerated=regenerate, seed=seed)
     show(json.dumps(verified.to_dict(), indent=2) if as_json else verified.as_text())
     raise typer.Exit(0 if verified.result.holds else 1)
 
@@ -743,6 +760,8 @@ def report(
 
     Example: driftledger report --out public --no-images
     """
+    from driftledger.commands.lock import only_one
+    from driftledger.commands.stages import report
     from driftledger.reports.report import SITE, write_report
 
     project = context.obj
@@ -754,8 +773,8 @@ def report(
             "--no-images needs --out FOLDER, since reports/site is an output that DVC keeps"
         )
     elif not (show and site.is_dir()):
-        with commands.lock.only_one(project.root, "driftledger report"):
-            commands.stages.report(project)
+        with only_one(project.root, "driftledger report"):
+            report(project)
     if show:
         import webbrowser
 
@@ -790,8 +809,11 @@ def track(context: typer.Context) -> None:
 
     Example: driftledger track
     """
-    with commands.lock.only_one(context.obj.root, "driftledger track"):
-        commands.stages.track(context.obj)
+    from driftledger.commands.lock import only_one
+    from driftledger.commands.stages import track
+
+    with only_one(context.obj.root, "driftledger track"):
+        track(context.obj)
 
 
 @app.command(rich_help_panel=SHOW)
@@ -870,21 +892,24 @@ def stage(
 
     Example: driftledger stage score gpt
     """
+    from driftledger.commands import collect, stages
+    from driftledger.commands.lock import only_one
+
     project = context.obj
     what = " ".join(filter(None, (name, model)))
-    with commands.lock.only_one(project.root, f"driftledger stage {what}"):
+    with only_one(project.root, f"driftledger stage {what}"):
         match name, model:
             case "resolve", None:
                 from driftledger.project.resolve import resolve
 
                 resolve(project)
             case "data" | "report" | "track", None:
-                getattr(commands.stages, name)(project)
+                getattr(stages, name)(project)
             case "collect", str():
-                commands.collect.collect(project, [model])
-                commands.collect.refuse_failed_calls(project, model)
+                collect.collect(project, [model])
+                collect.refuse_failed_calls(project, model)
             case "score", str():
-                commands.stages.score(project, model)
+                stages.score(project, model)
             case _:
                 raise ConfigError(f"dvc.yaml has no stage {what!r:.100}")
 
