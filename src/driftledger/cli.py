@@ -162,34 +162,33 @@ def top(
     context.obj = Project(Path.cwd(), own_code=True)
 
 
-def reads(command: Callable[..., None]) -> Callable[..., None]:
-    """Let a command read checkouts of others, and give it the option ``--trust``.
+def _own(context: typer.Context, trust: bool) -> None:
+    """Say if the checkout is the reader's own.
 
-    Without ``--trust``, or with ``--local`` where a command has that, no code of the checkout is
-    run, no link out of it is followed, and no host that it names is asked.
+    Otherwise no code of the checkout is run, no link out of it is followed, and no host that it
+    names is asked.
     """
-    signature = inspect.signature(command)
-    has_local = "local" in signature.parameters
+    if not trust:
+        # else repositories that it names are asked for, with the reader's token
+        os.environ["HF_HUB_OFFLINE"] = "1"
+    context.obj = replace(context.obj, own_code=trust)
+
+
+def reads(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command read checkouts of others, and give it the option ``--trust``."""
 
     @wraps(command)
-    def guarded(context: typer.Context, **options: Any) -> None:
-        trust = not options["local"] if has_local else options.pop("trust")
-        if not trust:
-            # else repositories that it names are asked for, with the reader's token
-            os.environ["HF_HUB_OFFLINE"] = "1"
-        context.obj = replace(context.obj, own_code=trust)
+    def guarded(context: typer.Context, trust: bool, **options: Any) -> None:
+        _own(context, trust)
         command(context, **options)
 
-    if not has_local:
-        option = inspect.Parameter(
-            "trust",
-            inspect.Parameter.KEYWORD_ONLY,
-            default=False,
-            annotation=TrustOption,
-        )
-        guarded.__signature__ = signature.replace(  # type: ignore[attr-defined]
-            parameters=[*signature.parameters.values(), option]
-        )
+    signature = inspect.signature(command)
+    option = inspect.Parameter(
+        "trust", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=TrustOption
+    )
+    guarded.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=[*signature.parameters.values(), option]
+    )
     return guarded
 
 
@@ -334,7 +333,6 @@ def run(
 
 
 @app.command(rich_help_panel=EVALUATE)
-@reads
 def plan(
     context: typer.Context,
     local: Annotated[
@@ -356,6 +354,7 @@ def plan(
     from driftledger.commands.plan import plan, plan_table
     from driftledger.commands.terminal import show
 
+    _own(context, not local)
     project = context.obj
     if again and local:
         raise ConfigError("--again is for a checkout of your own; leave out --local")

@@ -39,8 +39,6 @@ class Books(Record):
     """SHA-256 of ``dvc.lock`` and of what ``resolve`` wrote."""
     outs: dict[str, str] = Field(default_factory=dict)
     """Output → digest of the names, sizes and times of its files."""
-    report: str = ""
-    """Digest of what the report was made from."""
 
 
 def noted_books(root: Path) -> Books:

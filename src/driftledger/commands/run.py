@@ -43,7 +43,7 @@ from driftledger.commands.glance import show_scores
 from driftledger.commands.lock import only_one
 from driftledger.commands.plan import plan
 from driftledger.commands.stages import data, report, score, track
-from driftledger.core.canonical import Json, sha256_of
+from driftledger.core.canonical import Json
 from driftledger.core.errors import (
     ConfigError,
     DataError,
@@ -59,7 +59,7 @@ from driftledger.core.made import INPUTS, made_from
 from driftledger.core.paths import STATE
 from driftledger.core.text import for_line, say
 from driftledger.ledger.lock import locked_now, noted_digest, parse_lock
-from driftledger.ledger.objects.git import is_outside, is_unreadable, why_unread
+from driftledger.ledger.objects.git import NO_REPOSITORY, why_unread
 from driftledger.project.project import LOCK, Project
 from driftledger.project.resolve import resolve
 from driftledger.project.settings import read_yaml
@@ -266,14 +266,6 @@ class _Run:
     def _lock(self, stages: Sequence[str]) -> None:
         commit(self._root, stages, waits=self._project.waits)
 
-    def _report_inputs(self) -> str:
-        """Return the digest of what the report is made from."""
-        scores = {}
-        for spec, keys in self._project.selected:
-            made = made_from(self._root / spec.scores.at(keys))
-            scores[spec.scores.at(keys)] = made and made.files
-        return sha256_of([self._project.noted()["report"], scores])
-
     def _show(self, models: Sequence[str]) -> None:
         """Write ``dvc.lock``, the report and MLflow.
 
@@ -281,15 +273,13 @@ class _Run:
             models: the complete ones, which ``dvc.lock`` has.
         """
         root = self._root
-        outs = outputs_of(models)
-        noted = self._noted
-        is_known = set(self._unchanged(outs)) == set(outs)
-        is_locked = is_known and noted.lock == lock_digest(root)
-        if not is_locked:
+        outs = outputs_of(self._project.settings.run.models)
+        is_locked = self._noted.lock == lock_digest(root)
+        is_unchanged = is_locked and self._unchanged(outs) == outs
+        if not is_unchanged:
             self._commit(models)
-        report_inputs = self._report_inputs()
         before = facts_of(root, REPORTS)
-        is_shown = noted.report == report_inputs and noted.outs.get(REPORTS) == before
+        is_shown = is_unchanged and self._noted.outs.get(REPORTS) == before
         if not is_shown:
             self._try("report", partial(report, self._project))
             if facts_of(root, REPORTS) != before:
@@ -297,18 +287,16 @@ class _Run:
             gc.collect()
         if "track" in self._stages:
             self._try("track", partial(track, self._project, again=False))
-        is_shown = is_shown and facts_of(root, REPORTS) == before
-        if is_locked and is_shown:
+        if is_shown and facts_of(root, REPORTS) == before:
             return
         last = [stage for stage in ("report", "track") if stage in self._stages]
         last = [stage for stage in last if stage not in self.failed]
         self._try("dvc.lock", partial(self._lock, last))
-        books = Books(
-            lock="" if "dvc.lock" in self.failed else lock_digest(root),
-            outs={out: facts_of(root, out) for out in (*outs, REPORTS)},
-            report="" if "report" in self.failed else report_inputs,
-        )
-        note_books(root, books)
+        noted = {out: facts_of(root, out) for out in (*outs, REPORTS)}
+        if "report" in self.failed:
+            del noted[REPORTS]
+        lock = "" if "dvc.lock" in self.failed else lock_digest(root)
+        note_books(root, Books(lock=lock, outs=noted))
 
 
 class _Log(io.TextIOBase):
@@ -340,8 +328,8 @@ def _stages_of(project: Project) -> list[str]:
         raise ConfigError(
             f"{project.root} is not a DVC project; 'driftledger init' makes it one"
         )
-    no_git = is_outside(project.root) and not setting_of_dvc(project.root, "no_scm")
-    if no_git:
+    no_git = why_unread(project.root) == NO_REPOSITORY
+    if no_git and not setting_of_dvc(project.root, "no_scm"):
         raise ConfigError(
             f"{project.root} is not in a Git repository, which DVC needs; run 'git init', or 'dvc "
             "config core.no_scm true'"
@@ -363,8 +351,6 @@ def _say_what_was_done(project: Project, made: Sequence[str], seconds: float) ->
             f"{failed} records failed and are in no score; 'driftledger run' makes failed calls "
             "again"
         )
-    if is_unreadable(project.root):
-        say(f"no commit is noted: {why_unread(project.root)}")
 
 
 def _forget_what_was_made(root: Path, models: Sequence[str]) -> None:

@@ -4,7 +4,7 @@ Two runs with equal scores may differ in a third of their answers. Asking A twic
 answers change by themselves.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import cast
 
@@ -50,32 +50,22 @@ def changes_of_runs(
         is_alike = theirs.protocol == inputs.protocol
         if lineage.place == one.place and is_alike and is_same:
             askings.append(lineage)
-    changes = list(_changes_of(askings, contents))
-    for kind in changes:
-        if kind.of == "descriptions":
-            _compare_texts(kind, one, project)
-    return changes
-
-
-def _changes_of(askings: Sequence[Lineage], contents: Contents) -> Iterator[Changes]:
-    """Yield the changes of answers and of descriptions between A and B.
-
-    Args:
-        askings: the scores of A, of B, and of A's second asking if there is one.
-    """
-    a, b, *_ = askings
-    is_same = a.score.inputs.records == b.score.inputs.records
-    for of, read in _READERS.items():
-        if of == "descriptions" and is_same and a.spec.metrics.describes:
-            yield Changes(of, samples=a.score.total, share=0.0)
+    is_same = two.score.inputs.records == inputs.records
+    changes = []
+    for of, read in (("answers", _answers), ("descriptions", _descriptions)):
+        if of == "descriptions" and is_same and one.spec.metrics.describes:
+            changes.append(Changes(of, samples=one.score.total, share=0.0))
             continue
         try:
             texts = read(askings, contents)
         except DriftledgerError as error:
-            yield Changes(of, note=str(error))
-        else:
-            if any(texts):
-                yield find_changes(of, texts, a.score.confidence)
+            changes.append(Changes(of, note=str(error)))
+            continue
+        if any(texts):
+            changes.append(find_changes(of, texts, one.score.confidence))
+            if of == "descriptions":
+                _compare_texts(changes[-1], one, project)
+    return changes
 
 
 def _answers(askings: Sequence[Lineage], contents: Contents) -> list[Asking]:
@@ -158,12 +148,6 @@ def _replies(
         if record.step and reply is not None and reply.outcome is not Outcome.FAILED:
             replies[record.unit, record.step, record.repeat] = reply
     return replies
-
-
-_READERS: Mapping[str, Callable[[Sequence[Lineage], Contents], list[Asking]]] = {
-    "answers": _answers,
-    "descriptions": _descriptions,
-}
 
 
 def _compare_texts(changes: Changes, lineage: Lineage, project: Project) -> None:

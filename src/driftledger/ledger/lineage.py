@@ -41,16 +41,16 @@ from driftledger.scoring.score import ROWS, SCORE, Score
 PUBLISHED = "ledger"
 """The folder of the published runs' files, below a project's top folder."""
 _WRITTEN = (
-    *(
-        LOCK,
-        RESOLVED,
-        NOTED_SETTINGS,
-        f"{PUBLISHED}/",
-        "reports/",
-        "data/.gitignore",
-        ".dvc/.gitignore",
-    ),
-    *("data/datasets", "data/questions", "data/records"),
+    LOCK,
+    RESOLVED,
+    NOTED_SETTINGS,
+    f"{PUBLISHED}/",
+    "reports/",
+    "data/.gitignore",
+    "data/datasets",
+    "data/questions",
+    "data/records",
+    ".dvc/.gitignore",
 )
 """Paths that the pipeline writes; a change there does not make a checkout dirty."""
 

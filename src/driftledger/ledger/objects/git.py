@@ -30,7 +30,7 @@ _RULES = (".gitattributes", ".gitignore")
 _NAMED = (b"refs/heads/", b"refs/tags/", b"refs/remotes/")
 _LAST_SECOND = 253_402_300_799
 """The end of the year 9999: a commit can claim any time."""
-_NO_REPOSITORY = "no Git repository here"
+NO_REPOSITORY = "no Git repository here"
 _NO_COMMIT = "the Git repository here has no commit"
 
 
@@ -228,14 +228,9 @@ def why_unread(root: Path) -> str:
     return repository if isinstance(repository, str) else ""
 
 
-def is_outside(root: Path) -> bool:
-    """Return True if a folder is in no repository."""
-    return why_unread(root) == _NO_REPOSITORY
-
-
 def is_unreadable(root: Path) -> bool:
     """Return True if a repository cannot be read, for instance another user's."""
-    return why_unread(root) not in ("", _NO_REPOSITORY, _NO_COMMIT)
+    return why_unread(root) not in ("", NO_REPOSITORY, _NO_COMMIT)
 
 
 def _not_files(top: Path) -> Iterator[Path]:
@@ -264,7 +259,7 @@ def _find(root: Path) -> pygit2.Repository | str:
     try:
         folder = pygit2.discover_repository(here, False, ceilings)
         if folder is None:
-            return _NO_REPOSITORY
+            return NO_REPOSITORY
         if strange := next(_not_files(Path(folder)), None):
             return (
                 f"the Git repository here cannot be read ({strange.name} in it is not a regular "
