@@ -324,7 +324,7 @@ class OpenedProject:
         sources = Sources(self._project)
         runs = find_run(sources, a), find_run(sources, b)
         rows = []
-        for pair in compare_with_changes(self._project, sources, *runs).pairs:
+        for pair in compare_with_changes(sources, *runs).pairs:
             for each in pair.changes:
                 names = {"benchmark": pair.benchmark, "on": pair.on, "of": each.of}
                 for changed in each.furthest:

@@ -7,7 +7,6 @@ import pytest
 
 from driftledger.benchmarks.base.records import RECORDS
 from driftledger.benchmarks.registry import benchmark
-from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import sha256_of
 from driftledger.core.files import write_jsonl
 from driftledger.ledger.compare import compare_with_changes
@@ -16,14 +15,11 @@ from driftledger.ledger.gate import Gate, Verdict
 from driftledger.ledger.lineage import CodeVersion, Folder, Lineage, Run
 from driftledger.ledger.objects.contents import Contents
 from driftledger.ledger.objects.files import Workspace, listing_md5
-from driftledger.project.project import Project
 from driftledger.scoring.score import ROWS
-from driftledger_demo.encoders.tfidf import TfIdf
 from tests.support.cases import cases, each_case
 from tests.support.ledgers import (
     COMBINATION,
     component,
-    genception_score,
     question_score,
     record,
     row,
@@ -40,10 +36,10 @@ def folder(root, out, name, rows):
     return Folder(path=f"{out}/in", out=out, md5=md5)
 
 
-def run(root, name, case, as_of, score):
+def run(root, name, case, as_of):
     """The run of a side of a case: rows by unit, and texts of a chain by sample."""
     kind = case["benchmark"]
-    score = score or (trac_score() if kind == "trac" else question_score(kind))
+    score = trac_score() if kind == "trac" else question_score(kind)
     score = varied(score, records={"all": case.get("records", name)})
     if as_of:
         card = component("seer", identity={"as_of": as_of})
@@ -78,17 +74,16 @@ def run(root, name, case, as_of, score):
     )
 
 
-def changes_of(root, case, score=None):
+def changes_of(root, case):
     days = case.get("days", DAYS)
     sides = ["a", "b", "again"] if "again" in case else ["a", "b"]
     runs = [
-        run(root, side, case, as_of=day, score=score)
-        for side, day in zip(sides, days, strict=False)
+        run(root, side, case, as_of=day) for side, day in zip(sides, days, strict=False)
     ]
     sources = SimpleNamespace(
         contents=Contents(root, trust=False), versions=lambda combination: runs
     )
-    comparison = compare_with_changes(Project(root), sources, runs[0], runs[1])
+    comparison = compare_with_changes(sources, runs[0], runs[1])
     [pair] = comparison.pairs
     return {each.of: each for each in pair.changes}
 
@@ -108,15 +103,13 @@ def test_changes_by_hand(case, tmp_path):
         assert shown == case["furthest"]
 
 
-def test_texts_are_compared_by_the_text_encoder_of_the_score(tmp_path):
+def test_the_similarity_of_texts_is_their_share_of_common_words(tmp_path):
     case = {
         "benchmark": "genception",
         "a_texts": {"s1": ["red cup"], "s2": ["red cup"], "s3": ["dog"], "s4": [None]},
         "b_texts": {"s1": ["cup red"], "s2": ["two boats"], "s3": ["dog"], "s4": ["a"]},
     }
-    reader = ComponentCard.of("tfidf", TfIdf())
-    score = varied(genception_score(), text_encoder=reader)
-    found = changes_of(tmp_path, case, score=score)["descriptions"]
+    found = changes_of(tmp_path, case)["descriptions"]
     assert [(each.unit, each.similarity) for each in found.furthest] == [
         ("s2", 0.0),
         ("s4", None),

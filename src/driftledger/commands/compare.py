@@ -25,7 +25,7 @@ def compare(
     sources = Sources(project)
     one = find_source(sources, a)
     two = find_source(sources, b)
-    comparison = compare_with_changes(project, sources, one.run, two.run, anyway=anyway)
+    comparison = compare_with_changes(sources, one.run, two.run, anyway=anyway)
     judgements = gate.judge(comparison)
     if gate.fail_if is None:
         basis = _published(sources.contents, one.run, two.run)

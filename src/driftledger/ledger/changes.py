@@ -6,11 +6,9 @@ answers change by themselves.
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import cast
 
 from driftledger.benchmarks.base.records import RECORDS, CollectedRecord, RecordedResult
-from driftledger.collect.features import encode_texts
-from driftledger.components.base import Component, ComponentCard, Encoder
+from driftledger.components.base import ComponentCard
 from driftledger.core.errors import DriftledgerError, LedgerError
 from driftledger.core.files import read_jsonl
 from driftledger.core.text import shortened
@@ -20,22 +18,13 @@ from driftledger.ledger.lineage import Lineage, Run
 from driftledger.ledger.measure import Asking, find_changes
 from driftledger.ledger.objects.contents import Contents, rows_of
 from driftledger.ledger.sources import Sources
-from driftledger.metrics.drift import cosine_similarity
-from driftledger.metrics.exact import exact_mean
-from driftledger.project.project import Project
 from driftledger.scoring.score import answer_as
 
 
 def changes_of_runs(
-    one: Lineage,
-    two: Lineage,
-    again: Sequence[Lineage],
-    contents: Contents,
-    project: Project,
+    one: Lineage, two: Lineage, again: Sequence[Lineage], contents: Contents
 ) -> list[Changes]:
     """List the changes of answers and of descriptions; none where the data differ.
-
-    Nothing is called but the text encoder of A's score, if it needs no download.
 
     Args:
         again: the scores of A's second asking.
@@ -63,8 +52,6 @@ def changes_of_runs(
             continue
         if any(texts):
             changes.append(find_changes(of, texts, one.score.confidence))
-            if of == "descriptions":
-                _compare_texts(changes[-1], one, project)
     return changes
 
 
@@ -148,42 +135,6 @@ def _replies(
         if record.step and reply is not None and reply.outcome is not Outcome.FAILED:
             replies[record.unit, record.step, record.repeat] = reply
     return replies
-
-
-def _compare_texts(changes: Changes, lineage: Lineage, project: Project) -> None:
-    """Note the similarity of changed texts, by the score's text encoder if it is here."""
-    # late, as a project is opened without code of a model
-    from driftledger.components.checkpoints import CheckpointComponent
-    from driftledger.ledger.verify.components import Components
-
-    pairs = []
-    for sample in changes.furthest:
-        if sample.a == sample.b == "described":
-            pairs.append(sample)
-    if not pairs:
-        return
-    texts = [pair.a_text for pair in pairs]
-    texts += [pair.b_text for pair in pairs]
-    encoder: Component | str = "the score has no text encoder"
-    card = lineage.score.components.get("text_encoder")
-    try:
-        if card is not None:
-            encoder = Components(project).get(card, "text_encoder")
-        if isinstance(encoder, CheckpointComponent) and encoder.source.folder is None:
-            encoder = "its weights are on a hub; nothing is downloaded"
-        if isinstance(encoder, str):
-            raise LedgerError(encoder)
-        rows = encode_texts(cast(Encoder, encoder).fitted(texts), texts)
-    except (DriftledgerError, ValueError, OSError) as error:
-        changes.note = f"no similarity: {error}"
-        return
-    known = []
-    for pair, a, b in zip(pairs, rows, rows[len(pairs) :], strict=False):
-        if a.any() and b.any():
-            pair.similarity = float(cosine_similarity(a, b))
-            known.append(pair.similarity)
-    changes.similarity = exact_mean(known) if known else None
-    changes.furthest.sort(key=lambda sample: sample.similarity or 0.0)
 
 
 def second_asking(a: Run, b: Run, sources: Sources) -> list[Lineage]:

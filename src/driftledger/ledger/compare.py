@@ -29,7 +29,7 @@ from driftledger.ledger.lineage import (
 from driftledger.ledger.measure import correct, measure, share_difference, units_of
 from driftledger.ledger.objects.contents import Contents, rows_of
 from driftledger.ledger.sources import Sources
-from driftledger.project.project import Combination, Project
+from driftledger.project.project import Combination
 from driftledger.scoring.metric import Input, Metric
 from driftledger.scoring.number import Place
 from driftledger.scoring.score import Score
@@ -92,7 +92,7 @@ def compare(a: Run, b: Run, contents: Contents, *, anyway: bool = False) -> Comp
 
 
 def compare_with_changes(
-    project: Project, sources: Sources, a: Run, b: Run, *, anyway: bool = False
+    sources: Sources, a: Run, b: Run, *, anyway: bool = False
 ) -> Comparison:
     """Compare two runs, and list the changed answers and descriptions of each pair.
 
@@ -103,7 +103,7 @@ def compare_with_changes(
     again = second_asking(a, b, sources)
     scores, _, _ = paired_scores(a, b)
     for pair, (one, two) in zip(comparison.pairs, scores, strict=True):
-        pair.changes.extend(changes_of_runs(one, two, again, sources.contents, project))
+        pair.changes.extend(changes_of_runs(one, two, again, sources.contents))
     correct(comparison.pairs)
     return comparison
 

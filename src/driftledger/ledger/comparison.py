@@ -94,7 +94,7 @@ class ChangedSample:
     """The reply, or how it was read if its record is not here."""
     b_text: str
     similarity: float | None = None
-    """The cosine of both texts by the text encoder of A's score."""
+    """The share of words that two descriptions have in common."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class Changes:
     """The p-value of the floor, or else McNemar's, after Holm's correction."""
     floor: Floor | None = None
     similarity: float | None = None
-    """The mean over the texts that changed."""
+    """The mean over the descriptions that changed."""
     furthest: list[ChangedSample] = field(default_factory=list)
     """The changed answers or descriptions, those furthest apart first."""
     note: str = ""

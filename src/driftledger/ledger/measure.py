@@ -221,6 +221,12 @@ def find_changes(of: str, askings: Sequence[Asking], confidence: float) -> Chang
     changes.furthest.sort(key=lambda sample: -_apart(sample.a_text, sample.b_text))
     if of != "descriptions":
         changes.p_value = mcnemar(*_signs(gained))
+    known = []
+    for sample in changes.furthest:
+        if sample.a == sample.b == "described":
+            sample.similarity = 1 - _apart(sample.a_text, sample.b_text)
+            known.append(sample.similarity)
+    changes.similarity = exact_mean(known) if known else None
     if again:
         changes.floor = _floor(a, b, again[0])
     return changes
