@@ -17,7 +17,7 @@ from driftledger.benchmarks.base.benchmark import Benchmark
 from driftledger.benchmarks.base.traces import Shot, Trace
 from driftledger.benchmarks.registry import FIRST
 from driftledger.benchmarks.registry import benchmark as benchmark_of
-from driftledger.core.canonical import Json, sha256_file
+from driftledger.core.canonical import Json
 from driftledger.core.errors import DriftledgerError, LedgerError, StoreError
 from driftledger.core.files import read_jsonl
 from driftledger.core.paths import Keys
@@ -31,7 +31,6 @@ from driftledger.ledger.lineage import read_runs
 from driftledger.ledger.published import read_published
 from driftledger.ledger.sources import Sources, find_run
 from driftledger.project.project import Combination, Project
-from driftledger.project.settings import PARAMS
 from driftledger.reports.scores import is_stored, selected_score
 from driftledger.scoring.score import ROWS, Row, Score
 
@@ -133,18 +132,12 @@ class OpenedProject:
         """
         self.path = Path(path).expanduser().absolute()
         self._trust = trust
-        self._read = Project(self.path, own_code=trust)
-        assert self._read.settings  # which are checked when they are read
-        self._params = sha256_file(self.path / PARAMS)
+        assert self._project.settings  # which are checked when they are read
 
     @property
     def _project(self) -> Project:
         """The project, as ``params.yaml`` is now."""
-        params = sha256_file(self.path / PARAMS)
-        if params != self._params:
-            self._read = Project(self.path, own_code=self._trust)
-            self._params = params
-        return self._read
+        return Project(self.path, own_code=self._trust)
 
     @property
     def runs(self) -> "pd.DataFrame":
@@ -157,15 +150,16 @@ class OpenedProject:
         import pandas as pd
 
         published = {each.fingerprint for each in read_published(self.path)}
-        selected = self._project.selected
+        project = self._project
+        selected = project.selected
         rows = []
-        for combination in self._project.combinations:
+        for combination in project.combinations:
             fingerprint = ""
             with suppress(DriftledgerError):
                 [run] = read_runs(self.path, selected, [combination])
                 fingerprint = run.fingerprint
             scores = [each for each in selected if combination.shows(each[1])]
-            stored = sum(is_stored(self._project, *each) for each in scores)
+            stored = sum(is_stored(project, *each) for each in scores)
             is_published = fingerprint in published
             rows.append(
                 (*combination, stored, len(scores), is_published, fingerprint[:12])
@@ -198,8 +192,9 @@ class OpenedProject:
 
         from driftledger.scoring.frame import frame, place_of, rows_in
 
+        project = self._project
         stored = self._stored(benchmark)
-        scores = [selected_score(self._project, spec, keys) for spec, keys in stored]
+        scores = [selected_score(project, spec, keys) for spec, keys in stored]
         numbers = frame(scores).dropna(subset="value")
         numbers = numbers[numbers["group_kind"] == ""].reset_index(drop=True)
         rows = []
@@ -233,8 +228,9 @@ class OpenedProject:
 
         pairs = []
         several = set[str]()
+        project = self._project
         for spec, keys in self._stored(benchmark):
-            score = selected_score(self._project, spec, keys)
+            score = selected_score(project, spec, keys)
             for row in self._rows(spec, keys):
                 pairs.append((score, row))
                 several.update(
@@ -265,12 +261,13 @@ class OpenedProject:
 
         units = dict[str, None]()
         steps = list[dict[str, Any]]()
+        project = self._project
         for spec, keys in self._stored(FIRST):
             rows = self._rows(spec, keys)
             units |= dict.fromkeys(row.unit for row in rows)
             if mine := [row for row in rows if row.unit == sample]:
-                score = selected_score(self._project, spec, keys)
-                folders = self._project.folders(spec, keys)
+                score = selected_score(project, spec, keys)
+                folders = project.folders(spec, keys)
                 for trace in spec.traces(folders, score, mine):
                     steps += chain_steps(score, trace)
         if not steps:
@@ -336,8 +333,9 @@ class OpenedProject:
         """Return the benchmark and keys of each stored score, of one benchmark or of all."""
         wanted = None if name is None else benchmark_of(name)
         scores = []
-        for spec, keys in self._project.selected:
-            if wanted in (None, spec) and is_stored(self._project, spec, keys):
+        project = self._project
+        for spec, keys in project.selected:
+            if wanted in (None, spec) and is_stored(project, spec, keys):
                 scores.append((spec, keys))
         if not scores:
             which = f"score of {name}" if name else "score"
