@@ -326,9 +326,7 @@ def _pair(a: Lineage, b: Lineage, contents: Contents, anyway: bool) -> ScorePair
         differing=differing,
         changed=_changed_settings(a.score, b.score),
         metrics=metrics,
-        comparable=not any(
-            difference.bars(number) for difference in differing for number in numbers
-        ),
+        comparable=not reasons,
         reasons=reasons,
         cost=_cost(a.score.costs, b.score.costs),
     )

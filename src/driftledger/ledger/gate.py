@@ -68,12 +68,10 @@ class Gate(NamedTuple):
                 )
         judgements = []
         if self.fail_if == "changed":
-            level = 1 - comparison.confidence
             for pair in comparison.pairs:
                 unknown = Changes("answers", note="the data differ")
                 for changes in pair.changes or [unknown]:
-                    judgement = _changed(pair.name, changes, level, comparison.words)
-                    judgements.append(judgement)
+                    judgements.append(_changed(pair.name, changes, comparison))
         elif self.fail_if is not None:
             judgements = list(self._judged(comparison))
         if self.fail_if is not None and self.metric is None:
@@ -102,13 +100,9 @@ class Gate(NamedTuple):
             if metric.direction == "lower":
                 lead = -lead
             if one.ranked and margin:
-                verdict, sentence = _not_as_good(
-                    lead, one, margin, comparison.confidence, comparison.words
-                )
+                verdict, sentence = _not_as_good(lead, one, margin, comparison)
             elif one.ranked:
-                verdict, sentence = _worse(
-                    lead, one, 1 - comparison.confidence, comparison.words
-                )
+                verdict, sentence = _worse(lead, one, comparison)
             title = metric.titled(one.number.t)
             yield Judgement(verdict, f"{pair.name}, {title}: {sentence}")
         if not chosen:
@@ -153,11 +147,11 @@ def _chosen(
         raise LedgerError(unknown_name("metric", name, known))
 
 
-def _worse(lead: float, one: MetricComparison, level: float, words: Words) -> Judgement:
+def _worse(lead: float, one: MetricComparison, comparison: Comparison) -> Judgement:
     digits = one.metric.digits
     assert one.p_holm is not None  # as it is ranked
     by = figure(abs(lead), digits)
-    if one.p_holm <= level and lead < 0:
+    if one.p_holm <= 1 - comparison.confidence and lead < 0:
         return Judgement(Verdict.FAILS, f"B is worse by {by} (p = {one.p_holm:.2g})")
     where = "A and B are equal"
     if lead:
@@ -165,7 +159,9 @@ def _worse(lead: float, one: MetricComparison, level: float, words: Words) -> Ju
     shows = "do not differ"
     if one.detectable:
         shows = f"would show a difference of {figure(one.detectable, digits)}"
-    sentence = f"not shown to be worse ({where}; {_samples(one, words)} {shows})"
+    sentence = (
+        f"not shown to be worse ({where}; {_samples(one, comparison.words)} {shows})"
+    )
     return Judgement(Verdict.PASSES, sentence)
 
 
@@ -182,8 +178,9 @@ def _samples(one: MetricComparison, words: Words) -> str:
 
 
 def _not_as_good(
-    lead: float, one: MetricComparison, margin: float, confidence: float, words: Words
+    lead: float, one: MetricComparison, margin: float, comparison: Comparison
 ) -> Judgement:
+    words = comparison.words
     n = one.clusters or one.common or 1
     result = non_inferiority(
         lead,
@@ -191,7 +188,7 @@ def _not_as_good(
         one.df or 0.0,
         n,
         margin=margin,
-        confidence=confidence,
+        confidence=comparison.confidence,
         step=one.step or 0.0,
     )
     lower = figure(abs(result.lower), one.metric.digits)
@@ -211,9 +208,12 @@ def _not_as_good(
     )
 
 
-def _changed(name: str, changes: Changes, level: float, words: Words) -> Judgement:
+def _changed(name: str, changes: Changes, comparison: Comparison) -> Judgement:
+    words = comparison.words
     sentence = f"{name}: {changes.changed} of {changes.samples} {changes.of} changed"
-    is_shown = changes.p_holm is not None and changes.p_holm <= level
+    is_shown = (
+        changes.p_holm is not None and changes.p_holm <= 1 - comparison.confidence
+    )
     verdict = Verdict.FAILS if is_shown else Verdict.PASSES
     floor = changes.floor
     if not changes.samples:
@@ -231,7 +231,7 @@ def _changed(name: str, changes: Changes, level: float, words: Words) -> Judgeme
         verdict = Verdict.UNKNOWN
         sentence += f", and {changes.note}"
     clusters = changes.clusters
-    least = fewest(1 - level)
+    least = fewest(comparison.confidence)
     if changes.changed and clusters is not None and clusters < least:
         verdict = Verdict.UNKNOWN
         sentence += f"; fewer than {least} {words.clusters} show nothing"
