@@ -9,7 +9,6 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +28,7 @@ from driftledger.ledger.compare import compare, compare_with_changes
 from driftledger.ledger.comparison import ChangedSample
 from driftledger.ledger.lineage import read_runs
 from driftledger.ledger.published import read_published
-from driftledger.ledger.sources import Sources, find_run
+from driftledger.ledger.sources import Sources, find_run, nearest
 from driftledger.project.project import Combination, Project
 from driftledger.reports.scores import is_stored, selected_score
 from driftledger.scoring.score import ROWS, Row, Score
@@ -271,9 +270,9 @@ class OpenedProject:
                 for trace in spec.traces(folders, score, mine):
                     steps += chain_steps(score, trace)
         if not steps:
-            nearest = ", ".join(get_close_matches(sample, units, cutoff=0))
+            names = for_line(nearest(sample, units))
             raise LedgerError(
-                f"no chain of sample {for_line(sample)!r:.200}; nearest: {for_line(nearest)}"
+                f"no chain of sample {for_line(sample)!r:.200}; nearest: {names}"
             )
         return Chains(sample, pd.DataFrame(steps))
 

@@ -24,7 +24,6 @@ MAY_READ = {
     "reports/charts.py": 1,  # a file of the package
     "reports/report.py": 1,  # a file of the package
     "reports/site/build.py": 1,  # a file of the package
-    "commands/evaluate.py": 1,  # a file of the package
     "commands/init.py": 1,  # of one's own new project
     "commands/new.py": 1,  # a file of the package
     "commands/run.py": 2,  # of one's own project: locks of DVC, the log and the note that it writes

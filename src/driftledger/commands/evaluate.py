@@ -23,7 +23,6 @@ from driftledger.commands.stages import data, score
 from driftledger.components.base import Component
 from driftledger.components.service import RemoteComponent
 from driftledger.core.errors import ConfigError
-from driftledger.core.files import load_yaml
 from driftledger.core.media import PILLOW_LIMIT, png_bytes
 from driftledger.core.registry import Provided
 from driftledger.core.text import for_html, for_line, say
@@ -37,7 +36,7 @@ from driftledger.project.catalogue import BASES, catalogue, name_of, selectable
 from driftledger.project.presets import OWN, read_preset
 from driftledger.project.project import Project, calls_folder
 from driftledger.project.resolve import resolve
-from driftledger.project.settings import PARAMS, parse_settings
+from driftledger.project.settings import PARAMS, parse_settings, read_yaml
 from driftledger.reports.scores import selected_score
 from driftledger.scoring.roles import flags_of
 
@@ -190,7 +189,7 @@ def evaluate(
     """
     spec = benchmark_of(benchmark)
     passed = dict[tuple[str, str], Any]()
-    raw = load_yaml((OWN / "templates" / PARAMS).read_text(encoding="utf-8"))
+    raw = read_yaml(OWN / "templates" / PARAMS)
     section = shipped_section(benchmark) | {"min_coverage": 0.0} | spec.first_look
     raw[benchmark] = section | settings
     select = partial(_select, raw, passed)
