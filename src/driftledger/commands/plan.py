@@ -100,7 +100,8 @@ def plan(project: Project, *, holds: bool = False) -> Preview:
                 f"{other} works in this folder: the plan counts the data that it has built"
             )
     preview = _preview(project, missing)
-    return replace(preview, notes=[*notes, *preview.notes])
+    preview.notes[:0] = notes
+    return preview
 
 
 def _preview(project: Project, missing: dict[str, str]) -> Preview:
@@ -160,9 +161,9 @@ def _preview(project: Project, missing: dict[str, str]) -> Preview:
             preview.missing.extend(f"{name}: {lack}" for lack in lacking_here)
             preview.notes.extend(f"{name}: {note}" for note in hints)
         _look_at_time_and_disk(preview, project.state)
-    return replace(
-        preview, missing=sorted(preview.missing), notes=sorted(preview.notes)
-    )
+    preview.missing.sort()
+    preview.notes.sort()
+    return preview
 
 
 def _count(task: Task, plan: Plan) -> Collecting:

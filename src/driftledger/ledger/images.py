@@ -130,11 +130,9 @@ def _uses(
         listed = entry.get("results") or entry.get("images") or [entry]
         images = [image for image in listed if digest in image.values()]
         if images:
-            card = (
-                {}
-                if card_file is None
-                else read_json(card_file, kind.card_type).to_dict()
-            )
+            card = Json()
+            if card_file is not None:
+                card = read_json(card_file, kind.card_type).to_dict()
             yield {
                 "role": kind.role,
                 "folder": folder.path,
@@ -161,6 +159,11 @@ def _scores_of(sources: Sources, folder: Folder) -> list[Json]:
     for _, lineage in sources.lineages:
         if folder in (lineage.data, *lineage.collected.values()):
             headline = lineage.spec.metrics.headline(lineage.score)
-            score = {"path": lineage.score_path, "benchmark": lineage.score.benchmark}
-            scores.append({**score, "headline": headline.name, "value": headline.value})
+            score = {
+                "path": lineage.score_path,
+                "benchmark": lineage.score.benchmark,
+                "headline": headline.name,
+                "value": headline.value,
+            }
+            scores.append(score)
     return scores

@@ -74,14 +74,11 @@ def check_published(root: Path, runs: Sequence[Run] = ()) -> VerifyResult:
     files = published_files(root)
     git = Git.around(root)
     result.checked.update({"published runs": len(files), "runs": len(runs)})
-    intact = {}
     for name, published in files.items():
         if isinstance(published, str):
             result.find(name, f"it {published}; 'git checkout {name}' restores it")
-        else:
-            intact[name] = published
     for run in runs:
-        result.findings += _differences(root, run, intact)
+        result.findings += _differences(root, run, files)
     if git is None:
         result.skip(
             PUBLISHED,
@@ -214,14 +211,13 @@ def _published(root: Path, run: Run) -> Published:
 
 
 def _differences(
-    root: Path, run: Run, published: Mapping[str, Published]
+    root: Path, run: Run, published: Mapping[str, Published | str]
 ) -> Iterator[Finding]:
     """Yield the differences of a run and its published files."""
-    files = {
-        name: file
-        for name, file in published.items()
-        if file.fingerprint == run.fingerprint
-    }
+    files = {}
+    for name, file in published.items():
+        if isinstance(file, Published) and file.fingerprint == run.fingerprint:
+            files[name] = file
     if not files:
         what = (
             f"it has no file of {run.name}, fingerprint {run.fingerprint}; "

@@ -122,14 +122,19 @@ def write_bundle(
         "fingerprint": run.fingerprint,
     }
     small = _evidence(project, run, named) | features.members()
-    for folder in folders:
-        listing = contents.output(folder.out, folder.md5)
-        small[reading.LISTINGS + folder.md5] = listing_bytes(listing)
+    notes = [f"to know: {each.where}: {each.why}" for each in recomputed.skipped]
     held = Json()
     left_out = Json()
     members = {}
     for folder in folders:
-        for name, md5 in contents.manifest(folder).items():
+        listing = contents.output(folder.out, folder.md5)
+        small[reading.LISTINGS + folder.md5] = listing_bytes(listing)
+        files = contents.manifest(folder)
+        if contents.listing_here(folder.path) not in ({}, files):
+            notes.append(
+                f"to know: {folder.path} has changed here; the bundle has what dvc.lock names"
+            )
+        for name, md5 in files.items():
             path = f"{folder.path}/{name}"
             file = contents.path(md5, path)
             assert file is not None  # all of it is here
@@ -161,18 +166,9 @@ def write_bundle(
     finally:
         partial_file.unlink(missing_ok=True)
     left = f" and the hashes of {len(left_out):,} images" if left_out else ""
-    notes = dict.fromkeys(
-        f"to know: {skipped.where}: {skipped.why}" for skipped in recomputed.skipped
-    )
-    for folder in folders:
-        files = contents.listing_here(folder.path)
-        if files and files != contents.manifest(folder):
-            notes[
-                f"to know: {folder.path} has changed here; the bundle has what dvc.lock names"
-            ] = None
     return [
         f"{out}: {run.name}, {len(held):,} files{left}, {out.stat().st_size / 1e6:.1f} MB",
-        *list(notes)[:5],
+        *notes[:5],
         f"'driftledger check {out.name}' checks it",
     ]
 

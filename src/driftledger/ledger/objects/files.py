@@ -1,7 +1,6 @@
 """Files of a project, in its folder or in a commit."""
 
 import json
-import os
 from pathlib import Path
 from typing import TypeAlias
 
@@ -74,11 +73,8 @@ class Workspace:
         Those that ``.dvcignore`` names are left out.
         """
         top = self.root / folder
-        files = []
-        for below, _, names in os.walk(top):
-            files += [Path(below, name) for name in names]
         listing = {}
-        for file in sorted(files):
+        for file in sorted(top.rglob("*")):
             is_ignored = self._ignored.match_file(
                 file.relative_to(self.root).as_posix()
             )
