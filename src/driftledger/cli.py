@@ -922,9 +922,8 @@ def main() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         # a terminal need not have every character that models and tables use
         sys.stdout.reconfigure(errors="replace")
-    if hasattr(signal, "SIGCHLD"):
-        # if our parent ignores it, no child would report how it ended
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    # if our parent ignores it, no child would report how it ended
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     try:
         command: Any = typer.main.get_command(app)
         for option in command.params:

@@ -27,6 +27,7 @@ from driftledger.ledger.audit import data_of, resolve_target
 from driftledger.ledger.compare import compare, compare_with_changes
 from driftledger.ledger.comparison import ChangedSample
 from driftledger.ledger.lineage import read_runs
+from driftledger.ledger.objects.files import Workspace
 from driftledger.ledger.published import read_published
 from driftledger.ledger.sources import Sources, find_run, nearest
 from driftledger.project.project import Combination, Project
@@ -151,11 +152,12 @@ class OpenedProject:
         published = {each.fingerprint for each in read_published(self.path)}
         project = self._project
         selected = project.selected
+        files = Workspace(self.path)
         rows = []
         for combination in project.combinations:
             fingerprint = ""
             with suppress(DriftledgerError):
-                [run] = read_runs(self.path, selected, [combination])
+                [run] = read_runs(self.path, selected, [combination], files)
                 fingerprint = run.fingerprint
             scores = [each for each in selected if combination.shows(each[1])]
             stored = sum(is_stored(project, *each) for each in scores)

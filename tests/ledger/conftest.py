@@ -42,8 +42,9 @@ class Ledger:
         return Project(self.root)
 
     def evidence(self):
+        files = Workspace(self.root)
         [evidence] = read_runs(
-            self.root, self.project.selected, self.project.combinations
+            self.root, self.project.selected, self.project.combinations, files
         )
         return evidence
 

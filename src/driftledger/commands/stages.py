@@ -215,7 +215,8 @@ def track(project: Project, *, again: bool = True) -> None:
     if is_unreadable(root):
         say(f"no commit is noted: {why_unread(root)}")
     refuse_if_deleted(root)
-    incomplete = incomplete_models(root, project.selected, Workspace(root))
+    files = Workspace(root)
+    incomplete = incomplete_models(root, project.selected, files)
     complete = [
         combination
         for combination in project.combinations
@@ -225,7 +226,7 @@ def track(project: Project, *, again: bool = True) -> None:
         if not complete:
             raise LedgerError(why)
         say(for_line(f"not in MLflow: {why}"))
-    runs = read_runs(root, project.selected, complete)
+    runs = read_runs(root, project.selected, complete, files)
     tracked = {run.name: run.fingerprint for run in runs}
     tracking = project.settings.tracking
     if not again and is_filled(root, tracking, tracked):

@@ -228,20 +228,19 @@ def read_runs(
     root: Path,
     selected: Selected,
     combinations: Sequence[Combination],
-    tree: Workspace | CommitTree | None = None,
+    tree: Workspace | CommitTree,
 ) -> list[Run]:
     """Read the run of each combination from ``dvc.lock``, the score files and Git.
 
     A combination without a score, because its records held nothing to score, is left out.
 
     Args:
-        tree: the files of a commit; by default, those in the folder ``root``.
+        tree: the files in the folder ``root``, or those of a commit.
 
     Raises:
         LedgerError: a stage has not run, not all calls of a model are made, or the scores are not
             those of ``dvc.lock``.
     """
-    tree = tree or Workspace(root)
     data = tree.read(LOCK)
     if data is None:
         raise LedgerError(f"{root / LOCK} is missing; run 'dvc repro' first")
