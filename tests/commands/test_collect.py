@@ -41,7 +41,6 @@ from tests.support.small import (
     edited,
     folders,
     make_small,
-    matching,
 )
 from tests.support.stores import comparable, found, stored_rows
 
@@ -110,6 +109,9 @@ def test_what_is_planned_is_made_and_then_nothing_is_left(project):
     collect(project, ["blind"])
     assert to_make(project)["models.blind"] == 0
     assert to_make(project)["models.regions_medium"] == before["models.regions_medium"]
+    records = [name for name in folders(project.root) if "records/" in name]
+    assert {name.split("/")[2] for name in records} == {"blind"}
+    assert len(records) == 7
     collect(project, MODELS)
     assert set(to_make(project).values()) == {0}
 
@@ -282,14 +284,6 @@ def test_a_plan_counts_what_examples_depend_on_at_most(project):
         "models.blind": 30 * 3,
         "generators.painter": 0,
     }
-
-
-def test_records_of_one_model_leave_the_others_alone(project):
-    collect(project, ["blind"])
-    records = [name for name in folders(project.root) if "records/" in name]
-    assert {name.split("/")[2] for name in records} == {"blind"}
-    collect(project, ["regions_medium"])
-    assert len(matching(folders(project.root), ["data/records/blind/*"])) == 7
 
 
 def test_each_component_is_loaded_once_and_let_go_of_when_no_later_folder_needs_it(
