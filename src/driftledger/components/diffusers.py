@@ -129,6 +129,8 @@ class Diffusers(CheckpointComponent, Generator):
     """Whether a checkpoint's safety checker is used; an image that it flags is ``filtered``."""
     vae_tiling: bool = False
     """Whether images are decoded in tiles with blended borders, which takes less memory."""
+    offload: Operational[Literal["none", "model", "sequential"]] = "none"
+    """Whether weights stay in the host's memory until a model, or a layer, is used."""
 
     @property
     def pixels(self) -> int:
@@ -213,7 +215,8 @@ class Diffusers(CheckpointComponent, Generator):
         generators = [torch.Generator("cpu").manual_seed(seed) for seed in seeds]
         before = _random_states(torch)
         try:
-            with torch.inference_mode():
+            # weights that are moved in inference mode would stay in it
+            with torch.inference_mode(self.offload == "none"):
                 # a copy of the list: Z-Image writes its template into it
                 drawn = ready.pipeline(
                     prompt=[*texts], generator=generators, output_type="np", **arguments
@@ -239,6 +242,10 @@ class Diffusers(CheckpointComponent, Generator):
         return drawn
 
     def load(self, source: Source) -> Ready:
+        if self.offload != "none" and self.torch_device == "cpu":
+            raise ConfigError(
+                f"{self.title}: offload is for a device beside the CPU; remove it, or set device"
+            )
         diffusers = import_extra("diffusers")
         arguments = self.weight_arguments | {"variant": self.variant}
         revision = arguments.pop("revision")
@@ -282,7 +289,12 @@ class Diffusers(CheckpointComponent, Generator):
             pipeline.vae.enable_tiling()
         self._apply_loras(pipeline)
         pipeline.set_progress_bar_config(disable=True)
-        pipeline.to(self.torch_device)
+        if self.offload == "none":
+            pipeline.to(self.torch_device)
+        else:
+            getattr(pipeline, f"enable_{self.offload}_cpu_offload")(
+                device=self.torch_device
+            )
         default = signature(pipeline.__call__).parameters.get("max_sequence_length")
         limit = call_arguments.get("max_sequence_length", default and default.default)
         return Ready(pipeline, call_arguments, PromptReader(pipeline, limit))
