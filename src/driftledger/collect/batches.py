@@ -355,7 +355,7 @@ class Workers:
     async def make(self, calls: Sequence[Call], units: Units) -> list[Result]:
         """Make one batch of calls to one component.
 
-        The next batch begins before the drawings of this one are encoded.
+        The next batch begins before the results of this one are finished.
 
         The component at work goes on while it has batches.
 
@@ -373,12 +373,11 @@ class Workers:
         finally:
             self._is_computing = False
             self._next()
-        if isinstance(calls[0], Ask):
-            return list(map(finished, calls, results))
         pairs = zip(calls, results, strict=True)
+        # PNGs take time
         return await asyncio.gather(
             *(asyncio.to_thread(finished, *pair) for pair in pairs)
-        )  # PNGs
+        )
 
     async def on_device(self, work: Callable[..., R], *arguments: Any) -> R:
         """Do something in the thread that computes."""

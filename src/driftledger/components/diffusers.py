@@ -35,6 +35,7 @@ from driftledger.core.files import load_json, read_regular
 from driftledger.core.media import ENCODING
 from driftledger.core.registry import import_extra
 from driftledger.core.strict import Strict
+from driftledger.core.text import for_line
 from driftledger.core.types import Outcome, Result
 from driftledger.data.hub import Source, find_source
 
@@ -223,7 +224,7 @@ class Diffusers(CheckpointComponent, Generator):
                 )
         except ValueError as error:  # how pipelines refuse sizes and schedulers
             raise ConfigError(
-                f"{self.title} cannot draw: {' '.join(str(error).split()):.400}"
+                f"{self.title} cannot draw: {for_line(str(error)):.400}"
             ) from error
         unguided = getattr(ready.pipeline, "do_classifier_free_guidance", None) is False
         if (
@@ -451,7 +452,7 @@ class Diffusers(CheckpointComponent, Generator):
                 raise ValueError("it is not an object")
             return content
         except (OSError, ValueError) as error:
-            problem = f"{name} cannot be read ({' '.join(str(error).split()):.300})"
+            problem = f"{name} cannot be read ({for_line(str(error)):.300})"
             raise ConfigError(
                 f"{self.title} is not a checkpoint of diffusers: {problem}"
             ) from None

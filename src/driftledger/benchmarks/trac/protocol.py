@@ -6,6 +6,7 @@ from typing import NamedTuple, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from driftledger.benchmarks.base.records import CollectedRecord
+from driftledger.core.strict import is_none
 from driftledger.scoring.score import Score
 
 EXAMPLES = ("example_encoder", "example_model")
@@ -46,7 +47,7 @@ class TracProtocol(BaseModel):
 
     prompt: str
     """As it was sent, with the dataset's general category in its place."""
-    prefix: str | None = Field(default=None, exclude_if=lambda prefix: prefix is None)
+    prefix: str | None = Field(default=None, exclude_if=is_none)
     """The beginning of every reply."""
     max_tokens: list[int | None]
     """Every length; the first is the headline's."""
