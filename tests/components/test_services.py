@@ -23,6 +23,7 @@ from tenacity import wait_fixed, wait_none
 from driftledger.components import service
 from driftledger.components.answers import RULES, retry_after
 from driftledger.components.budget import Limits, Meter, Prices
+from driftledger.components.hosted import HuggingFaceImages
 from driftledger.components.openai import OpenAIComponent
 from driftledger.components.openai_chat import OpenAIChat
 from driftledger.components.openai_images import OpenAIImages
@@ -44,13 +45,15 @@ from tests.support.virtual_time import STARTED, run
 
 KEY = "sk-secret-0123456789abcdef"
 HELLO = Conversation((Turn("user", ("Hello",)),))
-KINDS = {"chat": OpenAIChat, "image": OpenAIImages}
+KINDS = {"chat": OpenAIChat, "image": OpenAIImages, "hub": HuggingFaceImages}
 
 
 @pytest.fixture(autouse=True)
 def key_and_no_backoff(monkeypatch):
     monkeypatch.setattr(service, "BACKOFF", wait_none())
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     monkeypatch.setenv("TEST_KEY", KEY)
+    monkeypatch.setenv("HF_TOKEN", KEY)
 
 
 @pytest.fixture
@@ -71,6 +74,8 @@ def attempt(component, *call):
 
 def component(kind, url, **settings):
     plain = {"model": "m", "base_url": url, "api_key_env": "TEST_KEY"}
+    if kind == "hub":
+        plain = {"model": url, "service": "hf-inference"}
     return KINDS[kind].model_validate(plain | settings)
 
 

@@ -3,12 +3,14 @@
 import asyncio
 import math
 import re
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 from urllib.parse import unquote
 
 from pydantic import Field, model_validator
 
 from driftledger.components.answers import field, flag_of, is_withheld
+from driftledger.components.endpoint import Endpoint
 from driftledger.components.openai import OpenAIComponent
 from driftledger.components.service import USUAL_TOKENS, RemoteGenerator
 from driftledger.components.tokens import tokens_of, usage_of
@@ -134,19 +136,29 @@ class OpenAIImages(OpenAIComponent, RemoteGenerator):
             raise self.unusable("an answer without an image")
         try:
             data = from_base64(unquote(encoded))
-            image, changes = await asyncio.to_thread(
-                decode, data, "its image", MOST_PIXELS
-            )
-        except (ValueError, DataError) as error:
+        except ValueError as error:
             raise self.unusable(
                 f"an answer with no image that can be used: {error}"
             ) from None
-        return Result(
-            image=image,
-            usage=usage_of(answer, images=1),
-            # its own bytes if the image is unchanged
-            data=data if suffix_of(data) and not changes else None,
-            note=NOTHING_DRAWN if shows_nothing(changes) else None,
+        result = await decoded(self, data, usage_of(answer, images=1))
+        return replace(
+            result,
             served_model=field(answer, str, "model"),
             revised_prompt=field(drawn, str, "revised_prompt"),
         )
+
+
+async def decoded(endpoint: Endpoint, data: bytes, usage: Usage) -> Result:
+    """Decode the image of a service; keep its bytes if the image is unchanged."""
+    try:
+        image, changes = await asyncio.to_thread(decode, data, "its image", MOST_PIXELS)
+    except DataError as error:
+        raise endpoint.unusable(
+            f"an answer with no image that can be used: {error}"
+        ) from None
+    return Result(
+        image=image,
+        usage=usage,
+        data=data if suffix_of(data) and not changes else None,
+        note=NOTHING_DRAWN if shows_nothing(changes) else None,
+    )

@@ -36,12 +36,13 @@ OURS: dict[str, dict[str, str]] = {
         "human": "driftledger.components.human:Human",
         "predictions": "driftledger.components.predictions:Predictions",
         "openai": "driftledger.components.openai_chat:OpenAIChat",
-        "litellm": "driftledger.components.litellm:LiteLLM",
+        "litellm": "driftledger.components.hosted:LiteLLM",
         "transformers": "driftledger.components.transformers:Transformers",
     },
     "generators": {
         "diffusers": "driftledger.components.diffusers:Diffusers",
         "openai_images": "driftledger.components.openai_images:OpenAIImages",
+        "huggingface_images": "driftledger.components.hosted:HuggingFaceImages",
     },
     "encoders": {
         "vit": "driftledger.components.encoders:ViT",

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from driftledger.components.budget import Limits
-from driftledger.components.litellm import LiteLLM
+from driftledger.components.hosted import LiteLLM
 from driftledger.core.errors import ServiceError
 from driftledger.core.types import Conversation, Outcome, Turn, Usage
 from tests.support.cases import cases, each_case

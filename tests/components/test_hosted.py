@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from driftledger.components.litellm import LiteLLM
-from driftledger.core.errors import MissingExtraError
+from driftledger.components.hosted import HuggingFaceImages, LiteLLM
+from driftledger.core.errors import MissingExtraError, ServiceError
 from driftledger.core.types import Conversation, Turn
 from tests.support.cases import cases, each_case
 
@@ -31,3 +31,16 @@ def test_litellm_is_an_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "litellm", None)
     with pytest.raises(MissingExtraError, match="pip install litellm"):
         LiteLLM(model="anthropic/claude-opus-5-5").respond([HELLO])
+
+
+def test_what_hugging_face_refuses_before_it_asks(monkeypatch):
+    monkeypatch.setenv("HF_TOKEN", "hf_secret_0123456789")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    one = HuggingFaceImages(model="a/b", service="nobody")
+    says = r"'nobody' not supported.*correct `service:` or `model:` in params.yaml"
+    with pytest.raises(ServiceError, match=says):
+        one.generate(["a boat"], [7])
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    known = one.model_copy(update={"service": "hf-inference", "model": "http://x"})
+    with pytest.raises(ServiceError, match="offline mode is enabled"):
+        known.generate(["a boat"], [7])
