@@ -1,6 +1,7 @@
 """All scores as one frame with a row per number."""
 
 from collections.abc import Iterable, Iterator
+from operator import attrgetter
 from typing import Any, Final
 
 import pandas as pd
@@ -77,11 +78,7 @@ def place_of(number: Any) -> Place:
 
 def by_setup(numbers: Iterable[Any]) -> list[list[Any]]:
     """Return the rows of each setup, in first-seen order."""
-
-    def setup_of(number: Any) -> tuple[str, ...]:
-        return tuple(getattr(number, column) for column in SETUP)
-
-    return [*grouped(numbers, setup_of).values()]
+    return [*grouped(numbers, attrgetter(*SETUP)).values()]
 
 
 def scores_in(numbers: Iterable[Any]) -> list[Score]:
@@ -92,10 +89,8 @@ def scores_in(numbers: Iterable[Any]) -> list[Score]:
 
 def csv_of(numbers: DataFrame, columns: list[str]) -> str:
     """Write some columns as a CSV file's text, in which no text is a formula."""
-    rows = []
-    for number in numbers[columns].itertuples(index=False):
-        rows.append([_in_csv(value) for value in number])
-    return csv_text(columns, rows)
+    cells = numbers[columns].astype(object).map(_in_csv)
+    return csv_text(columns, cells.to_numpy().tolist())
 
 
 def _in_csv(value: Any) -> str:
