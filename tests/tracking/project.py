@@ -7,7 +7,7 @@ from pathlib import Path
 from PIL import Image
 
 from driftledger.core.canonical import sha256_of
-from driftledger.core.files import write_jsonl
+from driftledger.core.files import write_json, write_jsonl
 from driftledger.core.media import png_bytes
 from driftledger.data.records import SampleEntry
 from driftledger.ledger.lineage import CodeVersion, Folder, Lineage, Run
@@ -105,6 +105,7 @@ def write_project(root, *runs):
                 write_picture(place / image)
                 records.append(iteration(name, t, "=a disc", image))
         write_jsonl(place / "records.jsonl", records)
+        write_json(root / each.score_path, each.score)
         write_jsonl(root / each.rows_path, rows())
     return runs
 

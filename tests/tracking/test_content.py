@@ -11,7 +11,6 @@ from driftledger.tracking.content import (
     metrics_of,
     params_of,
     ranked_in,
-    scores_json,
     tags_of,
 )
 from driftledger.tracking.traces import chain_rows, pictures_of, traces_of
@@ -95,12 +94,6 @@ def test_a_number_that_a_later_version_wrote_is_in_no_note():
     score.numbers.append(Number(metric="later", value=1.0))
     run = evidence(score)
     assert "| 0.700 |" in tags_of(run, ranked_in([run]))["mlflow.note.content"]
-
-
-def test_the_artifact_of_scores_has_everything_that_a_score_has():
-    run = evidence(gen_score())
-    [score] = json.loads(scores_json(run)).values()
-    assert score == run.lineages[0].score.model_dump(mode="json")
 
 
 @pytest.mark.parametrize(

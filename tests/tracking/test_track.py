@@ -103,7 +103,7 @@ def test_a_moved_checkout_goes_on_and_writes_nothing_where_it_was(project):
     assert project.counts() == [2, 0]
     assert project.counts() == [0, 2]
     assert not (project.root / "store").exists()
-    assert len(list((project.root / "moved/mlartifacts").rglob("scores.json"))) == 4
+    assert len(list((project.root / "moved/mlartifacts").rglob("score.json"))) == 4
 
 
 def test_traces_show_each_chain_with_small_pictures_attached_once(project):
@@ -303,7 +303,7 @@ def test_an_experiment_of_dvc_leaves_the_current_runs_alone(project, monkeypatch
 
 
 WRITES = """
-create_run create_logged_model create_model_version log_inputs log_batch log_text log_artifact
+create_run create_logged_model create_model_version log_inputs log_batch log_artifacts
 log_image flush_trace_async_logging set_terminated update_run set_tag delete_tag set_experiment_tag
 """
 
@@ -335,6 +335,7 @@ def test_a_push_that_is_cut_short_at_any_write_is_completed_by_the_next(
         delete_tag(*arguments)
 
     project.track(project.change(t=3))
+    write_project(project.root, project.runs[0])
     with pytest.MonkeyPatch.context() as patched:
         owner = mlflow if write.startswith("flush") else MlflowClient
         patched.setattr(owner, write, killed)

@@ -1,6 +1,5 @@
 """The content of a run in MLflow, as plain values."""
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -237,24 +236,7 @@ def tags_of(run: Run, ranked: Ranked) -> dict[str, str]:
     }
     if code.commit:
         tags["mlflow.source.git.commit"] = code.commit
-    for role, versions in cards_of(run).items():
-        tags[f"{role}.fingerprint"] = ", ".join(card.fingerprint for card in versions)
-    flags = []
-    for lineage in run.lineages:
-        for flag in flags_of(lineage.spec.metrics, lineage.score):
-            flags.append(f"{lineage.place}: {for_line(flag)}")
-    if flags:
-        tags["driftledger.flags"] = "; ".join(flags)
     return {key: clip(value, MAX_TAG) for key, value in tags.items()}
-
-
-def scores_json(run: Run) -> str:
-    """Write all scores of a run, by their places."""
-    scores = {}
-    for lineage in run.lineages:
-        scores[lineage.place] = lineage.score.model_dump(mode="json")
-    text = json.dumps(scores, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
-    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _note(run: Run, ranked: Ranked) -> str:

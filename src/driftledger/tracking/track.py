@@ -42,7 +42,6 @@ from driftledger.tracking.content import (
     metrics_of,
     params_of,
     ranked_in,
-    scores_json,
     tags_of,
 )
 from driftledger.tracking.store import (
@@ -108,7 +107,7 @@ It is made from what DVC's lock holds: delete it, and `driftledger track` makes 
 - **Evaluation runs**: all scores, the best run first when they were made together.
 - **Traces**: chains, answers and descriptions step by step.
 - Scores are `<metric>/<data>`; intervals, categories and all other numbers are in the artifacts \
-`scores.json` and `rows.jsonl` of a run.
+`score.json` and `rows.jsonl` of a run.
 - Runs tagged `driftledger.current: true` show what is selected now; others are not among the \
 evaluation runs, and are called `old · …` where one of that name replaces them. Where a number \
 comes from: `driftledger audit RUN:METRIC`.
@@ -286,10 +285,9 @@ class _Push:
         client.log_batch(run_id, params=params, tags=run_tags)
         for start in range(0, len(metrics), _METRICS_PER_CALL):
             client.log_batch(run_id, metrics[start : start + _METRICS_PER_CALL])
-        client.log_text(run_id, scores_json(run), "scores.json")
         for lineage in run.lineages:
-            rows = str(self._root / lineage.rows_path)
-            client.log_artifact(run_id, rows, lineage.place)
+            files = str(self._root / lineage.folder.path)
+            client.log_artifacts(run_id, files, lineage.place)
         self._log_chains(run, written)
         self._queue_traces(run, run_id)
         return written
