@@ -118,10 +118,9 @@ def _verdict(result: VerifyResult) -> str:
             else ""
         )
         return f"all holds{rest}"
-    missing = [finding for finding in findings if finding.kind == "missing"]
-    if (
-        all(finding.where.startswith("data/") for finding in missing)
-        and missing == findings
+    if all(
+        finding.kind == "missing" and finding.where.startswith("data/")
+        for finding in findings
     ):
         return "not pulled yet: 'dvc pull' brings what is missing here"
     return f"{len(findings)} difference{'' if len(findings) == 1 else 's'}"

@@ -179,14 +179,15 @@ def data_of(target: RunTarget | ImageTarget) -> Json:
     if isinstance(target, ImageTarget):
         image = {"image": {"sha256": target.sha256}, "converted": target.converted}
         return image | {"places": target.places, "unknown": target.unknown}
-    data = target.run.model_dump(mode="json", by_alias=True)
-    if target.number is not None or target.lineage is not None:
-        run = {key: data[key] for key in ("name", "combination", "fingerprint")}
-        rest = {"run": run, "code": data["code"]}
-        if target.number is not None:
-            data = _data_of_number(target.number) | rest
-        elif target.lineage is not None:
-            data = target.lineage.model_dump(mode="json", by_alias=True) | rest
+    run = target.run.model_dump(mode="json", by_alias=True)
+    data = run
+    if target.number is not None:
+        data = _data_of_number(target.number)
+    elif target.lineage is not None:
+        data = target.lineage.model_dump(mode="json", by_alias=True)
+    if data is not run:
+        names = {key: run[key] for key in ("name", "combination", "fingerprint")}
+        data |= {"run": names, "code": run["code"]}
     return data | {"known_from": target.source, "proof": [_PROOF[target.source]]}
 
 
