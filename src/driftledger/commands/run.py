@@ -214,9 +214,8 @@ class _Run:
         without = [task.folder for task in left]
         stages = [task.spec.collects.lock(task.keys) for task in left]
         self.failed += dict.fromkeys(stages)
-        if len(without) == len(tasks):
-            self.is_hopeless = bool(self.failed)
-        if self.is_hopeless:
+        if self.failed and len(left) == len(tasks):
+            self.is_hopeless = True
             return
         for model in project.settings.run.models:
             work = partial(score, project, model, without=without, begins=self.begins)
@@ -289,8 +288,10 @@ class _Run:
             self._try("track", partial(track, self._project, again=False))
         if is_shown and facts_of(root, REPORTS) == before:
             return
-        last = [stage for stage in ("report", "track") if stage in self._stages]
-        last = [stage for stage in last if stage not in self.failed]
+        last = []
+        for stage in ("report", "track"):
+            if stage in self._stages and stage not in self.failed:
+                last.append(stage)
         self._try("dvc.lock", partial(self._lock, last))
         noted = {out: facts_of(root, out) for out in (*outs, REPORTS)}
         if "report" in self.failed:

@@ -67,7 +67,7 @@ def scores_made_with(sources: Sources, parts: Mapping[str, str | None]) -> list[
             path = lineage.score_path
             md5 = manifest[SCORE]
             if (path, md5) not in rows:
-                row = _row(path, md5, lineage.score, span=None)
+                row = _row(path, md5, lineage.score)
                 rows[path, md5] = (lineage.score, row)
             _, row = rows[path, md5]
             row["current"] = True
@@ -122,14 +122,14 @@ def _history(sources: Sources, parts: Sequence[Part]) -> Iterator[tuple[Score, J
                 DriftledgerError, ValueError
             ):  # a file of another version, or not ours
                 score = parse_json(data, Score, path)
-                yield score, _row(path, md5_bytes(data), score, span)
+                yield score, _row(path, md5_bytes(data), score, *span)
 
 
-def _row(path: str, md5: str, score: Score, span: tuple[Commit, Commit] | None) -> Json:
+def _row(path: str, md5: str, score: Score, *commits: Commit) -> Json:
     """Return the row of a score file, without the runs that show it.
 
     Args:
-        span: the first and the last commit that have it.
+        commits: the first and the last commit that have it, if any.
     """
     headline = benchmark(score.benchmark).metrics.headline(score)
     shaping = {"name", "fingerprint", "settings", "identity"}
@@ -137,12 +137,7 @@ def _row(path: str, md5: str, score: Score, span: tuple[Commit, Commit] | None) 
     for role, card in score.components.items():
         content = card.model_dump(mode="json", include=shaping)
         versions.append({"role": ROLES.get(role, role), "part": role, **content})
-    known_from = []
-    first = None
-    last = None
-    if span is not None:
-        known_from.append("git")
-        first, last = span
+    first, last = commits or (None, None)
     return {
         "path": path,
         "md5": md5,
@@ -157,7 +152,7 @@ def _row(path: str, md5: str, score: Score, span: tuple[Commit, Commit] | None) 
         "versions": versions,
         "served": {role: sorted(served) for role, served in score.served.items()},
         "runs": [],
-        "known_from": known_from,
+        "known_from": ["git"] if commits else [],
         "first_commit": first and first.id,
         "first_date": first and first.date,
         "last_commit": last and last.id,

@@ -208,11 +208,12 @@ def _check_inputs(
     """Check that the stage noted the digest of the other files in ``inputs.json``."""
     digests = {}
     for name, md5 in files.items():
+        if name == INPUTS:
+            continue
         path = contents.path(md5, f"{folder.path}/{name}")
-        if path is None and name != INPUTS:
+        if path is None:
             return
-        if path is not None and name != INPUTS:
-            digests[name] = sha256_file(path)
+        digests[name] = sha256_file(path)
     where = f"{folder.path}/{INPUTS}"
     if INPUTS not in files:
         what = f"nothing says what the folder was made from; run 'dvc repro -f {folder.out}'"
