@@ -1,11 +1,12 @@
-"""Checkpoints of real size on this machine's GPU: how much of the bare library's speed is left?
+"""Two checkpoints on this machine's GPU: how much of the bare library's speed is left?
 
-Run: python -m lab.perf.engines
+Run: python -m lab.perf.engines MODEL GENERATOR (folders of a vision-language model and of a
+pipeline that draws 1024 × 1024 pixels)
 
-Weights are random. The opponent is a loop around the very same loaded weights. The images are noise
-and no answer ends, so that each has its full length.
+The opponent is a loop around the very same loaded weights. The images are noise.
 """
 
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -22,7 +23,6 @@ from driftledger.components.transformers import Transformers
 from driftledger.core.canonical import sha256_file
 from driftledger.core.types import Conversation, Medium
 from lab.perf._report import Row, row, write
-from tests.support.checkpoints.large import build_qwen2_5_vl_3b, build_sdxl
 
 PROMPT = "Please write a clear, precise, detailed description of the image."
 DTYPE = "bfloat16"
@@ -32,17 +32,15 @@ DRAWN = {"width": 1024, "height": 1024}
 STEPS = 20
 
 
-def main() -> None:
+def main(model_path: str, generator_path: str) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        path = str(build_qwen2_5_vl_3b(folder / "vlm"))
         model = Transformers(
-            path=path, dtype=DTYPE, max_new_tokens=TOKENS, batch_size=16
+            path=model_path, dtype=DTYPE, max_new_tokens=TOKENS, batch_size=16
         )
         conversations = [asked(folder / f"{seed}.png", seed) for seed in range(64)]
-        path = str(build_sdxl(folder / "sdxl"))
         generator = Diffusers(
-            path=path, dtype=DTYPE, steps=STEPS, batch_size=4, **DRAWN
+            path=generator_path, dtype=DTYPE, steps=STEPS, batch_size=4, **DRAWN
         )
         rows = []
         for size, count in ((1, 2), (16, 32), (64, 64)):
@@ -125,4 +123,4 @@ def bare_drawings(generator: Diffusers, seeds: Sequence[int]) -> Any:
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])
