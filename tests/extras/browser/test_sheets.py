@@ -2,6 +2,7 @@
 
 import csv
 import io
+import shutil
 import time
 
 import pytest
@@ -28,6 +29,21 @@ def context(browser):
     context = browser.new_context(offline=True, accept_downloads=True)
     yield context
     context.close()
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """Write sheets and pages: of hostile descriptions, and for two people who describe."""
+    folder = tmp_path_factory.mktemp("written")
+    rated(folder, HOSTILE)
+    asked(folder, ["a", "b", "c"], annotators=["Ada", "Ben"])
+    return folder
+
+
+@pytest.fixture
+def sheets(written, tmp_path):
+    """Copy them, to be changed."""
+    return shutil.copytree(written, tmp_path / "sheets")
 
 
 @pytest.fixture
@@ -75,11 +91,10 @@ def filled_in(sheet, ratings):
     return ("\ufeff" + lines.replace("\0", ",") + "\n").encode()
 
 
-def test_ten_ratings_with_the_keyboard_alone(open_page, tmp_path):
-    rated(tmp_path, HOSTILE)
-    sheet = tmp_path / "ratings.csv"
+def test_ten_ratings_with_the_keyboard_alone(open_page, sheets):
+    sheet = sheets / "ratings.csv"
     started = time.monotonic()
-    page = open_page(tmp_path / "ratings.html")
+    page = open_page(sheets / "ratings.html")
     assert place(page) == "1 of 10 · 0 answered"
     for rating in GIVEN[:4]:
         page.keyboard.press(str(rating))
@@ -97,21 +112,20 @@ def test_ten_ratings_with_the_keyboard_alone(open_page, tmp_path):
     assert page.locator("#done").inner_text() == "All done. Thank you!"
     download = saved(page, "Enter")
     assert download.suggested_filename == "ratings.csv"
-    download.save_as(tmp_path / "saved.csv")
+    download.save_as(sheets / "saved.csv")
     assert time.monotonic() - started < 60
     by_hand = filled_in(sheet, GIVEN)
-    assert (tmp_path / "saved.csv").read_bytes() == by_hand
-    assert [*read_ratings(tmp_path / "saved.csv").values()] == GIVEN
-    said = rated(tmp_path, HOSTILE, add=tmp_path / "saved.csv")
+    assert (sheets / "saved.csv").read_bytes() == by_hand
+    assert [*read_ratings(sheets / "saved.csv").values()] == GIVEN
+    said = rated(sheets, HOSTILE, add=sheets / "saved.csv")
     assert said == "0 descriptions to rate, 10 rated by ann"
     assert sheet.read_bytes() == by_hand
     page.close()
 
 
-def test_hostile_descriptions_are_text(open_page, tmp_path):
-    rated(tmp_path, HOSTILE)
-    page = open_page(tmp_path / "ratings.html")
-    with io.StringIO((tmp_path / "ratings.csv").read_text("utf-8-sig")) as file:
+def test_hostile_descriptions_are_text(open_page, sheets):
+    page = open_page(sheets / "ratings.html")
+    with io.StringIO((sheets / "ratings.csv").read_text("utf-8-sig")) as file:
         rows = [*csv.DictReader(file)]
     for row in rows:
         text = row["description"]
@@ -122,9 +136,8 @@ def test_hostile_descriptions_are_text(open_page, tmp_path):
     assert page.locator("img").count() == 1
 
 
-def test_a_reload_goes_on_and_another_rater_begins(open_page, tmp_path):
-    rated(tmp_path, HOSTILE)
-    page = open_page(tmp_path / "ratings.html")
+def test_a_reload_goes_on_and_another_rater_begins(open_page, sheets):
+    page = open_page(sheets / "ratings.html")
     for rating in "351":
         page.keyboard.press(rating)
     page.reload()
@@ -132,29 +145,28 @@ def test_a_reload_goes_on_and_another_rater_begins(open_page, tmp_path):
     page.keyboard.press("Backspace")
     assert page.locator("[aria-pressed=true]").get_attribute("value") == "1"
     page.close()
-    rated(tmp_path, HOSTILE, rater="bob")
-    page = open_page(tmp_path / "ratings.html")
+    rated(sheets, HOSTILE, rater="bob")
+    page = open_page(sheets / "ratings.html")
     assert place(page) == "1 of 10 · 0 answered"
     for rating in "55":
         page.keyboard.press(rating)
-    saved(page).save_as(tmp_path / "bob.csv")
+    saved(page).save_as(sheets / "bob.csv")
     assert "All done" not in page.locator("#done").inner_text()
-    rated(tmp_path, HOSTILE)
-    page = open_page(tmp_path / "ratings.html")
+    rated(sheets, HOSTILE)
+    page = open_page(sheets / "ratings.html")
     assert place(page) == "4 of 10 · 3 answered", "a page that is written again goes on"
-    saved(page).save_as(tmp_path / "ann.csv")
+    saved(page).save_as(sheets / "ann.csv")
     for name in ("ann", "bob"):
-        rated(tmp_path, HOSTILE, rater=name, add=tmp_path / f"{name}.csv")
-    ratings = read_ratings(tmp_path / "ratings.csv")
+        rated(sheets, HOSTILE, rater=name, add=sheets / f"{name}.csv")
+    ratings = read_ratings(sheets / "ratings.csv")
     assert sorted((rater, rating) for (rater, *_), rating in ratings.items()) == [
         *(("ann", 1), ("ann", 3), ("ann", 5)),
         *(("bob", 5), ("bob", 5)),
     ]
 
 
-def test_two_tabs_save_what_is_entered_in_both(open_page, tmp_path):
-    rated(tmp_path, HOSTILE)
-    first, second = (open_page(tmp_path / "ratings.html") for _ in range(2))
+def test_two_tabs_save_what_is_entered_in_both(open_page, sheets):
+    first, second = (open_page(sheets / "ratings.html") for _ in range(2))
     for rating in "35":
         first.keyboard.press(rating)
     second.get_by_text("1 of 10 · 2 answered").wait_for()
@@ -162,29 +174,27 @@ def test_two_tabs_save_what_is_entered_in_both(open_page, tmp_path):
         second.keyboard.press(key)
     first.get_by_text("3 of 10 · 3 answered").wait_for()
     for page in (first, second):
-        saved(page).save_as(tmp_path / "saved.csv")
-        assert [*read_ratings(tmp_path / "saved.csv").values()] == [3, 5, 1]
+        saved(page).save_as(sheets / "saved.csv")
+        assert [*read_ratings(sheets / "saved.csv").values()] == [3, 5, 1]
 
 
-def test_storage_that_is_refused_is_said(context, open_page, tmp_path):
-    rated(tmp_path, HOSTILE)
+def test_storage_that_is_refused_is_said(context, open_page, sheets):
     context.add_init_script(
         "Object.defineProperty(window, 'localStorage', {get() { throw new Error('no') }})"
     )
-    page = open_page(tmp_path / "ratings.html")
+    page = open_page(sheets / "ratings.html")
     assert page.locator("#warning").is_visible()
     assert "save the sheet before you close" in page.locator("#warning").inner_text()
     page.keyboard.press("4")
-    saved(page).save_as(tmp_path / "saved.csv")
-    assert [*read_ratings(tmp_path / "saved.csv").values()] == [4]
+    saved(page).save_as(sheets / "saved.csv")
+    assert [*read_ratings(sheets / "saved.csv").values()] == [4]
 
 
-def test_full_storage_is_said(context, open_page, tmp_path):
-    rated(tmp_path, HOSTILE)
+def test_full_storage_is_said(context, open_page, sheets):
     context.add_init_script(
         "Storage.prototype.setItem = () => { throw new Error('full') }"
     )
-    page = open_page(tmp_path / "ratings.html")
+    page = open_page(sheets / "ratings.html")
     assert not page.locator("#warning").is_visible()
     page.keyboard.press("4")
     assert page.locator("#warning").is_visible()
@@ -236,13 +246,11 @@ def test_each_person_sees_their_own_images(open_page, tmp_path):
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("kind", ["ratings", "sheet"])
-def test_pages_are_accessible_and_fit(browser, tmp_path, width, scheme, kind):
-    rated(tmp_path, HOSTILE)
-    asked(tmp_path, ["a", "b", "c"], annotators=["Ada", "Ben"])
+def test_pages_are_accessible_and_fit(browser, written, width, scheme, kind):
     size = {"width": width, "height": 800}
     context = browser.new_context(viewport=size, color_scheme=scheme)
     page = context.new_page()
-    page.goto((tmp_path / f"{kind}.html").as_uri())
+    page.goto((written / f"{kind}.html").as_uri())
     for id_ in ("side", "end"):
         assert page.locator(f"#{id_}").is_visible()
         found = Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa"]})
