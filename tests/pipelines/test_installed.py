@@ -148,15 +148,14 @@ def typed_until_the_first_score():
     return [part for line in until for part in line.split(" && ")]
 
 
-@pytest.mark.parametrize("python", [sys.executable, newest_python()])
-def test_ten_commands_lead_to_a_score_that_is_checked(python, tmp_path):
+def test_ten_commands_lead_to_a_score_that_is_checked_on_the_newest_python(tmp_path):
     typed = typed_until_the_first_score()
     typed.remove("cd my-repository")  # where they are
     assert len(typed) <= 10
     installing = ("python3 -m venv", "source ", "pip install '.[openai,sentence]'")
     commands = [line for line in typed if not line.startswith(installing)]
     assert len(typed) - len(commands) == len(installing)
-    theirs = newcomer(tmp_path, 6, python, "[openai]")
+    theirs = newcomer(tmp_path, 6, newest_python(), "[openai]")
     own_code.write(theirs.root, hues=own_code.READER)
     with Service() as service:
         service.listed = ["gpt-5.4-mini-2026-03-17", "gemini-3.8-flash"]

@@ -54,7 +54,7 @@ DIGITS = {"support_per_label": 10, "test_per_label": 5}
 ITERATIONS, PERMUTATIONS, LENGTHS = 2, 2, [200, 10]
 """What comes later is computed by the same code as what comes first, of images as different as the
 first ones."""
-MODELS = ["regions_medium", "regions_fine", "random"]
+MODELS = ["regions_fine", "random"]
 """The others compute nothing that these do not."""
 
 
