@@ -82,7 +82,7 @@ def test_a_name_is_ours_only_on_the_leaderboard_that_the_settings_name():
 def test_ours_are_headlines_of_models_that_look():
     scores = []
     for model, value in (("a", 3.0), ("b", 4.0), ("blind", 0.0)):
-        score = question_score("mme", model=model, metrics={"score": value})
+        score = question_score("mme", model=model, numbers={"score": value})
         scores.append(control(score) if model == "blind" else score)
     columns = our_columns(ranked(scores))
     assert columns == {"score, mme on exam": {"a": 3.0, "b": 4.0}}

@@ -92,7 +92,7 @@ def test_letters_are_in_tables_and_figures():
 def test_what_rows_do_not_make_up_is_not_tested():
     high, rows = scored("high", HIGH)
     values = {"ssim": exact_mean(HIGH), "frechet": 3.0, "words": 7.0}
-    more = fidelity_score(model="high", metrics=values)
+    more = fidelity_score(model="high", numbers=values)
     low = scored("low", LOW)
     for metric in ("frechet", "words"):
         assert not numbers_of(metric, (more, rows), low)["high"].tested

@@ -85,28 +85,6 @@ def number_in(score: dict[str, Any], text: str) -> dict[str, Any]:
     return named
 
 
-def _named(fields: dict[str, Any]) -> dict[str, Any]:
-    """Put numbers together that a test still gives as metrics, groups, curves and absent ones."""
-    named = dict(fields.get("numbers", {}))
-    if "metrics" in fields:
-        groups = {name: named[name] for name in named if "/" in name}
-        named = fields["metrics"] | groups
-    if "groups" in fields:
-        named = {name: named[name] for name in named if "/" not in name}
-    for kind, rows in fields.get("groups", {}).items():
-        for group, values in rows.items():
-            for name, value in values.items():
-                named[f"{kind}/{group}/{name}"] = value
-    for metric, points in fields.get("curves", {}).items():
-        for point in points:
-            name = NumberName.read(metric)._replace(t=int(point["step"]))
-            named[str(name)] = point["value"]
-    why = fields.get("absent", fields.get("why", {}))
-    former = ("metrics", "groups", "curves", "absent", "why", "coverage")
-    rest = {name: each for name, each in fields.items() if name not in former}
-    return rest | {"numbers": numbers_of(named, why)}
-
-
 def score_of(plain: dict[str, Any], changes: Mapping[str, Any]) -> Score:
     """A score with other fields. A name in its keys, ``model`` for instance, may be changed alone;
     a component of that role is then called so too. Its ``numbers`` are by their names, and so is
@@ -120,7 +98,8 @@ def score_of(plain: dict[str, Any], changes: Mapping[str, Any]) -> Score:
         "keys": plain["keys"] | names,
         "components": plain["components"] | cards,
     }
-    whole = _named(plain | fields)
+    whole = plain | fields
+    whole["numbers"] = numbers_of(whole["numbers"], whole.pop("why", None))
     return Score(**{"counted": whole["scored"], **whole})
 
 

@@ -124,9 +124,10 @@ def test_a_sample_without_a_record_is_named(tmp_path):
 
 
 def test_a_row_of_conditions_has_the_lowest_coverage_of_them():
-    conditions = {"l32, 0-shot": {"scored": 1, "total": 1}}
-    conditions["l64, 0-shot"] = {"scored": 1, "total": 2}
-    score = trac_score("short", groups={"condition": conditions})
+    counts = {"l32, 0-shot/scored": 1, "l32, 0-shot/total": 1}
+    counts |= {"l64, 0-shot/scored": 1, "l64, 0-shot/total": 2}
+    numbers = {f"condition/{name}": count for name, count in counts.items()}
+    score = trac_score("short", numbers=numbers)
     [table] = [each for each in Trac().tables([score]) if each.name == "conditions"]
     assert [row[-1].value for row in table.rows] == [0.5]
 
