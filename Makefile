@@ -2,7 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 UV_VERSION := 0.13.8
-UV := $(VENV)/bin/uv pip install --quiet --compile-bytecode --python $(VENV)/bin/python
+COMPILE ?= --compile-bytecode # so that no first command takes longer than the others
+UV = $(VENV)/bin/uv pip install --quiet $(COMPILE) --python $(VENV)/bin/python
 
 BY_FILE := --dist loadfile --no-loadscope-reorder # what tests of one file share is made once
 
