@@ -4,6 +4,7 @@
 checkout.
 """
 
+import errno
 import re
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
@@ -70,13 +71,17 @@ def differs(where: str, what: str) -> Line:
 def guarded(
     where: str, check: Callable[..., Iterable[Line]], *arguments: Any
 ) -> list[Line]:
-    """List the lines of a check; a check that fails with an error is a difference."""
+    """List the lines of a check; a check that fails with an error is a difference.
+
+    Raises:
+        OSError: this machine's disk is full, of which the file knows nothing.
+    """
     lines: list[Line] = []
     try:
         lines.extend(check(*arguments))
-    except (
-        Exception
-    ) as error:  # a stranger's file may cause any; it must not be a crash
+    except Exception as error:  # a stranger's file may cause any
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            raise
         why = f"{type(error).__name__}: {error!s:.200}"
         lines.append(differs(where, f"it cannot be checked: {why}"))
     return lines

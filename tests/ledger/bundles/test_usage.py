@@ -1,5 +1,9 @@
 """Forged totals of what calls took, and forged calls."""
 
+import errno
+
+import pytest
+
 from driftledger.ledger.bundles.reading import OpenedFolder
 from driftledger.ledger.links import check_calls, guarded
 from driftledger.ledger.rescoring import usage_lines
@@ -18,3 +22,11 @@ def test_forged_usage_is_found(case, tmp_path):
     lines = [*check_calls(source), *totals]
     differing = [line.where for line in lines if line.status == "differs"]
     assert differing == case["differs"]
+
+
+def test_a_full_disk_here_says_nothing_about_the_file():
+    def check():
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(OSError, match="No space left"):
+        guarded("scored/usage.json", check)
