@@ -83,10 +83,12 @@ def _with_ranks(part: DataFrame, table: MetricTable, rows_of: RowsOf) -> DataFra
     part = part.assign(order=order).sort_values(["order", "t"])
     rows = rows_in(part)
     reasons = reasons_apart(scores_in(rows))
-    part["apart"] = [reasons.get(number.model, "") for number in rows]
-    part["worth"] = [_value_to_rank(number) for number in rows]
-    part["title"] = [metric_of(number).headed(number.t) for number in rows]
-    part["digits"] = [metric_of(number).digits for number in rows]
+    part = part.assign(
+        apart=[reasons.get(number.model, "") for number in rows],
+        worth=[_value_to_rank(number) for number in rows],
+        title=[metric_of(number).headed(number.t) for number in rows],
+        digits=[metric_of(number).digits for number in rows],
+    )
     ranks: dict[Any, Rank] = {}
     for members in grouped(rows_in(part), place_of).values():
         ranks |= _ranks(members, rows_of)
