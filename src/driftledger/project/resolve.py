@@ -33,7 +33,7 @@ NOTHING = "none"
 """Noted in place of a missing file or component, since DVC wants every parameter to exist."""
 
 DATA_VERSION = 7
-REPORT_VERSION = 27
+REPORT_VERSION = 28
 TRACK_VERSION = 1
 """Versions of stages, to be raised when what they write changes. Stages of benchmarks have theirs
 in their tables."""

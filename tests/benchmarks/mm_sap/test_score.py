@@ -42,9 +42,9 @@ HEADS = {
     "table_1": {"basic": "basic", "know": "know", "beyond": "beyond", "total": "total"},
     "table_2": {
         "basic answer_rate": "basic: rate",
-        "basic answer_accuracy": "accuracy",
+        "basic answer_accuracy": "basic: accuracy",
         "know answer_rate": "know: rate",
-        "know answer_accuracy": "accuracy ",
+        "know answer_accuracy": "know: accuracy",
         "beyond answer_rate": "beyond: rate (lower is better)",
     },
 }

@@ -228,9 +228,9 @@ class MMSAP(QuestionBenchmark):
         },
         "answer rate and answer accuracy, as in Table 2": {
             "basic: rate": _in_subset("basic", "answer_rate"),
-            "accuracy": _in_subset("basic", "answer_accuracy"),
+            "basic: accuracy": _in_subset("basic", "answer_accuracy"),
             "know: rate": _in_subset("know", "answer_rate"),
-            "accuracy ": _in_subset("know", "answer_accuracy"),
+            "know: accuracy": _in_subset("know", "answer_accuracy"),
             "beyond: rate (lower is better)": _in_subset("beyond", "answer_rate"),
             "refused in free text": Place("free_refusals"),
         },
