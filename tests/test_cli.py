@@ -171,12 +171,13 @@ MISTAKES = [
 
 @each_case(cases(__file__, "places"))
 def test_every_command_ends_with_2_and_a_sentence_where_nothing_can_be_done(
-    case, sentence
+    case, sentence, tmp_path
 ):
     commands = [each for each in EXAMPLES if not each.startswith(("models ", "new "))]
     assert len(commands) > 20
     for typed in commands + MISTAKES:
         sentence(case | {"command": typed, "lines": ["…"]})
+        assert not [*tmp_path.rglob(".driftledger")], typed
 
 
 def test_ctrl_c_ends_any_command_with_130(monkeypatch, capsys):
@@ -321,6 +322,7 @@ def test_a_report_is_the_stages_or_is_written_elsewhere_with_or_without_images(
 ):
     calls, opened = [], []
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(default_params()))
     monkeypatch.setattr(
         "driftledger.reports.report.write_report",
         lambda _, out=None, images=True: calls.append((out, images)),

@@ -497,7 +497,7 @@ def collect(
 
     project = selected_now(replace(context.obj, waits=not no_wait))
     if shard is None and into is None:
-        with only_one(project.root, "driftledger collect"):
+        with only_one(project, "driftledger collect"):
             collect(project, model or ())
     elif shard is None or into is None:
         raise ConfigError(
@@ -772,7 +772,7 @@ def report(
             "--no-images needs --out FOLDER, since reports/site is an output that DVC keeps"
         )
     elif not (show and site.is_dir()):
-        with only_one(project.root, "driftledger report"):
+        with only_one(project, "driftledger report"):
             report(project)
     if show:
         import webbrowser
@@ -811,7 +811,7 @@ def track(context: typer.Context) -> None:
     from driftledger.commands.lock import only_one
     from driftledger.commands.stages import track
 
-    with only_one(context.obj.root, "driftledger track"):
+    with only_one(context.obj, "driftledger track"):
         track(context.obj)
 
 
@@ -896,7 +896,7 @@ def stage(
 
     project = context.obj
     what = " ".join(filter(None, (name, model)))
-    with only_one(project.root, f"driftledger stage {what}"):
+    with only_one(project, f"driftledger stage {what}"):
         match name, model:
             case "resolve", None:
                 from driftledger.project.resolve import resolve

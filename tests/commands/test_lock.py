@@ -9,6 +9,7 @@ import pytest
 from driftledger.commands.lock import HOLDER, only_one
 from driftledger.core.errors import ConfigError
 from driftledger.core.paths import STATE
+from driftledger.project.project import Project
 from tests.sentence import run
 from tests.support.locked import holding
 from tests.support.params import DEFAULT
@@ -18,8 +19,9 @@ import sys
 from pathlib import Path
 
 from driftledger.commands.lock import only_one
+from driftledger.project.project import Project
 
-with only_one(Path(sys.argv[1]), "driftledger run"):
+with only_one(Project(Path(sys.argv[1])), "driftledger run"):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -30,7 +32,8 @@ BUSY = (
 
 
 def test_the_holder_is_named(tmp_path):
-    track = partial(only_one, tmp_path, "driftledger track")
+    (tmp_path / DEFAULT.name).write_text(DEFAULT.read_text())
+    track = partial(only_one, Project(tmp_path), "driftledger track")
     with holding(HOLDS, tmp_path) as process:
         with pytest.raises(ConfigError, match=f"^{BUSY.format(process.pid)}$"):
             track()

@@ -247,7 +247,7 @@ def test_data_under_a_run_stay_as_it_reads_them(root):
     draw(root / "photos/round/3.png", 3, (24, 18))
     samples = root / "data/datasets/photos/samples.jsonl"
     before = samples.read_bytes()
-    with hold(root, "driftledger run"):
+    with hold(project, "driftledger run"):
         preview = plan(project)
     who = rf"'driftledger run' \(process {os.getpid()}, since \d\d:\d\d\)"
     first = rf"{who} works in this folder: the plan counts the data that it has built"

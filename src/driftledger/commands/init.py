@@ -81,6 +81,8 @@ def init(
         DataError: the folder of images holds none, or two of one name.
     """
     root = folder.resolve()
+    if root.exists() and not root.is_dir():
+        raise ConfigError(f"{_shown(root)} is not a folder; name another")
     if benchmark and questions is None:
         raise ConfigError(
             "--benchmark asks the questions of a file; name that by --questions"

@@ -65,7 +65,7 @@ def descriptions(
     project.components["models", model] = project.settings.build("models", model)
     collecting = project.collecting(benchmark("genception"), keys)
     with (
-        only_one(project.root, "driftledger people descriptions"),
+        only_one(project, "driftledger people descriptions"),
         project.store(writes=False) as store,
     ):
         typer.echo(for_terminal(write_human_sheet(collecting, store, add)))
@@ -113,7 +113,7 @@ def ratings(
     folders = []
     for name in run.models:
         folders.append(project.root / spec.collects.at({**keys, "model": name}))
-    with only_one(project.root, "driftledger people ratings"):
+    with only_one(project, "driftledger people ratings"):
         counts = write_ratings(
             project.root / sheet,
             data=project.root / spec.data.at(keys),

@@ -63,7 +63,7 @@ def selected_now(project: Project) -> Project:
     While another command holds the lock, its data are used. Errors are those of both steps.
     """
     what = "driftledger collect"
-    with suppress(Timeout), hold(project.root, what), redirect_stdout(sys.stderr):
+    with suppress(Timeout), hold(project, what), redirect_stdout(sys.stderr):
         project = replace(project, resolved=resolved(project))
         data(project)
     return project
@@ -91,7 +91,7 @@ def plan(project: Project, *, holds: bool = False) -> Preview:
     notes = []
     if project.own_code:
         try:
-            lock = nullcontext() if holds else hold(project.root, "driftledger plan")
+            lock = nullcontext() if holds else hold(project, "driftledger plan")
             with lock, redirect_stdout(sys.stderr):
                 data(project, missing)
         except Timeout:  # its data stay as it reads them

@@ -96,7 +96,7 @@ def run(
     began = time.monotonic()
     former = {}
     try:
-        with only_one(project.root, "driftledger run"):
+        with only_one(project, "driftledger run"):
             new_files(project)  # or an old folder is refused
             if again:
                 former = ask_again(project, again)
