@@ -1,6 +1,7 @@
-"""``dvc repro`` with real architectures that mean something: the checkpoints in lab/checkpoints/
+"""From images and folders of checkpoints that mean something to scores: those in lab/checkpoints/
 describe, draw and look."""
 
+import re
 import shutil
 
 import pytest
@@ -11,8 +12,10 @@ from driftledger.benchmarks.base.usage import USAGE, ScoreUsage
 from driftledger.core.files import read_json, read_jsonl
 from driftledger.data.records import read_samples
 from driftledger.scoring.score import Score
+from driftledger_demo.datasets.arrangements.provider import Arrangements
 from lab.validity.faultless import shown_in
-from tests.conftest import REPOSITORY, make_checkout
+from tests.acceptance.checkout import Checkout
+from tests.acceptance.places import ALWAYS, REPOSITORY
 from tests.support.by_hand import named
 from tests.support.checkpoints.inception import build_inception
 from tests.support.checkpoints.weights import change_one_weight
@@ -25,73 +28,61 @@ pytestmark = [
     ),  # what Inception is published in
 ]
 
-MODEL, PAINTER = "trio_llava_final", "trio_sd_2"
-DATA, CHAINS = (
-    "data/datasets/arrangements",
-    f"data/records/{MODEL}/genception/arrangements/{PAINTER}",
-)
+MODEL, PAINTER = "llava_final", "sd_2"
+GIVEN = {"--model": MODEL, "--generator": PAINTER, "--encoder": "vit"}
+IMAGES = 12
+DATA = "data/datasets/photos"
+CHAINS = f"data/records/{MODEL}/genception/photos/{PAINTER}"
 SCORES = f"reports/scores/{MODEL}"
 
 
-def neural_selection(params):
-    params["run"] |= {
-        "datasets": ["arrangements"],
-        "genception": ["arrangements"],
-        "fidelity": ["arrangements"],
-        "models": [MODEL],
-        "generators": [PAINTER],
-        "encoders": ["trio_vit", "trio_clip", "inception"],
-    }
-    params["datasets"]["arrangements"] = {"provider": "arrangements", "per_category": 4}
-    params["encoders"]["inception"] = {
-        "provider": "inception",
-        "path": "lab/checkpoints/inception",
-        "allow_pickle": True,
-    }
-    params["encoders"]["inception"]["device"] = "cpu"
-    model = {
-        "provider": "transformers",
-        "path": "lab/checkpoints/llava_final",
-        "max_new_tokens": 64,
-        "device": "cpu",
-    }
-    painter = {
-        "provider": "diffusers",
-        "path": "lab/checkpoints/sd_2",
-        "steps": 4,
-        "guidance_scale": 1,
-        "device": "cpu",
-    }
-    params["models"][MODEL], params["generators"][PAINTER] = (
-        model,
-        painter,
-    )  # to be changed below
+def change(params):
+    """Let two more encoders look, and components answer soon."""
+    params["genception"]["iterations"] = 2
+    params["models"][MODEL]["max_new_tokens"] = 64  # of 1,024 in all
+    params["generators"][PAINTER] |= {"steps": 4, "guidance_scale": 1, "device": "cpu"}
+    more = {"clip": {"provider": "open_clip"}}
+    more["inception"] = {"provider": "inception", "allow_pickle": True}
+    for name, entry in more.items():
+        entry |= {"path": f"checkpoints/{name}", "device": "cpu"}
+        params["encoders"][name] = entry
+    params["run"]["encoders"] += [*more]
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """The checkout with the trio in it, selected and evaluated, each checkpoint loaded once."""
-    checkout = make_checkout(tmp_path_factory.mktemp("neural"))
+    """Initialize a project with folders of checkpoints, as the README has it for names, and run
+    it; each checkpoint is loaded once."""
+    folder = tmp_path_factory.mktemp("neural")
+    project = Checkout(folder / "project", folder / "state")
+    project.root.mkdir()
+    project.git("init", "--quiet")
     shutil.copytree(
         REPOSITORY / "lab/checkpoints",
-        checkout.root / "lab/checkpoints",
+        project.root / "checkpoints",
         ignore=shutil.ignore_patterns("lessons", "dvc.*"),
     )
-    build_inception(checkout.root / "lab/checkpoints" / "inception")
-    (checkout.root / ".gitignore").open("a").write("/lab/checkpoints/\n")
-    checkout.params(neural_selection)
-    checkout.env |= {
-        "HF_HUB_OFFLINE": "1",
-        "XDG_CACHE_HOME": str(checkout.root.parent / "cache"),
-    }
-    assert "3 runs created" in checkout.run("dvc", "repro").stdout
-    return checkout
-
-
-@pytest.fixture
-def copied(made, tmp_path):
-    """The same, to be changed, and not in MLflow yet."""
-    return made.copy(tmp_path / "checkout")
+    build_inception(project.root / "checkpoints/inception")
+    for item in Arrangements(per_category=IMAGES // 3).items():
+        file = project.root / "photos" / item.category / f"{item.id}.png"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(item.read())
+    given = []
+    for option, name in GIVEN.items():
+        given += [option, f"checkpoints/{name}"]
+    shown = project.driftledger("init", "--images", "photos", *given).stdout
+    assert "missing" not in shown
+    project.params(change)
+    planned = project.driftledger("plan").stdout
+    assert re.search(rf"^models\.{MODEL} +{IMAGES * (2 + 1)}$", planned, re.M), planned
+    number = f"{MODEL}/{PAINTER}/vit:gc_at_2"
+    shown = project.driftledger("run").stdout
+    assert f"audit {MODEL}/{PAINTER}/vit:genception/photos/gc_at_2" in shown
+    log = (project.root / ".driftledger/run.log").read_text(encoding="utf-8")
+    assert "3 runs created" in log
+    answer = project.driftledger("audit", number).stdout
+    assert re.search(rf"generator +{PAINTER}@[0-9a-f]{{8}}", answer), answer
+    return project
 
 
 def records_of(root):
@@ -100,8 +91,7 @@ def records_of(root):
 
 def score_of(root, encoder):
     return read_json(
-        root
-        / f"reports/scores/{MODEL}/genception/arrangements/{PAINTER}/{encoder}/score.json",
+        root / f"{SCORES}/genception/photos/{PAINTER}/{encoder}/score.json",
         Score,
     )
 
@@ -152,7 +142,7 @@ def test_the_evidence_names_what_was_loaded(made):
         for reading in readings
     )
     assert not any("cut off" in flag.text for flag in score.flags)
-    folder = made.root / SCORES / f"genception/arrangements/{PAINTER}/inception"
+    folder = made.root / SCORES / f"genception/photos/{PAINTER}/inception"
     usage = read_json(folder / USAGE, ScoreUsage)
     assert usage.samples == 12
     assert {*usage.roles} == {"model", "generator"}
@@ -165,18 +155,17 @@ def test_the_evidence_names_what_was_loaded(made):
     assert "usd_per_1000" not in usage.costs
 
 
-def test_a_changed_weight_is_noticed_and_a_moved_folder_is_not(copied):
-    change_one_weight(copied.root / "lab/checkpoints" / "vit")
+def test_a_changed_weight_is_noticed_and_a_moved_folder_is_not(made, tmp_path):
+    copied = made.copy(tmp_path)
+    checkpoints = copied.root / "checkpoints"
+    change_one_weight(checkpoints / "vit")
     before = folders(copied.root)
-    assert copied.repro() == ["resolve", f"score@{MODEL}", "report"]
-    made = {name for name, when in folders(copied.root).items() if before[name] != when}
-    assert made == matching(before, ["reports/*/trio_vit"])
-    (copied.root / "lab/checkpoints" / "sd_2").rename(
-        copied.root / "lab/checkpoints" / "elsewhere"
-    )
-    copied.params(
-        lambda params: params["generators"][PAINTER].update(
-            path="lab/checkpoints/elsewhere"
-        )
-    )
-    assert copied.repro() == ["resolve"]
+    assert copied.repro() - ALWAYS == {f"score@{MODEL}", "report"}
+    again = {
+        name for name, when in folders(copied.root).items() if before[name] != when
+    }
+    assert again == matching(before, ["reports/*/vit"])
+    (checkpoints / PAINTER).rename(checkpoints / "elsewhere")
+    path = {"path": "checkpoints/elsewhere"}
+    copied.params(lambda params: params["generators"][PAINTER].update(path))
+    assert copied.repro() <= ALWAYS
