@@ -108,7 +108,7 @@ def test_a_shifted_set_is_as_far_as_the_shift_squared(n, d):
 @pytest.mark.parametrize("copied", [0, 1])
 def test_large_sets_are_compared_in_the_memory_of_a_part(copied):
     """Also where features depend on one another."""
-    a, b = (dice(seed).normal(size=(8_000, 64)).astype(np.float32) for seed in (1, 2))
+    a, b = (dice(seed).normal(size=(20_000, 64)).astype(np.float32) for seed in (1, 2))
     for each in (a, b):
         each[:, 0] = each[:, copied]
     tracemalloc.start()
