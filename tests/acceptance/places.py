@@ -47,9 +47,10 @@ STAGES_RUN = re.compile(r"Running stage '(?:[\w/]+/dvc\.yaml:)?([^':]+)'")
 
 
 def files(top: Path, name: str) -> Iterator[Path]:
-    """Yield the project's files of this name, outside of hidden folders."""
+    """Yield the project's files of this name, outside of hidden folders and of MLflow's."""
     for path in sorted(top.rglob(name)):
-        if not any(part.startswith(".") for part in path.relative_to(top).parts[:-1]):
+        folders = path.relative_to(top).parts[:-1]
+        if not any(part.startswith((".", "mlartifacts")) for part in folders):
             yield path
 
 
