@@ -12,10 +12,15 @@ from driftledger.benchmarks.base.records import RECORDS, stream_records
 from driftledger.benchmarks.base.settings import Section
 from driftledger.benchmarks.base.stage import DATASET, QUESTION_SET
 from driftledger.benchmarks.base.traces import values_of, worth_showing
-from driftledger.benchmarks.registry import benchmark, benchmarks, find_score
+from driftledger.benchmarks.registry import (
+    benchmark,
+    benchmarks,
+    find_score,
+    section_text,
+)
 from driftledger.components.base import ComponentCard
 from driftledger.core.canonical import canonical_json
-from driftledger.core.errors import StoreError
+from driftledger.core.errors import ConfigError, StoreError
 from driftledger.core.files import parse_json
 from driftledger.scoring.metric import Input, Metric, MetricTable
 from driftledger.scoring.roles import flags_of
@@ -75,6 +80,15 @@ def test_it_does_all_that_is_asked_of_one(spec):
     assert not inspect.isabstract(type(spec))
     assert all(rule.why for rule in spec.unfair)
     assert spec.unfair
+
+
+@pytest.mark.parametrize("module", ["words", "tests.words.spec"])
+def test_a_benchmark_without_a_file_of_settings_is_named(monkeypatch, module):
+    place = "driftledger.benchmarks.registry.benchmark"
+    monkeypatch.setattr(place, lambda name: Words())
+    monkeypatch.setattr(Words, "__module__", module)
+    with pytest.raises(ConfigError, match="the section 'words' is missing"):
+        section_text("words")
 
 
 @pytest.mark.parametrize("spec", benchmarks(), ids=lambda spec: spec.name)

@@ -69,7 +69,7 @@ def section_text(name: str) -> str:
     package = type(benchmark(name)).__module__.rpartition(".")[0]
     try:
         return (files(package) / "settings.yaml").read_text(encoding="utf-8")
-    except OSError:
+    except (OSError, ValueError):  # a module in no package
         raise ConfigError(
             f"the section {name!r} is missing; add it to params.yaml"
         ) from None
