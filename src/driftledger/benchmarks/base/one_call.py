@@ -82,7 +82,7 @@ class RepliesPerSample(OneCall):
     seen_by: ClassVar[tuple[str, ...]] = ()
     """Further keys of its scores: ``encoder``."""
     worst: ClassVar[float] = 0.0
-    """The worth of a reply that cannot be read, unless ``unread`` leaves it out."""
+    """The worth in each metric of a reply that cannot be read, unless ``unread`` leaves it out."""
 
     def __init_subclass__(cls) -> None:
         if not hasattr(cls, "name"):
