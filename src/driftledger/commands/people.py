@@ -96,6 +96,9 @@ def ratings(
 
     Example: driftledger people ratings photos --samples 30 --rater ann
     """
+    from importlib.resources import files
+
+    from driftledger.benchmarks import fidelity
     from driftledger.benchmarks.fidelity.ratings import write_ratings
     from driftledger.benchmarks.registry import benchmark
     from driftledger.commands.lock import only_one
@@ -107,7 +110,8 @@ def ratings(
     sheet = project.settings.section(spec.name).ratings
     if sheet is None:
         raise ConfigError(
-            "fidelity.ratings in params.yaml names no file; set it, e.g. to ratings.csv"
+            "fidelity.ratings in params.yaml names no file; set it, e.g. to ratings.csv; if "
+            f"there is no section fidelity, copy it whole from {files(fidelity)}/settings.yaml"
         )
     keys = {"dataset": dataset, "generator": (*run.generators, "")[0]}
     folders = []
