@@ -237,3 +237,13 @@ def test_what_is_retired_is_listed_last_with_its_date():
     assert printed(catalogue_table(catalogue_rows("dall_e_3"))).endswith(" 2026-05-12")
     _, entry = selectable("models", "gpt_4v", "http://127.0.0.1:9/v1")
     assert "retired" not in entry  # another server may still have it
+
+
+def test_without_git_nothing_is_written(sentence, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    case = {
+        "command": "init --images photos",
+        "files": {"photos/0.png": "DRAWN"},
+        "lines": ["driftledger: git is not installed, and a project needs it"],
+    }
+    sentence(case)

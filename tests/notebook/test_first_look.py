@@ -209,7 +209,7 @@ def test_a_cell_that_runs_twice_pays_once(tmp_path, monkeypatch, capsys):
 
         assert calls() == 6
         assert re.search(
-            r"driftledger: 6 calls of services to make, likely \d\.\d\d, at most 0\.\d\d dollars",
+            r"driftledger: 6 calls of services to make, likely \d\.\d\d, at most 0\.\d\d dollars\n",
             capsys.readouterr().err,
         )
         assert calls(seed=2) == 3  # other drawings
@@ -219,6 +219,10 @@ def test_a_cell_that_runs_twice_pays_once(tmp_path, monkeypatch, capsys):
         assert (tmp_path / "cache/driftledger/calls/calls.db").is_file()
         monkeypatch.setenv("DRIFTLEDGER_STORE", str(tmp_path / "named"))
         assert [calls(), calls()] == [6, 0]
+        del model["prices"]
+        assert calls(seed=3) == 3
+        unpriced = "at most 0.00 dollars without the 3 whose price is not known\n"
+        assert unpriced in capsys.readouterr().err
         other = tmp_path / "given"
         assert [calls(store=other), calls(store=other)] == [6, 0]
         assert calls(store=str(tmp_path / "cache/driftledger/calls")) == 0

@@ -258,15 +258,19 @@ def evaluate(
 
 def _say_the_price(planned: Iterable[PlannedCalls]) -> None:
     """Print how many calls of services are to be made, and what they cost."""
-    to_make = 0
+    to_make = unpriced = 0
     likely_cost = most_cost = 0.0
     for calls in planned:
         if isinstance(calls.component, RemoteComponent):
             to_make += calls.to_make
             likely_cost += calls.likely_cost or 0.0
             most_cost += calls.most_cost or 0.0
+            if calls.most_cost is None:
+                unpriced += calls.to_make
     if to_make:
         price = f"likely {likely_cost:,.2f}, at most {most_cost:,.2f} dollars"
+        if unpriced:
+            price += f" without the {unpriced:,} whose price is not known"
         say(f"driftledger: {to_make:,} calls of services to make, {price}")
 
 

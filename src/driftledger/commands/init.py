@@ -201,13 +201,14 @@ def _write_project(
         checkpoints: further rules for Git.
         path_for_dvc: the path of images that DVC is to keep; empty for none.
     """
+    root.mkdir(parents=True, exist_ok=True)
+    if top_of(root) is None:  # first: without Git, nothing else is written
+        run_program("git", "init", "--quiet", cwd=root)
     for name, text in _DVC.items():
         if not os.path.lexists(root / name):
             _write(root / name, text)
     for name, text in _with_our_rules(root, checkpoints).items():
         _write(root / name, text)
-    if top_of(root) is None:
-        run_program("git", "init", "--quiet", cwd=root)
     if path_for_dvc:
         # without links: the files stay the user's, to be written over
         add = ("dvc", "add", "--no-relink", "--", path_for_dvc)
