@@ -122,6 +122,7 @@ def test_a_disk_that_cannot_be_used_is_one_sentence(number, name, monkeypatch, c
 
 
 def test_a_bug_keeps_its_traceback(tmp_path):
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(default_params()))
     code = (
         "from driftledger import cli\n"
         "from driftledger.commands import stages\n"
