@@ -1,6 +1,6 @@
 """``driftledger.evaluate``: models in one process, no project."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import replace
 from functools import partial
@@ -216,44 +216,40 @@ def evaluate(
     project = Project(Path(folder.name), own_code=True)
     raw["store"] = calls_folder(store)
     try:
+        kind = "datasets"
         if spec.data is QUESTION_SET:
-            raw["run"]["question_sets"] = raw["run"][benchmark] = [
-                select("question_sets", questions)
-            ]
+            kind = "question_sets"
+            chosen = select(kind, questions)
         else:
-            name = "images"
-            is_entry = isinstance(images, Mapping)
-            if isinstance(images, str | Path):
-                name = name_of(Path(images).absolute().name)
-            if isinstance(images, str) and not Path(images).is_dir():
-                is_entry = images in catalogue("datasets")
-            source: Any = images
-            if not is_entry:
-                source = _source(
-                    [] if images is None else images, project.root / "given"
-                )
-            raw["run"]["datasets"] = raw["run"][benchmark] = [
-                select("datasets", source, name)
-            ]
-        project = replace(
-            project, given=parse_settings(raw, "evaluate", Path.cwd(), passed)
-        )
-        with redirect_stdout(StringIO()):
-            resolve(project)
-            data(project)
-        _say_the_price(require_readiness(project).values())
-        collect(project)
-        without = []
-        for model in project.settings.run.models:
-            without += score(project, model)
-        if len(without) == len(project.selected):
-            raise without[0]
+            chosen = _select_images(select, images, project.root / "given")
+        raw["run"][kind] = raw["run"][benchmark] = [chosen]
+        settings_given = parse_settings(raw, "evaluate", Path.cwd(), passed)
+        project = replace(project, given=settings_given)
+        _collect_and_score(project)
     except BaseException:
         folder.cleanup()
         raise
     finally:
         release_all(project.components.values())
     return FirstLook(project, benchmark, folder)
+
+
+def _collect_and_score(project: Project) -> None:
+    """Build the data, say the price, make the missing calls, and score.
+
+    Raises:
+        CoverageError: nothing could be scored.
+    """
+    with redirect_stdout(StringIO()):
+        resolve(project)
+        data(project)
+    _say_the_price(require_readiness(project).values())
+    collect(project)
+    unscored = []
+    for model in project.settings.run.models:
+        unscored += score(project, model)
+    if len(unscored) == len(project.selected):
+        raise unscored[0]
 
 
 def _say_the_price(planned: Iterable[PlannedCalls]) -> None:
@@ -321,6 +317,22 @@ def _select(
     if not isinstance(choice, str | Mapping):
         passed[section, name] = choice
     return name
+
+
+def _select_images(
+    select: Callable[..., str], images: GivenImages | None, folder: Path
+) -> str:
+    """Write the entry of images by ``select``, and return its name; errors as :func:`_source`."""
+    name = "images"
+    is_entry = isinstance(images, Mapping)
+    if isinstance(images, str | Path):
+        name = name_of(Path(images).absolute().name)
+    if isinstance(images, str) and not Path(images).is_dir():
+        is_entry = images in catalogue("datasets")
+    source: Any = images
+    if not is_entry:
+        source = _source([] if images is None else images, folder)
+    return select("datasets", source, name)
 
 
 def _source(images: GivenImages, folder: Path) -> DatasetProvider:
