@@ -4,7 +4,9 @@ reads."""
 import inspect
 import json
 import re
+from dataclasses import replace
 from importlib import import_module
+from math import inf
 
 import pytest
 
@@ -200,3 +202,11 @@ def test_a_unit_is_worth_the_mean_over_orders_that_have_a_value():
     worth = values_of(METRICS, SCORED)
     assert worth(row("a", {"score": [1.0, None, 0.0]})) == {"the score": 0.5}
     assert worth(row("a", {"score": [None]})) == {}
+
+
+def test_an_unread_reply_is_not_worth_the_best_value():
+    less = replace(Words.metrics.first, direction="lower", range=(0.0, inf))
+    with pytest.raises(TypeError, match=r"Terse.worst is 0.0, the best value of words"):
+        type("Terse", (Words,), {"metrics": MetricTable(less)})
+    kept = type("Terse", (Words,), {"metrics": MetricTable(less), "worst": 500.0})
+    assert kept.worst == 500.0

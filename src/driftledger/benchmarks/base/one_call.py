@@ -82,7 +82,8 @@ class RepliesPerSample(OneCall):
     seen_by: ClassVar[tuple[str, ...]] = ()
     """Further keys of its scores: ``encoder``."""
     worst: ClassVar[float] = 0.0
-    """The worth in each metric of a reply that cannot be read, unless ``unread`` leaves it out."""
+    """The worth in each metric of a reply that cannot be read, unless ``unread`` leaves it out. Where
+    less is better, set it to the worst value."""
 
     def __init_subclass__(cls) -> None:
         if not hasattr(cls, "name"):
@@ -91,6 +92,15 @@ class RepliesPerSample(OneCall):
         path = f"{RECORDS_OF}/{cls.name}/{{dataset}}"
         cls.collects = Stage(cls.asks_to, keys, path, settings=cls.asked)
         cls.scores = score_stage(cls.name, (*keys, *cls.seen_by), version=3)
+        for metric in cls.metrics:
+            worst = cls.worst * metric.scale
+            low, high = metric.range
+            is_best = worst >= high if metric.is_higher else worst <= low
+            if metric.in_rows and metric.has_direction and is_best:
+                raise TypeError(
+                    f"{cls.__name__}.worst is {cls.worst}, the best value of {metric.name}; set it "
+                    "to the worst one"
+                )
 
     @abstractmethod
     def ask(self, sample: Sample, settings: Mapping[str, Any]) -> str:
