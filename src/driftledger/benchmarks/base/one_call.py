@@ -82,8 +82,8 @@ class RepliesPerSample(OneCall):
     seen_by: ClassVar[tuple[str, ...]] = ()
     """Further keys of its scores: ``encoder``."""
     worst: ClassVar[float] = 0.0
-    """The worth in each metric of a reply that cannot be read, unless ``unread`` leaves it out. Where
-    less is better, set it to the worst value."""
+    """The worth in each metric of a reply that cannot be read, unless ``unread`` leaves it out.
+    Where less is better, set it to the worst value."""
 
     def __init_subclass__(cls) -> None:
         if not hasattr(cls, "name"):
