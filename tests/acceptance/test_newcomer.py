@@ -38,14 +38,14 @@ def test_six_commands_lead_to_a_first_answer_and_four_more_to_an_audited_drawing
     commands = of_the_quick_start()
     names = [words[1] for words in commands]
     assert names[:6] == ["install", "init", "plan", "add", "run", "compare"]
-    assert names[6:] == ["add", "plan", "run", "audit"]
-    assert commands[3][0] == "git"
+    assert names[6:] == ["add", "plan", "add", "run", "audit"]
+    assert commands[3][0] == commands[8][0] == "git"
     project = Checkout(tmp_path / "theirs", tmp_path / "state")
     for number in range(PHOTOGRAPHS):
         draw(project.root / "photos" / f"{number}.png", number)
     own_code.write(project.root, hues=own_code.READER)
     project.run("git", "init", "--quiet")
-    _, init, plan, _, run, compare, add, _, _, audit = commands
+    _, init, plan, _, run, compare, add, _, _, _, audit = commands
     with Service() as service:
         address = ("--base-url", service.base_url, "--key-env", "OPENAI_API_KEY")
         shown = project.run(*init, "--encoder", "hues:Hues", *address).stdout
@@ -83,6 +83,7 @@ def test_six_commands_lead_to_a_first_answer_and_four_more_to_an_audited_drawing
         assert "selects GenCeption, too, over the images of self-retrieval" in added
         planned = project.run(*plan).stdout
         assert re.search(r"^generators\.gpt_image_2 +– +36 ", planned, re.M)
+        project.commit("Add a generator")
         project.run(*run)
         assert service.kinds == {"completions": 24, "generations": 36}
     answer = project.run(*audit).stdout
