@@ -155,7 +155,7 @@ def take_of_mlflow(opened: "Browser", folder: Path) -> None:
         page.get_by_text("at a glance").wait_for()
         _settled(page, folder / "mlflow-compare.png")
         # MLflow draws what is in sight
-        page.set_viewport_size({"width": 1200, "height": 2400})
+        page.set_viewport_size({"width": 1200, "height": 3600})
         grid = page.get_by_text("Image grid").first
         grid.locator("xpath=following::button[1]").click()  # on the whole page
         page.set_viewport_size({"width": 1200, "height": 760})
