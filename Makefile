@@ -29,7 +29,7 @@ run-neural: $(VENV)/installed-all ## the same for the small checkpoints in lab/c
 train-trio: $(VENV)/installed-all ## train the checkpoints in lab/checkpoints/ again, or go on; takes more than an hour
 	cd lab/checkpoints && dvc repro train_trio measure_trio
 
-test: $(VENV)/installed-dev ## run the tests that need no torch, browser or server, in about three minutes
+test: $(VENV)/installed-dev ## run the tests that need no torch, browser or server, in eight minutes on two cores
 	pytest -n auto $(BY_FILE) -m "not slow" --ignore=tests/extras
 	@echo "'make test-slow' runs the others: whole pipelines, many kills, and tests/extras: torch, S3, PostgreSQL, a browser."
 
