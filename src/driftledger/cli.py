@@ -163,7 +163,7 @@ def top(
 
 
 def _own(context: typer.Context, trust: bool) -> None:
-    """Say if the checkout is the reader's own.
+    """Set whether the checkout is the reader's own.
 
     Otherwise no code of the checkout is run, no link out of it is followed, and no host that it
     names is asked.

@@ -161,7 +161,7 @@ def _block_of(project: Project, tasks: Sequence[Task]) -> int:
     for task in tasks:
         for section, name in sorted(task.asks):
             component = project.component(section, name)
-            block = math.lcm(block, component.batch_window)
+            block = math.lcm(block, component.batch_size)
             if isinstance(component, RemoteComponent) and component.batch:
                 advice = "collect its calls without --shard, or take `batch` out"
                 raise ConfigError(f"{component.title} is asked in batches; {advice}")

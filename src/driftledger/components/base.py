@@ -69,13 +69,8 @@ class Component(Provided, ABC):
         return self.is_control or getattr(self, "sees", None) == "nothing"
 
     batch_size: int = Field(default=16, ge=1, le=4096)
-    """Calls that are handed over at once. It is part of the identity: in reduced precision, results
-    depend on the other calls of a batch."""
-
-    @property
-    def batch_window(self) -> int:
-        """The number of consecutive calls that form a batch; shards do not separate them."""
-        return self.batch_size
+    """Consecutive calls that are handed over at once; shards do not separate them. It is part of
+    the identity: in reduced precision, results depend on the other calls of a batch."""
 
     knows: Operational[str | None] = Field(default=None, min_length=1, max_length=300)
     """Its knowledge about the program that made the data of its evaluation, in one phrase: its
